@@ -22,11 +22,11 @@ import anyio
 import trunkline
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
-from trunkline.abc.models import Call, ModelAdapter, ModelRequest
-from trunkline.messages.approvals import Approval
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import ApprovalSettled, ToolEnded
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
+from trunkline.contracts.turns.messages import ApprovalSettled, ToolEnded
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel

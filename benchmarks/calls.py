@@ -19,8 +19,8 @@ import anyio
 import trunkline
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
-from trunkline.abc.models import Call, ModelAdapter, ModelRequest
-from trunkline.messages.conversation import ToolCall
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 

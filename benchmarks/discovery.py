@@ -21,15 +21,15 @@ import msgspec
 
 import trunkline
 from benchmarks.figures import progress, table
-from trunkline.abc.models import Call, ModelAdapter, ModelRequest
 from trunkline.config.settings import MonitorSettings
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.tools import ToolSpec
-from trunkline.monitor.assembly import tokens_of
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
+from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.tools.ranking import Ranking
+from trunkline.workers.monitor.assembly import tokens_of
+from trunkline.workers.tools.ranking import Ranking
 
 VERBS = (
     "create", "update", "delete", "list", "search", "archive", "export", "import", "assign", "approve",

@@ -18,8 +18,9 @@ import psutil
 
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
-from trunkline.messages.tools import AskAlive, CallTool, ToolOutcome
-from trunkline.subjects import CALL_TOOL, TOOLS_ALIVE, WORKER_BUCKET
+from trunkline.contracts.tools.messages import AskAlive, CallTool, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_TOOL, TOOLS_ALIVE
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import Bus, new_id
 

@@ -23,7 +23,7 @@ from benchmarks import machine, ways
 from benchmarks.cluster import cluster
 from benchmarks.figures import milliseconds, percentile, progress, table
 from benchmarks.rounds import LOADS, Round, talk
-from trunkline.messages.turn import ModelCallFinished, TurnRecord
+from trunkline.contracts.turns.messages import ModelCallFinished, TurnRecord
 from trunkline.testing.scripted_provider import provider_process
 from trunkline_bus import (
     Bus,

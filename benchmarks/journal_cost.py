@@ -15,8 +15,9 @@ import msgspec
 
 from benchmarks.machine import taken
 from benchmarks.ways import Way
-from trunkline.messages.turn import Finished, ModelCallPlanned, Started, TurnRecord
-from trunkline.subjects import JOURNAL, JOURNAL_STREAM, STREAMS
+from trunkline.contracts.streams import JOURNAL_STREAM, STREAMS
+from trunkline.contracts.turns.messages import Finished, ModelCallPlanned, Started, TurnRecord
+from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline_bus import Bus, Subject, Topic, Topology, apply
 from trunkline_bus.persistence import ask
 

@@ -19,7 +19,7 @@ import anyio
 
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
-from trunkline.abc.sandbox import Sandbox
+from trunkline.contracts.sandbox.sandbox import Sandbox
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.docker.backend import Docker
 from trunkline_sandbox.settings import SandboxSettings

@@ -21,8 +21,8 @@ from tests.scale.shares import settled
 from tests.scale.verdict import verdict
 
 from benchmarks.machine import Usage, children
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import JOURNAL
+from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
 
 PARTITIONS = 8

@@ -18,7 +18,7 @@ import anyio
 from openai import AsyncOpenAI, BadRequestError
 
 from benchmarks.figures import progress, table
-from trunkline.messages.gateway import ForkTurn
+from trunkline.contracts.gateway.messages import ForkTurn
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 

@@ -20,7 +20,7 @@ import anyio
 import httpx
 
 from trunkline.config.edit import write_settings
-from trunkline.messages.workers import WorkerKind
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.processes import process_platform
 from trunkline_bus import Bus

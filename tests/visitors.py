@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import trunkline
-from trunkline.abc.gateway import Identity
+from trunkline.contracts.gateway.access import Identity
 
 HEADER = "x-visitor"
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from benchmarks.memory.bench import NOTE, Bench, Row, spread, timed
-from trunkline.messages.conversation import AppendConversation, Message
+from trunkline.contracts.conversations.messages import AppendConversation, Message
 
 
 async def measure(bench: Bench) -> AsyncIterator[Row]:

@@ -12,7 +12,7 @@ import anyio.to_thread
 from benchmarks import ways
 from benchmarks.memory.bench import NOTE, Bench, Row
 from trunkline.config.edit import write_settings
-from trunkline.messages.conversation import AppendConversation, Message
+from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.testing.platform import clean_environ
 
 TURNS = 2_000

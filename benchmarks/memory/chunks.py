@@ -10,16 +10,16 @@ from statistics import median
 
 from benchmarks.figures import milliseconds
 from benchmarks.memory.bench import Bench, Row, timed
-from trunkline.abc.memory import Change
-from trunkline.memory.chunks.keeper import Keeper
-from trunkline.memory.chunks.kinds import Kinds
-from trunkline.memory.chunks.policies import Policies
-from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.chunks.record import CROWDED, encode, new_chunk_id, path_of
-from trunkline.memory.redaction import Redaction
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
-from trunkline.secrets.finding import Secrets
+from trunkline._util.secrets.finding import Secrets
+from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.chunks.keeper import Keeper
+from trunkline.workers.memory.chunks.kinds import Kinds
+from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.chunks.record import CROWDED, encode, new_chunk_id, path_of
+from trunkline.workers.memory.redaction import Redaction
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Scope
 
 FEW, MANY = 100, 100_000

@@ -10,13 +10,14 @@ import anyio
 import trunkline
 from benchmarks.figures import percentile
 from benchmarks.memory.bench import Bench, Row, spread, timed
-from trunkline.abc.context import TurnInfo
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.conversation import Message
-from trunkline.messages.memory import MemoryFile, WriteManyMemory
-from trunkline.messages.turn import TurnRequested
-from trunkline.runtime.memory_client import BlockMemory
-from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_WRITE_MANY
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.messages import MemoryFile, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.streams import FACT_STREAM, LEARNER
+from trunkline.contracts.turns.context import TurnInfo
+from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus.operating import consumer_state

@@ -19,11 +19,11 @@ import msgspec
 from benchmarks.figures import progress
 from benchmarks.memory import docstrings
 from benchmarks.memory.bench import Bench, Row
-from trunkline.abc.embedders import Embedder
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, Message, ToolCall
-from trunkline.messages.memory import MemoryHit, PassageKind, SearchMemory
+from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
+from trunkline.contracts.memory.embedder import Embedder
+from trunkline.contracts.memory.messages import MemoryHit, PassageKind, SearchMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_embedder.static import StaticEmbedder
 
 WORDS, LOCAL = "no embedder", "local embedder"

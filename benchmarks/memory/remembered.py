@@ -11,13 +11,13 @@ import msgspec
 from benchmarks.figures import progress
 from benchmarks.memory.bench import Bench, Row
 from benchmarks.memory.recall import LOCAL, WORDS, embedded, messages
-from trunkline.abc.embedders import Embedder
-from trunkline.abc.memory import Change
-from trunkline.memory.chunks.policies import Policies
-from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.chunks.record import encode, path_of
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import ChunkFile, ChunkMetadata, Recall
+from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, Recall
+from trunkline.contracts.memory.embedder import Embedder
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.chunks.record import encode, path_of
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_embedder.static import StaticEmbedder
 
 

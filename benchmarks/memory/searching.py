@@ -10,9 +10,9 @@ import anyio
 from benchmarks.figures import percentile, progress
 from benchmarks.memory.bench import Bench, Row, spread
 from benchmarks.memory.corpus import Corpus
-from trunkline.abc.embedders import Embedder, Vector
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import SearchMemory
+from trunkline.contracts.memory.embedder import Embedder, Vector
+from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.workers.memory.store import GitMemoryStore
 
 QUESTIONS = 200
 DIMENSIONS = 256

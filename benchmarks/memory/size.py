@@ -8,8 +8,8 @@ from time import perf_counter
 import anyio
 
 from benchmarks.memory.bench import Bench, Row
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 
 WRITES = 50_000
 WRITERS = 16

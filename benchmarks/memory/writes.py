@@ -7,9 +7,9 @@ import anyio
 
 from benchmarks.figures import percentile
 from benchmarks.memory.bench import NOTE, Bench, Row, spread, timed
-from trunkline.abc.memory import Change
-from trunkline.messages.memory import WriteMemory
-from trunkline.subjects import MEMORY_WRITE
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.testing.platform import platform
 
 WRITERS = 16

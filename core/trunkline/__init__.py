@@ -8,16 +8,76 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trunkline.abc.channels import Channel, Gateway, Watch
-    from trunkline.abc.completion import Completer
-    from trunkline.abc.context import ContextGap, ContextPart, ContextSource, TurnInfo, TurnMiddleware
-    from trunkline.abc.documents import Document, Documents, DocumentText, Reader, Section
-    from trunkline.abc.embedders import Embedder
-    from trunkline.abc.foreground import ForegroundChannel, Sitting
-    from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
-    from trunkline.abc.importing import ImportedConversation, ImportedFile, Importer, Source
-    from trunkline.abc.memory import Change, ChunkType, Installed, LinkType, Memory, MemoryRule, MemoryStore
-    from trunkline.abc.models import (
+    from trunkline._util.archives.manifest import Gap
+    from trunkline._util.paths import Folder, PathRefused, beneath
+    from trunkline._util.program import program
+    from trunkline._util.text import printable
+    from trunkline.config.secret import Secret
+    from trunkline.config.settings import (
+        ChannelsSettings,
+        GatewaySettings,
+        MemorySettings,
+        MonitorSettings,
+        RuntimeSettings,
+        ToolsSettings,
+    )
+    from trunkline.contracts.approvals.messages import Approval, ApprovalDetail, ApprovalScope
+    from trunkline.contracts.approvals.preview import (
+        arguments_preview,
+        command_preview,
+        diff_preview,
+        message_preview,
+        preview,
+    )
+    from trunkline.contracts.blocks.messages import Block, BlockConfig, Pulse
+    from trunkline.contracts.channels.channel import Channel, Gateway, Watch
+    from trunkline.contracts.channels.foreground import ForegroundChannel, Sitting
+    from trunkline.contracts.conversations.messages import (
+        AppendConversation,
+        ConversationPage,
+        ConversationSlice,
+        ConversationSummary,
+        Image,
+        ListConversations,
+        Message,
+        ToolCall,
+        Usage,
+    )
+    from trunkline.contracts.documents.reader import Document, Documents, DocumentText, Reader, Section
+    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, Identity
+    from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
+    from trunkline.contracts.hookspecs import hookimpl
+    from trunkline.contracts.memory.chunks import (
+        Chunk,
+        ChunkMetadata,
+        LinkedChunk,
+        Recalled,
+        RecalledChunk,
+        Remembered,
+    )
+    from trunkline.contracts.memory.embedder import Embedder
+    from trunkline.contracts.memory.importer import ImportedConversation, ImportedFile, Importer, Source
+    from trunkline.contracts.memory.messages import (
+        MemoryChange,
+        MemoryEntry,
+        MemoryFile,
+        MemoryHit,
+        MemoryHits,
+        SearchMemory,
+        Why,
+    )
+    from trunkline.contracts.memory.purge import Kept
+    from trunkline.contracts.memory.purger import Purge, Purger
+    from trunkline.contracts.memory.store import (
+        Change,
+        ChunkType,
+        Installed,
+        LinkType,
+        Memory,
+        MemoryRule,
+        MemoryStore,
+    )
+    from trunkline.contracts.models.adapter import (
         AskModel,
         Call,
         Finish,
@@ -30,11 +90,21 @@ if TYPE_CHECKING:
         Text,
         ToolRan,
     )
-    from trunkline.abc.person import Person
-    from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
-    from trunkline.abc.purging import Purge, Purger
-    from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
-    from trunkline.abc.tools import (
+    from trunkline.contracts.models.client import BlockModel
+    from trunkline.contracts.models.completer import Completer
+    from trunkline.contracts.models.messages import Completion
+    from trunkline.contracts.plugins.extensions import (
+        ConfigSection,
+        HealthCheck,
+        HealthResult,
+        Lifespan,
+        PluginSettings,
+    )
+    from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
+    from trunkline.contracts.tools.function_tool import BlockPath, FunctionTool, MemoryPath, MemoryTree, tool
+    from trunkline.contracts.tools.messages import Effect, ToolOutcome, ToolSchema, ToolSpec
+    from trunkline.contracts.tools.person import Person
+    from trunkline.contracts.tools.tool import (
         Meant,
         Proceed,
         SourceContext,
@@ -47,27 +117,28 @@ if TYPE_CHECKING:
         ToolMiddleware,
         ToolSource,
     )
-    from trunkline.archives.manifest import Gap
-    from trunkline.channels.deciding import (
-        Verdict,
-        approval_news,
-        approval_words,
-        chosen,
-        hand_in,
-        verdict_in,
-        waiting_approval,
+    from trunkline.contracts.turns.context import (
+        ContextGap,
+        ContextPart,
+        ContextSource,
+        TurnInfo,
+        TurnMiddleware,
     )
-    from trunkline.channels.finding import conversation_found
-    from trunkline.channels.letters import Letter, LetterChannel
-    from trunkline.config.secret import Secret
-    from trunkline.config.settings import (
-        ChannelsSettings,
-        GatewaySettings,
-        MemorySettings,
-        MonitorSettings,
-        RuntimeSettings,
-        ToolsSettings,
+    from trunkline.contracts.turns.messages import (
+        ApprovalRequested,
+        ApprovalSettled,
+        FeedEvent,
+        MessageSteered,
+        ReasoningDelta,
+        StatusShown,
+        TextDelta,
+        TextReset,
+        ToolEnded,
+        ToolStarted,
+        TurnEnded,
+        TurnRequested,
     )
+    from trunkline.contracts.workers.messages import WorkerKind
     from trunkline.errors import (
         CompletionError,
         ConfigError,
@@ -82,123 +153,73 @@ if TYPE_CHECKING:
         Unavailable,
         UnreadableDocument,
     )
-    from trunkline.function_tool import BlockPath, FunctionTool, MemoryPath, MemoryTree, tool
-    from trunkline.hookspecs import hookimpl
-    from trunkline.memory.log_store import LogStore
-    from trunkline.memory.record import MemoryRecord
-    from trunkline.messages.approvals import Approval, ApprovalDetail, ApprovalScope
-    from trunkline.messages.blocks import Block, BlockConfig, Pulse
-    from trunkline.messages.chunks import (
-        Chunk,
-        ChunkMetadata,
-        LinkedChunk,
-        Recalled,
-        RecalledChunk,
-        Remembered,
+    from trunkline.workers.channels.deciding import (
+        Verdict,
+        approval_news,
+        approval_words,
+        chosen,
+        hand_in,
+        verdict_in,
+        waiting_approval,
     )
-    from trunkline.messages.completion import Completion
-    from trunkline.messages.conversation import (
-        AppendConversation,
-        ConversationPage,
-        ConversationSlice,
-        ConversationSummary,
-        Image,
-        ListConversations,
-        Message,
-        ToolCall,
-        Usage,
-    )
-    from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
-    from trunkline.messages.memory import (
-        MemoryChange,
-        MemoryEntry,
-        MemoryFile,
-        MemoryHit,
-        MemoryHits,
-        SearchMemory,
-        Why,
-    )
-    from trunkline.messages.purging import Kept
-    from trunkline.messages.tools import Effect, ToolOutcome, ToolSchema, ToolSpec
-    from trunkline.messages.turn import (
-        ApprovalRequested,
-        ApprovalSettled,
-        FeedEvent,
-        MessageSteered,
-        ReasoningDelta,
-        StatusShown,
-        TextDelta,
-        TextReset,
-        ToolEnded,
-        ToolStarted,
-        TurnEnded,
-        TurnRequested,
-    )
-    from trunkline.messages.workers import WorkerKind
-    from trunkline.paths import Folder, PathRefused, beneath
-    from trunkline.previews import (
-        arguments_preview,
-        command_preview,
-        diff_preview,
-        message_preview,
-        preview,
-    )
-    from trunkline.program import program
-    from trunkline.runtime.completion_client import BlockModel
-    from trunkline.text import printable
+    from trunkline.workers.channels.finding import conversation_found
+    from trunkline.workers.channels.letters import Letter, LetterChannel
+    from trunkline.workers.memory.log_store import LogStore
+    from trunkline.workers.memory.record import MemoryRecord
     from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault, new_id
 
 __version__ = "0.1.0"
 
 _PLACES: dict[str, str] = {
-    "trunkline.abc.channels": "Channel Gateway Watch",
-    "trunkline.abc.completion": "Completer",
-    "trunkline.abc.context": "ContextGap ContextPart ContextSource TurnInfo TurnMiddleware",
-    "trunkline.abc.documents": "Document DocumentText Documents Reader Section",
-    "trunkline.abc.embedders": "Embedder",
-    "trunkline.abc.foreground": "ForegroundChannel Sitting",
-    "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
-    "trunkline.abc.importing": "ImportedConversation ImportedFile Importer Source",
-    "trunkline.abc.memory": "Change ChunkType Installed LinkType Memory MemoryRule MemoryStore",
-    "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
-    "Reasoning Text ToolRan",
-    "trunkline.abc.person": "Person",
-    "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
-    "trunkline.abc.purging": "Purge Purger",
-    "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
-    "trunkline.abc.tools": "Meant Proceed SourceContext SourcedTool Stage Tool ToolAlias ToolContext "
+    "trunkline.contracts.channels.channel": "Channel Gateway Watch",
+    "trunkline.contracts.models.completer": "Completer",
+    "trunkline.contracts.turns.context": "ContextGap ContextPart ContextSource TurnInfo TurnMiddleware",
+    "trunkline.contracts.documents.reader": "Document DocumentText Documents Reader Section",
+    "trunkline.contracts.memory.embedder": "Embedder",
+    "trunkline.contracts.channels.foreground": "ForegroundChannel Sitting",
+    "trunkline.contracts.gateway.access": "AdmissionRule Authenticator HttpRoute Identity",
+    "trunkline.contracts.memory.importer": "ImportedConversation ImportedFile Importer Source",
+    "trunkline.contracts.memory.store": "Change ChunkType Installed LinkType Memory MemoryRule MemoryStore",
+    "trunkline.contracts.models.adapter": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo "
+    "ModelMiddleware ModelRequest Reasoning Text ToolRan",
+    "trunkline.contracts.tools.person": "Person",
+    "trunkline.contracts.plugins.extensions": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
+    "trunkline.contracts.memory.purger": "Purge Purger",
+    "trunkline.contracts.sandbox.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
+    "trunkline.contracts.tools.tool": "Meant Proceed SourceContext SourcedTool Stage Tool ToolAlias ToolContext "
     "ToolInvocation ToolMiddleware ToolSource",
-    "trunkline.archives.manifest": "Gap",
-    "trunkline.channels.letters": "Letter LetterChannel",
-    "trunkline.text": "printable",
+    "trunkline._util.archives.manifest": "Gap",
+    "trunkline.workers.channels.letters": "Letter LetterChannel",
+    "trunkline._util.text": "printable",
     "trunkline.config.secret": "Secret",
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
     "ToolsSettings",
     "trunkline.errors": "CompletionError ConfigError ErrorCode ModelError ModelFault NoAnswer PluginError StorageError "
     "ToolError TrunklineError Unavailable UnreadableDocument",
-    "trunkline.function_tool": "BlockPath FunctionTool MemoryPath MemoryTree tool",
-    "trunkline.hookspecs": "hookimpl",
-    "trunkline.memory.log_store": "LogStore",
-    "trunkline.memory.record": "MemoryRecord",
-    "trunkline.channels.deciding": "Verdict approval_news approval_words chosen hand_in verdict_in waiting_approval",
-    "trunkline.channels.finding": "conversation_found",
-    "trunkline.messages.approvals": "Approval ApprovalDetail ApprovalScope",
-    "trunkline.messages.blocks": "Block BlockConfig Pulse",
-    "trunkline.messages.completion": "Completion",
-    "trunkline.messages.chunks": "Chunk ChunkMetadata LinkedChunk Recalled RecalledChunk Remembered",
-    "trunkline.messages.conversation": "AppendConversation ConversationPage ConversationSlice ConversationSummary "
-    "Image ListConversations Message ToolCall Usage",
-    "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
-    "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit MemoryHits SearchMemory Why",
-    "trunkline.messages.purging": "Kept",
-    "trunkline.messages.tools": "Effect ToolOutcome ToolSchema ToolSpec",
-    "trunkline.messages.turn": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered ReasoningDelta StatusShown "
-    "TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
-    "trunkline.messages.workers": "WorkerKind",
-    "trunkline.paths": "Folder PathRefused beneath",
-    "trunkline.previews": "arguments_preview command_preview diff_preview message_preview preview",
-    "trunkline.program": "program",
-    "trunkline.runtime.completion_client": "BlockModel",
+    "trunkline.contracts.tools.function_tool": "BlockPath FunctionTool MemoryPath MemoryTree tool",
+    "trunkline.contracts.hookspecs": "hookimpl",
+    "trunkline.workers.memory.log_store": "LogStore",
+    "trunkline.workers.memory.record": "MemoryRecord",
+    "trunkline.workers.channels.deciding": "Verdict approval_news approval_words chosen hand_in "
+    "verdict_in waiting_approval",
+    "trunkline.workers.channels.finding": "conversation_found",
+    "trunkline.contracts.approvals.messages": "Approval ApprovalDetail ApprovalScope",
+    "trunkline.contracts.blocks.messages": "Block BlockConfig Pulse",
+    "trunkline.contracts.models.messages": "Completion",
+    "trunkline.contracts.memory.chunks": "Chunk ChunkMetadata LinkedChunk Recalled RecalledChunk Remembered",
+    "trunkline.contracts.conversations.messages": "AppendConversation ConversationPage ConversationSlice "
+    "ConversationSummary Image ListConversations Message ToolCall Usage",
+    "trunkline.contracts.gateway.messages": "ConversationView MessageAccepted SendMessage TurnView",
+    "trunkline.contracts.memory.messages": "MemoryChange MemoryEntry MemoryFile MemoryHit MemoryHits SearchMemory Why",
+    "trunkline.contracts.memory.purge": "Kept",
+    "trunkline.contracts.tools.messages": "Effect ToolOutcome ToolSchema ToolSpec",
+    "trunkline.contracts.turns.messages": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered "
+    "ReasoningDelta StatusShown TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
+    "trunkline.contracts.workers.messages": "WorkerKind",
+    "trunkline._util.paths": "Folder PathRefused beneath",
+    "trunkline.contracts.approvals.preview": "arguments_preview command_preview diff_preview message_preview preview",
+    "trunkline._util.program": "program",
+    "trunkline.contracts.models.client": "BlockModel",
     "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault new_id",
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from generator.markdown import code, default, fields_table, prose, shown, table
-from trunkline.abc.platform import ConfigSection
 from trunkline.config.hosting import Hosting
 from trunkline.config.settings import Settings
+from trunkline.contracts.plugins.extensions import ConfigSection
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,10 +3,10 @@
 import typing
 
 from generator.markdown import code, fields_table, prose, table
-from trunkline.gateway.http.contract import EVENTS
-from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.tools import StoredResult
-from trunkline.messages.turn import FeedEvent, FeedItem
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.messages import FeedEvent, FeedItem
+from trunkline.workers.gateway.http.contract import EVENTS
 
 INTRODUCTION = """
 # Events

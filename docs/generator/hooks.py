@@ -1,11 +1,11 @@
-"""The page of the hooks: ``trunkline.hookspecs`` with its examples."""
+"""The page of the hooks: ``trunkline.contracts.hookspecs`` with its examples."""
 
 import inspect
 import re
 
 from generator.markdown import code, prose
-from trunkline import hookspecs
-from trunkline.hookspecs import channels, every_worker, gateway, memory, monitor, tools
+from trunkline.contracts import hookspecs
+from trunkline.contracts.hookspecs import channels, every_worker, gateway, memory, monitor, tools
 from trunkline.plugins.report import GUARDS
 
 INTRODUCTION = """

@@ -5,9 +5,9 @@ import typing
 import msgspec
 
 from generator.markdown import code, fields_table, prose, table
-from trunkline.gateway.http.app import PUBLIC
-from trunkline.gateway.http.contract import NOTHING, OPERATIONS, PARAMETERS, PLAIN, STREAM
-from trunkline.monitor import engine
+from trunkline.workers.gateway.http.app import PUBLIC
+from trunkline.workers.gateway.http.contract import NOTHING, OPERATIONS, PARAMETERS, PLAIN, STREAM
+from trunkline.workers.monitor import engine
 
 INTRODUCTION = """
 # HTTP

@@ -1,9 +1,9 @@
-"""The page of what is said where: ``trunkline.subjects`` as tables."""
+"""The page of what is said where: ``trunkline.contracts.subjects`` as tables."""
 
 from typing import Any, TypeVar
 
 from generator.markdown import code, prose, seconds, shown, table
-from trunkline import subjects
+from trunkline.contracts import subjects
 from trunkline_bus import Endpoint, Topic
 
 T = TypeVar("T")

@@ -6,16 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from generator.markdown import code, first_paragraph, prose, table
-from trunkline.messages import turn as messages
-from trunkline.monitor import turn as machine
-from trunkline.monitor.turn import TRANSITIONS, Next, Phase
+from trunkline.contracts.turns import messages
+from trunkline.workers.monitor import turn as machine
+from trunkline.workers.monitor.turn import TRANSITIONS, Next, Phase
 
 INTRODUCTION = """
 # The turn's states
 
-A turn is one message and its answer. Its state is its journal, applied entry by entry to the table below. The table is
-`TRANSITIONS` in `core/trunkline/monitor/turn.py`, and this page is drawn from it. An entry that has no place in a phase
-cannot be recorded there: what comes too late (a tool's result after a cancel, a second decision) is left out.
+A turn is one message and its answer. Its state is its journal, applied entry by entry to the table below. The table
+is `TRANSITIONS` in `core/trunkline/workers/monitor/turn.py`, and this page is drawn from it. An entry that has no
+place in a phase cannot be recorded there: what comes too late (a tool's result after a cancel, a second decision) is
+left out.
 [The turn explained](../explanation/turn.md) says why it is made like this.
 """
 

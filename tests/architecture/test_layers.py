@@ -12,29 +12,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 PUBLIC = (
-    "trunkline.abc",
-    "trunkline.text",  # pure functions: the face shows trunkline.printable; the words of a line for a shell
+    "trunkline._util",
     "trunkline.cli.agreeing",  # asking a person
     "trunkline.cli.attaching",  # asking workers from a command
     "trunkline.cli.command",  # what a command looks like, prints, and asks of memory
     "trunkline.cli.memory.attached",
     "trunkline.cli.output",
-    "trunkline.detached",  # the records of programs that outlive their worker
+    "trunkline.contracts",
     "trunkline.errors",
-    "trunkline.messages",
-    "trunkline.outbound",  # addresses that somebody else chose: which are any, and which may be reached
-    "trunkline.paths",
-    "trunkline.fence",  # the mark around what is data, and text that can end none
-    "trunkline.json_file",  # JSON that others wrote, with the line of what is wrong
-    "trunkline.latch",  # whether panic holds: a sandbox begins nothing then
-    "trunkline.readout",  # a tool's result as people read it
-    "trunkline.runtime.listeners",  # what doctor tells of open ports, which a command of a plugin may open too
-    "trunkline.seccomp",  # writes filters of system calls; knows nothing of ours
-    "trunkline.seed",  # the texts that a memory begins with
-    "trunkline.subjects",  # the table of what may be asked and heard on the bus
+    "trunkline.home.latch",  # whether panic holds: a sandbox begins nothing then
+    "trunkline.home.listeners",  # what doctor tells of open ports, which a command of a plugin may open too
     "trunkline.testing",
-    "trunkline.toml",  # TOML that others wrote, within bounds
-    "trunkline.words",  # what texts have in common, by their words
 )
 """What a plugin may import of the core besides the face: the modules of contracts that the face is made of."""
 
@@ -151,12 +139,15 @@ def test_the_turn_machine_does_no_io():
         "itertools",
         "typing",
         "trunkline.errors",
-        "trunkline.messages",
-        "trunkline.monitor.steps",
+        "trunkline.contracts",
+        "trunkline.workers.monitor.steps",
         "trunkline.policy",
         "trunkline_bus",
     )
-    for file in (ROOT / "core/trunkline/monitor/turn.py", ROOT / "core/trunkline/monitor/steps.py"):
+    for file in (
+        ROOT / "core/trunkline/workers/monitor/turn.py",
+        ROOT / "core/trunkline/workers/monitor/steps.py",
+    ):
         assert [where(file, line) for module, line in imports(file) if not within(module, *allowed)] == []
         tree = ast.parse(file.read_text())
         assert not [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef | ast.Await)]

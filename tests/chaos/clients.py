@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import httpx
 
-from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.contracts.gateway.client import GatewayClient
 from trunkline_bus import ConnectionFailed
 
 from .programs import Wish

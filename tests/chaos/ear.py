@@ -11,9 +11,16 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.turn import FeedItem, ReasoningDelta, TextDelta, TextReset, ToolEnded, ToolStarted
-from trunkline.subjects import FEED
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.turns.messages import (
+    FeedItem,
+    ReasoningDelta,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+)
+from trunkline.contracts.turns.subjects import FEED
 from trunkline_bus import Bus, Received
 
 Silence = tuple[float, float]

@@ -8,7 +8,7 @@ PLUGIN = '''
 import os
 import time
 import trunkline
-from trunkline.messages.tools import ToolOutcome
+from trunkline.contracts.tools.messages import ToolOutcome
 
 def leave(file: str, mark: str) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

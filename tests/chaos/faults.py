@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import FAILOVER
+from trunkline.contracts.streams import FAILOVER
+from trunkline.contracts.workers.messages import WorkerKind
 
 Kind = Literal["kill", "stop", "drain", "cut", "full"]
 

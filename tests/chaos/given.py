@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trunkline.messages.conversation import Message
+from trunkline.contracts.conversations.messages import Message
 
 Said = tuple[str, str]
 """Who said what: the role and the text. Tool calls and results are not compared, an effect has checks of its own."""

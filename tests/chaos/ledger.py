@@ -10,10 +10,10 @@ from typing import Literal, TypeVar
 
 import anyio
 
-from trunkline.messages.blocks import Pulse
-from trunkline.messages.conversation import Message
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.blocks.messages import Pulse
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
@@ -26,7 +26,8 @@ from trunkline.messages.turn import (
     ToolPlanned,
     TurnRecord,
 )
-from trunkline.subjects import INBOX, JOURNAL, PULSE_BUCKET, SPANS
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
+from trunkline.contracts.workers.subjects import PULSE_BUCKET, SPANS
 from trunkline.telemetry import names
 from trunkline.testing.platform import Talker
 from trunkline_bus import BusError, Stored

@@ -10,10 +10,10 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.errors import ErrorCode, Unavailable
-from trunkline.messages.approvals import Approval
-from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.runtime.gateway_client import GatewayClient
 from trunkline_bus import BusError, RemoteFault
 
 from .clients import LEAVES_AFTER, HttpClient, read_feed

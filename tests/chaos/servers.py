@@ -8,8 +8,8 @@ import anyio
 import httpx
 from tests.ports import free_port
 
+from trunkline.contracts.streams import JOURNAL_STREAM
 from trunkline.runtime.connecting import MAX_STORE
-from trunkline.subjects import JOURNAL_STREAM
 from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect
 from trunkline_bus.persistence import ask
 

@@ -3,10 +3,10 @@
 import anyio
 import pytest
 
-from trunkline.messages.blocks import Pulse
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.blocks.messages import Pulse
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     FeedEvent,

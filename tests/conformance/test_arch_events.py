@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import trunkline
-from trunkline.messages.turn import StatusShown
+from trunkline.contracts.turns.messages import StatusShown
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from trunkline.fence import unmarked
+from trunkline._util.fence import unmarked
 
 from .client import Reply
 from .conftest import House, Open, client_of

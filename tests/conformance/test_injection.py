@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.runtime.memory_client import BlockMemory
+from trunkline.contracts.memory.client import BlockMemory
 
 from .conftest import House, Open
 from .processes import git

@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.monitor.standing import FRESH_FOR
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.workers.monitor.standing import FRESH_FOR
 
 from .client import Client, Reply
 from .conftest import Open, client_of

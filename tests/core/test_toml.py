@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.toml import LARGEST, MOST_DOTS, read_toml
+from trunkline._util.toml import LARGEST, MOST_DOTS, read_toml
 
 HOSTILE = {
     "a key of many parts": "a" + ".a" * 60_000 + " = 1",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trunkline.text import columns, wrapped
+from trunkline._util.text import columns, wrapped
 
 
 @pytest.mark.parametrize(

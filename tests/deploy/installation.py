@@ -11,13 +11,13 @@ from typing import Any
 import anyio
 import httpx
 
+from trunkline.acl.grants import inbox
+from trunkline.acl.nats import accounts, password_variable
+from trunkline.acl.roles import roles
+from trunkline.cli.checks.bus_checks import server_binary
 from trunkline.config.edit import write_settings
-from trunkline.doctor.bus_checks import server_binary
-from trunkline.messages.workers import WorkerKind
-from trunkline.permissions.grants import inbox
-from trunkline.permissions.nats import accounts, password_variable
-from trunkline.permissions.roles import roles
-from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.testing.processes import WorkerProcess
 from trunkline_bus import Bus, BusSettings, connect

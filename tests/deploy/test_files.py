@@ -18,14 +18,14 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from trunkline import subjects
+from trunkline.acl.nats import accounts, password_variable
+from trunkline.acl.roles import roles
+from trunkline.cli.checks.bus_checks import server_binary
 from trunkline.config import load_config
-from trunkline.doctor.bus_checks import server_binary
-from trunkline.permissions.nats import accounts, password_variable
-from trunkline.permissions.roles import roles
-from trunkline.remotes.keys import new_key
-from trunkline.remotes.registry import Registry, Remote
+from trunkline.contracts import subjects
 from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.remotes.keys import new_key
+from trunkline.runtime.remotes.registry import Registry, Remote
 from trunkline.testing.platform import clean_environ
 from trunkline_bus import Endpoint, Topic
 
@@ -40,7 +40,7 @@ KINDS = {user: "channels" if user.startswith("channel-") else user for user in U
 
 def test_the_accounts_are_drawn_from_the_roles() -> None:
     """``deploy/nats/accounts.conf`` is what the module prints when no channel is named."""
-    argv = [sys.executable, "-m", "trunkline.permissions", "--lend", "external=main"]
+    argv = [sys.executable, "-m", "trunkline.acl", "--lend", "external=main"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     assert printed == (DEPLOY / "nats/accounts.conf").read_text()
 
@@ -143,7 +143,7 @@ def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> N
 
 def test_a_plugin_apart_is_a_user_that_answers_and_asks_nobody(tmp_path: Path) -> None:
     """``--plugin`` adds its user: three subjects of its own to hear, nothing to publish; the server understands it."""
-    argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL, "--plugin", "weather"]
+    argv = [sys.executable, "-m", "trunkline.acl", CHANNEL, "--plugin", "weather"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     (entry,) = re.findall(
         r"user: plugin-weather, password: \S+ permissions: (.+?)\n      } }", printed, re.DOTALL

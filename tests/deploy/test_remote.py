@@ -15,17 +15,18 @@ from nats.aio.client import Client
 from tests.ports import free_port
 
 from trunkline.config import load_config
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import ListTools
-from trunkline.remotes.certificates import AUTHORITY, door_certificate
-from trunkline.remotes.join import HUB, SEED
-from trunkline.remotes.keys import new_key
-from trunkline.remotes.registry import Registry, Remote
-from trunkline.runtime.home import Home
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.tools.messages import ListTools
+from trunkline.contracts.tools.subjects import REMOTE_LIST
+from trunkline.home.directory import Home
 from trunkline.runtime.remote import serve_remote
-from trunkline.subjects import MEMORY_WRITE_MANY, REMOTE_LIST
+from trunkline.runtime.remotes.certificates import AUTHORITY, door_certificate
+from trunkline.runtime.remotes.join import HUB, SEED
+from trunkline.runtime.remotes.keys import new_key
+from trunkline.runtime.remotes.registry import Registry, Remote
 from trunkline.testing.platform import Platform, clean_environ, platform
-from trunkline.tools.away import AwayToolsWorker
+from trunkline.workers.tools.away import AwayToolsWorker
 from trunkline_bus import Bus, BusError, BusSettings, NoResponders
 
 from .test_forbidden import published, subscribed

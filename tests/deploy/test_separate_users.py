@@ -9,12 +9,14 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.policies import Conditions, Policy
-from trunkline.messages.tools import CallTool, StoredResult, ToolOutcome, ToolReply
-from trunkline.messages.turn import ApprovalSettled
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, LENT_CALL, MEMORY_WRITE_MANY
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, Policy
+from trunkline.contracts.tools.messages import CallTool, StoredResult, ToolOutcome, ToolReply
+from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, LENT_CALL
+from trunkline.contracts.turns.messages import ApprovalSettled
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.calling import call_tool
 from trunkline_bus import Bus, BusError, Endpoint, RemoteFault, connect, new_id
 
@@ -29,7 +31,7 @@ from pathlib import Path
 
 import anyio
 import trunkline
-from trunkline.messages.turn import TextDelta, TurnEnded
+from trunkline.contracts.turns.messages import TextDelta, TurnEnded
 
 HERE = Path(os.environ["TRUNKLINE_HOME"])
 

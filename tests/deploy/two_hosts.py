@@ -23,10 +23,10 @@ import pytest
 
 from trunkline.config import load_config
 from trunkline.config.edit import write_settings
-from trunkline.messages.gateway import MessageAccepted
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.home.directory import Home
+from trunkline.home.runfile import read_run_file
 from trunkline.runtime.connecting import bus_settings
-from trunkline.runtime.home import Home
-from trunkline.runtime.runfile import read_run_file
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline_bus import BusSettings, connect
 

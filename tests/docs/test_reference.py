@@ -7,10 +7,10 @@ import sys
 
 import trunkline
 import trunkline_bus
-from trunkline import hookspecs
-from trunkline.doctor.examine import CHECKS
+from trunkline.cli.checks.examine import CHECKS
+from trunkline.contracts import hookspecs
 from trunkline.errors import FIXED_SENTENCES
-from trunkline.monitor.turn import TRANSITIONS
+from trunkline.workers.monitor.turn import TRANSITIONS
 
 from .markdown import REFERENCE, ROOT
 

@@ -19,8 +19,14 @@ from typing import Any
 import anyio
 
 import trunkline
-from trunkline.messages.tools import CallTool, EffectFinished, EffectStarted, ToolOutcome
-from trunkline.messages.turn import ApprovalAsked, ApprovalRecorded, ToolFinished, ToolPlanned, TurnRecord
+from trunkline.contracts.tools.messages import CallTool, EffectFinished, EffectStarted, ToolOutcome
+from trunkline.contracts.turns.messages import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    ToolFinished,
+    ToolPlanned,
+    TurnRecord,
+)
 from trunkline.testing.scripted_model import ScriptedModel
 
 HERE = Path(__file__).parent

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trunkline.messages.tools import ToolOutcome
-from trunkline.monitor.transcript import UNDECIDED, UNFINISHED
-from trunkline.tools.faults import VERIFY
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.workers.monitor.transcript import UNDECIDED, UNFINISHED
+from trunkline.workers.tools.faults import VERIFY
 
 Sort = Literal["doubled", "lost", "unreported", "false"]
 Standing = Literal["", "started", "finished"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import anyio
 
-from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.tools import EffectAsked, EffectFinished, ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.contracts.tools.messages import EffectAsked, EffectFinished, ToolOutcome
+from trunkline.contracts.turns.messages import (
     ApprovalRecorded,
     Finished,
     ToolEnded,
@@ -22,7 +22,7 @@ from trunkline.messages.turn import (
     ToolPlanned,
     denial,
 )
-from trunkline.subjects import EFFECT, JOURNAL
+from trunkline.contracts.turns.subjects import EFFECT, JOURNAL
 from trunkline_bus import BusError, RemoteFault, Topic
 
 from .judge import Case, Finding, Standing, judge

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.latch import Latch
-from trunkline.messages.workers import WorkerKind
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import EFFECT_STREAM, WORKER_BUCKET
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.streams import EFFECT_STREAM
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.home.latch import Latch
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings
 

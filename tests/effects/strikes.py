@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.messages.turn import ToolPlanned
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import CALL_TOOL, JOURNAL
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.tools.messages import CallTool, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_TOOL
+from trunkline.contracts.turns.messages import ToolPlanned
+from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline_bus import BusError, RemoteFault
 
 from .stage import Stage

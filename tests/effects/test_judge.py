@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from trunkline.messages.tools import ToolOutcome
-from trunkline.monitor.transcript import UNDECIDED, UNFINISHED
-from trunkline.tools.faults import VERIFY
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.workers.monitor.transcript import UNDECIDED, UNFINISHED
+from trunkline.workers.tools.faults import VERIFY
 
 from .judge import Case, judge
 from .waves import AT_MONITOR_FLYING, AT_WORKER_FLYING, BOUNDARIES, KINDS, plan

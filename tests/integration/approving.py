@@ -5,12 +5,12 @@ from typing import Any
 
 import anyio
 
-from trunkline.messages.approvals import Approval
-from trunkline.messages.conversation import Message
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import ToolEnded, TurnRequested
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import INBOX
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.messages import ToolEnded, TurnRequested
+from trunkline.contracts.turns.subjects import INBOX
 from trunkline.testing.platform import Talker
 from trunkline_bus import new_id
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from trunkline.messages.workers import WorkerKind
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess
 
 CREW: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")

@@ -14,12 +14,12 @@ import pytest
 from tests.visitors import GUEST, HEADER, Visitors
 
 from trunkline.cli.owned.permitting import change
+from trunkline.contracts.approvals.messages import DEADLINE, Approval, decider
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.errors import ErrorCode
-from trunkline.messages.approvals import DEADLINE, Approval, decider
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.turn import ApprovalRequested
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import AUDIT
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import RemoteFault, new_id

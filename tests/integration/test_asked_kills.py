@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.turn import ApprovalAsked, ApprovalDecided, ApprovalRecorded, TurnEnded
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import INBOX, JOURNAL
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided, ApprovalRecorded, TurnEnded
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import RemoteFault
 

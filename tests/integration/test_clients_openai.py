@@ -9,9 +9,9 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from trunkline.monitor.repair import UNANSWERED
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.workers.monitor.repair import UNANSWERED
 
 pytestmark = pytest.mark.anyio
 

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from tests.visitors import HEADER, Visitors
 
-from trunkline.abc.gateway import Identity
-from trunkline.messages.conversation import Message
-from trunkline.messages.gateway import ForkTurn, MessageAccepted
-from trunkline.messages.turn import TurnRequested
-from trunkline.subjects import INBOX
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.messages import ForkTurn, MessageAccepted
+from trunkline.contracts.turns.messages import TurnRequested
+from trunkline.contracts.turns.subjects import INBOX
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 

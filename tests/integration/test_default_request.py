@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from trunkline.cli.checks.examine import examine
 from trunkline.config import load_config
 from trunkline.config.settings import MonitorSettings
-from trunkline.doctor.examine import examine
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.tools import ListTools
-from trunkline.seed import AGENT
-from trunkline.subjects import LIST_TOOLS
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.memory.initial_files import AGENT
+from trunkline.contracts.tools.messages import ListTools
+from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.turn import TextReset, TurnEnded
+from trunkline.contracts.turns.messages import TextReset, TurnEnded
 from trunkline.runtime.supervisor import BootError
 from trunkline.testing.platform import Answer, Platform, clean_environ, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 import trunkline
-from trunkline.messages.audit import AuditEntry
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.subjects import AUDIT
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault
 

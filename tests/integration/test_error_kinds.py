@@ -8,11 +8,13 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.messages.conversation import LoadConversation
-from trunkline.messages.tools import EffectFinished, ToolOutcome
-from trunkline.messages.turn import ToolEnded, ToolFinished
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import EFFECT, JOURNAL, LOAD_MESSAGES, SPANS
+from trunkline.contracts.conversations.messages import LoadConversation
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
+from trunkline.contracts.tools.messages import EffectFinished, ToolOutcome
+from trunkline.contracts.turns.messages import ToolEnded, ToolFinished
+from trunkline.contracts.turns.subjects import EFFECT, JOURNAL
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import names
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform

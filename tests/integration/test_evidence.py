@@ -12,13 +12,14 @@ import pytest
 
 import trunkline
 from trunkline import Call, ModelAdapter, ModelRequest, ToolCall
-from trunkline.fence import unmarked
-from trunkline.messages.conversation import LoadConversation, Message
-from trunkline.messages.indexing import AskIndex
-from trunkline.messages.memory import MemoryHit, SearchMemory, WriteManyMemory
-from trunkline.runtime.exports import export_memory
-from trunkline.runtime.imports import import_memory
-from trunkline.subjects import LOAD_MESSAGES, MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE_MANY
+from trunkline._util.fence import unmarked
+from trunkline.contracts.conversations.messages import LoadConversation, Message
+from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
+from trunkline.contracts.memory.exports import export_memory
+from trunkline.contracts.memory.imports import import_memory
+from trunkline.contracts.memory.indexing import AskIndex
+from trunkline.contracts.memory.messages import MemoryHit, SearchMemory, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 

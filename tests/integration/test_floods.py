@@ -13,15 +13,15 @@ import httpx
 import pytest
 from openai import AsyncOpenAI, RateLimitError
 
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.messages import Resumed, ToolEnded, ToolStarted
+from trunkline.contracts.turns.subjects import FEED, JOURNAL
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ErrorCode
-from trunkline.gateway.running import Turns
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import Resumed, ToolEnded, ToolStarted
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import FEED, JOURNAL
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.workers.gateway.running import Turns
 from trunkline_bus import RemoteFault, new_id
 
 from .approving import asking, waiting

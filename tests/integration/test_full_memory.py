@@ -10,12 +10,12 @@ import httpx
 import pytest
 from tests.chaos.disks import Disk, small_disk, why_not
 
+from trunkline.cli.checks.examine import examine
 from trunkline.config import load_config
-from trunkline.doctor.examine import examine
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.messages import NOT_STORED, Finished
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import ErrorCode
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import NOT_STORED, Finished
-from trunkline.subjects import INBOX, JOURNAL
 from trunkline.testing.platform import Platform, platform, text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import RemoteFault

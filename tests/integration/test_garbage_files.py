@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from trunkline.abc.platform import HealthResult
+from trunkline.cli.checks.examine import examine
 from trunkline.config import load_config
-from trunkline.doctor.examine import examine
+from trunkline.contracts.memory.chunks import Remember
+from trunkline.contracts.memory.subjects import MEMORY_REMEMBER
+from trunkline.contracts.plugins.extensions import HealthResult
+from trunkline.contracts.tools.messages import ListTools
+from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.errors import TrunklineError
-from trunkline.messages.chunks import Remember
-from trunkline.messages.tools import ListTools
-from trunkline.subjects import LIST_TOOLS, MEMORY_REMEMBER
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from openai import AsyncOpenAI
 
-from trunkline.messages.approvals import Approval
+from trunkline.contracts.approvals.messages import Approval
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 

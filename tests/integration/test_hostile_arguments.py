@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline.messages.turn import ToolEnded
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Answer, platform
 from trunkline.testing.script import Ask, Heard, Reply, Say, Wish, answer
 from trunkline.testing.scripted_provider import ScriptedProvider

@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.abc.models import Call, ModelAdapter, Reasoning, Text
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.tools import ToolSchema
-from trunkline.messages.turn import ToolEnded
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.models.adapter import Call, ModelAdapter, Reasoning, Text
+from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault

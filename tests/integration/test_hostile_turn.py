@@ -9,15 +9,15 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import (
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     Finished,
     JournalEntry,
     ModelCallPlanned,
     TextDelta,
 )
-from trunkline.subjects import INBOX, JOURNAL
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
 from .stage import CREW, manned
@@ -30,7 +30,7 @@ PLUGIN = '''
 import time
 from pathlib import Path
 import trunkline
-from trunkline.messages.tools import ToolOutcome
+from trunkline.contracts.tools.messages import ToolOutcome
 
 @trunkline.tool(effect="write")
 def transfer(file: str, amount: int, seconds: float = 0.0, ask: bool = False) -> str:
@@ -157,7 +157,7 @@ async def owner_of(running: ProcessPlatform, accepted: MessageAccepted) -> str:
     """The name of the process whose journal record is the turn's last."""
     last = await running.bus.last(JOURNAL, conversation=accepted.conversation, turn=accepted.turn)
     assert last is not None
-    from trunkline.subjects import WORKER_BUCKET
+    from trunkline.contracts.workers.subjects import WORKER_BUCKET
 
     entry = await running.bus.kv(WORKER_BUCKET).get(last.data.owner)
     assert entry is not None and entry.value is not None

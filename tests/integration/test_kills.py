@@ -15,8 +15,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from trunkline.messages.gateway import ConversationView, MessageAccepted
-from trunkline.messages.turn import (
+from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted
+from trunkline.contracts.turns.messages import (
     CancelRecorded,
     FeedEvent,
     FeedItem,
@@ -35,12 +35,13 @@ from trunkline.messages.turn import (
     TurnEnded,
     TurnFact,
 )
-from trunkline.messages.workers import SpanRecord, WorkerBeat
-from trunkline.monitor.journal import RAW_JOURNAL
-from trunkline.monitor.replay import replay
-from trunkline.subjects import EFFECT, FEED, INBOX, JOURNAL, SPANS, TURN_FACT, WORKER_BUCKET
+from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, TURN_FACT
+from trunkline.contracts.workers.messages import SpanRecord, WorkerBeat
+from trunkline.contracts.workers.subjects import SPANS, WORKER_BUCKET
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.workers.monitor.journal import RAW_JOURNAL
+from trunkline.workers.monitor.replay import replay
 
 from .stage import CREW, manned
 

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from tests.visitors import GUEST, HEADER, Visitors
 
-from trunkline.messages.chunks import ForgetChunk, GetChunk, ListChunks, Remember
-from trunkline.messages.memory import MemoryHistory, SearchMemory
-from trunkline.subjects import (
+from trunkline.contracts.memory.chunks import ForgetChunk, GetChunk, ListChunks, Remember
+from trunkline.contracts.memory.messages import MemoryHistory, SearchMemory
+from trunkline.contracts.memory.subjects import (
     MEMORY_CHUNK,
     MEMORY_CHUNKS,
     MEMORY_FORGET,

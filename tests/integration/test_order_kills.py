@@ -13,12 +13,13 @@ import anyio
 import httpx
 import pytest
 
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.topology import topology
+from trunkline.contracts.turns.messages import Finished, Parked, Started, TextDelta
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import Unavailable
-from trunkline.messages.approvals import Approval
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import Finished, Parked, Started, TextDelta
 from trunkline.runtime.partitions import deal, dealing
-from trunkline.subjects import INBOX, JOURNAL, topology
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
 

@@ -13,12 +13,12 @@ import pytest
 from tests.visitors import HEADER, Visitors
 
 import trunkline
-from trunkline.abc.gateway import Identity
+from trunkline.contracts.approvals.messages import DEADLINE
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.turns.messages import ApprovalRequested, ApprovalSettled
 from trunkline.errors import ErrorCode
-from trunkline.messages.approvals import DEADLINE
-from trunkline.messages.turn import ApprovalRequested, ApprovalSettled
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import AUDIT
 from trunkline.testing.platform import Platform, Talker, clean_environ, platform
 from trunkline_bus import RemoteFault
 

@@ -6,7 +6,7 @@ import anyio
 import httpx
 import pytest
 
-from trunkline.subjects import WORKER_BUCKET
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
 from .stage import CREW, manned

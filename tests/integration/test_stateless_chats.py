@@ -10,8 +10,8 @@ import pytest
 from openai import AsyncOpenAI
 
 import trunkline
-from trunkline.messages.conversation import ConversationSummary, ListConversations
-from trunkline.runtime.memory_client import BlockMemory
+from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations
+from trunkline.contracts.memory.client import BlockMemory
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider

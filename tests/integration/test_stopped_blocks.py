@@ -10,14 +10,15 @@ import anyio
 import httpx
 import pytest
 
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.contracts.memory.messages import MoveMemory
+from trunkline.contracts.memory.subjects import MEMORY_MOVE
+from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.conversation import ListConversations
-from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.memory import MoveMemory
-from trunkline.messages.turn import TextDelta
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import INBOX, MEMORY_MOVE
 from trunkline.testing.platform import Platform, Talker, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.messages.turn import ToolEnded
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Answer, platform
 
 from .approving import asked_by, asking, decide, question_of, results, write

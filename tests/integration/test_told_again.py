@@ -6,10 +6,10 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalDecided,
     ApprovalRecorded,
@@ -22,7 +22,7 @@ from trunkline.messages.turn import (
     ToolPlanned,
     TurnRecord,
 )
-from trunkline.subjects import INBOX, JOURNAL
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.platform import platform
 
 from .approving import ask, asking, question_of

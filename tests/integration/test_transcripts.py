@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.abc.models import ModelRequest
-from trunkline.errors import ErrorCode
-from trunkline.messages.conversation import Message, ToolCall, now
-from trunkline.messages.tools import ToolOutcome, ToolSchema
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message, ToolCall, now
+from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
@@ -29,11 +28,12 @@ from trunkline.messages.turn import (
     ToolFinished,
     TurnRequested,
 )
-from trunkline.monitor.repair import UNANSWERED, repaired
-from trunkline.monitor.transcript import given as told
-from trunkline.monitor.transcript import new_messages, to_store
-from trunkline.monitor.turn import AskModel, Phase, Turn
+from trunkline.errors import ErrorCode
 from trunkline.testing.vendor_rules import faults_of
+from trunkline.workers.monitor.repair import UNANSWERED, repaired
+from trunkline.workers.monitor.transcript import given as told
+from trunkline.workers.monitor.transcript import new_messages, to_store
+from trunkline.workers.monitor.turn import AskModel, Phase, Turn
 from trunkline_openai import OpenAISettings
 from trunkline_openai.chat import Chat
 from trunkline_openai.responses import Responses

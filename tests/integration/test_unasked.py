@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.tools import ListTools, ToolOutcome, ToolSpec
-from trunkline.runtime.memory_client import BlockMemory
-from trunkline.subjects import LIST_TOOLS
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.tools.messages import ListTools, ToolOutcome, ToolSpec
+from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id

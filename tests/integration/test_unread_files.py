@@ -10,11 +10,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.platform import HealthResult
+from trunkline.cli.checks.examine import examine
 from trunkline.config import load_config
-from trunkline.doctor.examine import examine
-from trunkline.messages.memory import MemoryChanged
-from trunkline.subjects import MEMORY_CHANGED
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.subjects import MEMORY_CHANGED
+from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
 

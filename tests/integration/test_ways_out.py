@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.tools import ListTools, ToolOutcome, ToolSpec
-from trunkline.subjects import LIST_TOOLS
+from trunkline.contracts.tools.messages import ListTools, ToolOutcome, ToolSpec
+from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id

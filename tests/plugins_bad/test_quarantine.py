@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.tools import CallTool, ListTools, ToolOutcome
+from trunkline.contracts.tools.messages import CallTool, ListTools, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.plugins.quarantine import Quarantine
-from trunkline.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import BusError, new_id
 

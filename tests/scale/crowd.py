@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.contracts.turns.messages import Finished, TurnFact
+from trunkline.contracts.turns.subjects import JOURNAL, TURN_FACT
 from trunkline.errors import Unavailable
-from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.turn import Finished, TurnFact
-from trunkline.subjects import JOURNAL, TURN_FACT
 from trunkline.testing.platform import Talker
 from trunkline_bus import BusError, Received, RemoteFault
 

@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trunkline.messages.turn import ToolFinished, ToolPlanned
-from trunkline.subjects import JOURNAL
+from trunkline.contracts.turns.messages import ToolFinished, ToolPlanned
+from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import Talker
 
 PLUGIN = '''

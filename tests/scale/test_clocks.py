@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import SPANS
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import names
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process

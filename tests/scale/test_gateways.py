@@ -9,7 +9,7 @@ from tests.chaos.clients import HttpClient
 from tests.chaos.programs import Wish
 from tests.chaos.transcript import HttpTranscript
 
-from trunkline.messages.workers import WorkerKind
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 

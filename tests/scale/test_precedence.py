@@ -5,10 +5,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import Finished, Started
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.messages import Finished, Started
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.runtime.overview import Lookout
-from trunkline.subjects import INBOX, JOURNAL
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 

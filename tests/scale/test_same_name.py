@@ -5,11 +5,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.workers import WorkerBeat
-from trunkline.monitor.worker import MonitorWorker
+from trunkline.contracts.workers.messages import WorkerBeat
 from trunkline.runtime.host import HostSettings, host
 from trunkline.runtime.overview import Lookout
 from trunkline.testing.platform import Platform, platform
+from trunkline.workers.monitor.worker import MonitorWorker
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.workers import WorkerKind
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import provider_process
 

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from trunkline.messages.turn import Finished, ModelCallPlanned, Started, TurnRecord
-from trunkline.subjects import JOURNAL
+from trunkline.contracts.turns.messages import Finished, ModelCallPlanned, Started, TurnRecord
+from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import Talker
 from trunkline_bus import Stored
 

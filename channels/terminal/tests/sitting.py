@@ -9,12 +9,11 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.abc.foreground import Sitting
-from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.messages.approvals import ApprovalScope
-from trunkline.messages.conversation import ToolCall, Usage
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.turn import (
+from trunkline.contracts.approvals.messages import ApprovalScope
+from trunkline.contracts.channels.foreground import Sitting
+from trunkline.contracts.conversations.messages import ToolCall, Usage
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     ApprovalSettled,
     TextDelta,
@@ -23,6 +22,7 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
 from trunkline_terminal.channel import TerminalChannel
 from trunkline_terminal.settings import TerminalSettings

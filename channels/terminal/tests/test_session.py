@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.foreground import Sitting
+from trunkline.contracts.channels.foreground import Sitting
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.turns.messages import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
 from trunkline.errors import TrunklineError
-from trunkline.messages.conversation import Message, ToolCall, Usage
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.turn import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
 from trunkline_bus import RemoteFault

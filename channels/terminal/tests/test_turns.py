@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable
 import anyio
 import pytest
 
-from trunkline.errors import ErrorCode
-from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.conversation import Message, ToolCall, Usage
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.tools import StoredResult
-from trunkline.messages.turn import (
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
@@ -23,6 +22,7 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.errors import ErrorCode
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 from trunkline_terminal.outage import Outage

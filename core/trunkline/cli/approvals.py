@@ -9,8 +9,8 @@ from trunkline.cli.completing import BlockName
 from trunkline.cli.with_gateway import with_gateway
 
 if TYPE_CHECKING:
-    from trunkline.messages.approvals import Approval, ApprovalScope
-    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.contracts.approvals.messages import Approval, ApprovalScope
+    from trunkline.contracts.gateway.client import GatewayClient
 
 EXAMPLES = """
 trunkline approvals list
@@ -61,9 +61,9 @@ def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the arguments whole.")
 def show_approval(id: str, as_json: bool) -> None:
     """Show what a call would do."""
-    from trunkline.channels.deciding import approval_news
+    from trunkline._util.text import printable
     from trunkline.cli.output import json_out
-    from trunkline.text import printable
+    from trunkline.workers.channels.deciding import approval_news
 
     found = with_gateway(lambda gateway: gateway.approval(id))
     if as_json:
@@ -154,8 +154,8 @@ def forget(id: str) -> None:
 def _decide(
     id: str, *, allow: bool, scope: "ApprovalScope" = "once", answer: str = "", follow: bool, as_json: bool
 ) -> int:
-    from trunkline.channels.deciding import Verdict, hand_in
     from trunkline.workers import KINDS
+    from trunkline.workers.channels.deciding import Verdict, hand_in
 
     async def decided(gateway: "GatewayClient") -> int:
         one = (await gateway.approval(id)).approval
@@ -178,8 +178,8 @@ def _decide(
 
 
 def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool) -> None:
+    from trunkline._util.text import printable
     from trunkline.cli.output import json_out
-    from trunkline.text import printable
 
     if as_json:
         json_out({"id": one.id, "turn": one.turn, "call": one.call, "allow": allow, "scope": scope})
@@ -203,8 +203,8 @@ def _is_alone() -> bool:
     import os
 
     from trunkline.config import load_config
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import running_pid
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import running_pid
 
     return running_pid(Home.of(load_config())) == os.getpid()
 
@@ -212,8 +212,8 @@ def _is_alone() -> bool:
 async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool) -> int:
     """Print what the turn shows; its next question ends that, as it does with ``say``."""
     from trunkline.cli.saying import JsonSaying, Saying
-    from trunkline.messages.gateway import MessageAccepted
-    from trunkline.messages.turn import ApprovalRequested
+    from trunkline.contracts.gateway.messages import MessageAccepted
+    from trunkline.contracts.turns.messages import ApprovalRequested
 
     saying = JsonSaying() if as_json else Saying(stream=False)
     settled = {
@@ -228,8 +228,8 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
 
 
 def _state(approval: "Approval") -> str:
-    from trunkline.channels.deciding import local
-    from trunkline.messages.approvals import DEADLINE, decider, withdrawal
+    from trunkline.contracts.approvals.messages import DEADLINE, decider, withdrawal
+    from trunkline.workers.channels.deciding import local
 
     if approval.settled is None:
         return local(approval.expires_at)
@@ -243,7 +243,7 @@ def _state(approval: "Approval") -> str:
 
 
 def _about(approval: "Approval") -> str:
-    from trunkline.text import printable
+    from trunkline._util.text import printable
 
     asked = approval.detail.text if approval.detail.is_question else approval.question
     shown = printable(" ".join((approval.detail.covers or asked).split()))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trunkline.archives.manifest import Gap
+    from trunkline._util.archives.manifest import Gap
 
 SHOWN = 20
 """Gaps that are printed; the archive's manifest.json names all."""
@@ -12,7 +12,7 @@ SHOWN = 20
 
 def gaps_of(archive: Path) -> "tuple[Gap, ...]":
     """What an archive says is not in it."""
-    from trunkline.archives.reading import read_manifest
+    from trunkline._util.archives.reading import read_manifest
 
     manifest = read_manifest(archive)
     return manifest.gaps if manifest else ()

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from trunkline.messages.workers import WorkerKind
+    from trunkline.contracts.workers.messages import WorkerKind
     from trunkline_bus import Bus
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from trunkline.cli.completing import BlockName
 
 if TYPE_CHECKING:
     from trunkline.cli.owned.auditing import Wanted
-    from trunkline.messages.audit import AuditEntry
+    from trunkline.contracts.audit.messages import AuditEntry
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -81,8 +81,8 @@ async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json
 def _line(entry: "AuditEntry", as_json: bool) -> None:
     import msgspec
 
+    from trunkline._util.text import one_line
     from trunkline.cli.output import fitted
-    from trunkline.text import one_line
 
     if as_json:
         click.echo(msgspec.json.encode(entry).decode())

@@ -8,9 +8,9 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.archives.manifest import Gap
+    from trunkline._util.archives.manifest import Gap
     from trunkline.config import Config
-    from trunkline.runtime.backup import Label
+    from trunkline.home.backup import Label
 
 EXAMPLES = """
 trunkline backup garden.tar
@@ -42,7 +42,7 @@ def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: 
     from trunkline.cli.archive_gaps import tell_gaps
     from trunkline.cli.output import json_out
     from trunkline.config import load_config
-    from trunkline.runtime.backup import BUS, TOKEN
+    from trunkline.home.backup import BUS, TOKEN
 
     config = load_config()
     _check(config, file, force, with_bus)
@@ -58,8 +58,8 @@ def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: 
 
 def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
     from trunkline.errors import StorageError, TrunklineError
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import running_pid
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import running_pid
 
     if file.exists() and not force:
         raise StorageError(f"{file} exists already.", hint="Choose another name, or give --force.")
@@ -83,10 +83,10 @@ async def _backup(
     import tempfile
 
     from trunkline.cli.archive_gaps import gaps_of
+    from trunkline.contracts.memory.exports import export_memory
+    from trunkline.home.backup import write_backup
+    from trunkline.home.directory import Home
     from trunkline.runtime.attach import attached
-    from trunkline.runtime.backup import write_backup
-    from trunkline.runtime.exports import export_memory
-    from trunkline.runtime.home import Home
     from trunkline.workers import load_worker
 
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.parent) as folder:

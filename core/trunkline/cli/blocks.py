@@ -12,8 +12,8 @@ from trunkline.cli.with_gateway import with_gateway
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trunkline.messages.blocks import Block, BlockConfig
-    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.contracts.blocks.messages import Block, BlockConfig
+    from trunkline.contracts.gateway.client import GatewayClient
 
 EXAMPLES = """
 trunkline blocks list
@@ -96,7 +96,7 @@ def create_block(
 ) -> None:
     """Make a block. A NAME has lower-case letters, digits and dashes, 32 at most."""
     from trunkline.cli.memory.add import checked_block
-    from trunkline.messages.blocks import BlockConfig
+    from trunkline.contracts.blocks.messages import BlockConfig
 
     checked_block(name)
     config = BlockConfig(
@@ -121,7 +121,7 @@ trunkline blocks set garden permissions.approvals=all permissions.plan=true
 def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
     """Change choices of a block: any key of its block.toml, those in a table with a dot. A key that is given several
     times is a list; KEY= is an empty one. Comments and order of the file stay. It counts from the next message on."""
-    from trunkline.gateway.block_file import value_of
+    from trunkline.workers.gateway.block_file import value_of
 
     given: dict[str, list[str]] = {}
     for choice in choices:
@@ -242,7 +242,7 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
 def _tasks_here(name: str) -> int:
     """How many background tasks of a block run on this machine."""
     from trunkline.config.load import find_home
-    from trunkline.detached import place_of, records
+    from trunkline.contracts.sandbox.detached import place_of, records
 
     return sum(record.standing() == "running" for record in records(place_of(find_home(), name)))
 

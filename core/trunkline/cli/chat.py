@@ -10,8 +10,8 @@ from trunkline.cli.completing import ConversationName
 if TYPE_CHECKING:
     import anyio
 
-    from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.config import Config
+    from trunkline.contracts.channels.foreground import ForegroundChannel, Sitting
 
 EXAMPLES = """
 trunkline chat
@@ -35,8 +35,8 @@ def command(block: str | None, conversation: str | None, channel: str) -> int:
     Uses the platform that runs on this home, or starts one in this process for as long as you talk. Through a pipe,
     each line is one message. Leaves with 1 when a turn failed, 3 when one waits for a decision, 130 after Ctrl-C.
     """
-    from trunkline.abc.foreground import Sitting
     from trunkline.cli.aio import run
+    from trunkline.contracts.channels.foreground import Sitting
 
     return run(_chat, Sitting(block, conversation), channel, at_terminal=True)
 
@@ -51,8 +51,8 @@ async def _chat(sitting: "Sitting", name: str) -> int:
     from trunkline.cli.logfile import log_to_file
     from trunkline.cli.trace import draw
     from trunkline.config import load_config
+    from trunkline.contracts.gateway.client import GatewayClient
     from trunkline.runtime.attach import attached
-    from trunkline.runtime.gateway_client import GatewayClient
     from trunkline.workers import KINDS, load_worker
 
     config = load_config()
@@ -76,7 +76,7 @@ def _foreground(config: "Config", name: str) -> "ForegroundChannel":
     """The channel for this terminal. Raises PluginError when no plugin offers it."""
     from functools import partial
 
-    from trunkline.abc.foreground import ForegroundChannel
+    from trunkline.contracts.channels.foreground import ForegroundChannel
     from trunkline.errors import PluginError
     from trunkline.plugins import Plugins
 

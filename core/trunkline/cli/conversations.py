@@ -9,8 +9,8 @@ from trunkline.cli.completing import BlockName, ConversationName
 from trunkline.cli.with_gateway import with_gateway
 
 if TYPE_CHECKING:
-    from trunkline.messages.conversation import ConversationPage, ConversationSummary
-    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.contracts.conversations.messages import ConversationPage, ConversationSummary
+    from trunkline.contracts.gateway.client import GatewayClient
 
 EXAMPLES = """
 trunkline conversations list
@@ -60,7 +60,7 @@ def list_conversations(block: str | None, search: str | None, limit: int, as_jso
 
 
 def _page(block: str | None, search: str | None, limit: int) -> "ConversationPage":
-    from trunkline.messages.conversation import ListConversations
+    from trunkline.contracts.conversations.messages import ListConversations
 
     query = ListConversations(block=block, search=search, limit=limit)
     return with_gateway(lambda gateway: gateway.conversations(query))

@@ -156,8 +156,8 @@ async def _retried(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> l
 
 
 async def _cleared(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> list[int]:
+    from trunkline.contracts.workers.subjects import DEAD
     from trunkline.runtime.dead_letters import chosen
-    from trunkline.subjects import DEAD
 
     there = await chosen(bus, numbers, all_of_them=all_of_them)
     for one in there:
@@ -166,7 +166,7 @@ async def _cleared(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> l
 
 
 def _row(one: "Buried") -> tuple[str, ...]:
-    from trunkline.text import printable
+    from trunkline._util.text import printable
 
     letter = one.letter
     return (
@@ -179,7 +179,7 @@ def _row(one: "Buried") -> tuple[str, ...]:
 
 
 def _facts(one: "Buried") -> dict[str, Any]:
-    from trunkline.text import printable
+    from trunkline._util.text import printable
 
     letter = one.letter
     return {
@@ -197,7 +197,7 @@ def _readable(body: bytes) -> tuple[str, str]:
     """What the bytes are, and as a text that does no harm to a terminal."""
     import msgspec
 
-    from trunkline.text import printable
+    from trunkline._util.text import printable
 
     try:
         return "json", printable(msgspec.json.format(body, indent=2).decode())

@@ -7,8 +7,8 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.doctor import Finding
-    from trunkline.runtime.listeners import Listener
+    from trunkline.cli.checks import Finding
+    from trunkline.home.listeners import Listener
 
 EXAMPLES = """
 trunkline doctor
@@ -31,10 +31,10 @@ def command(as_json: bool, online: bool) -> int:
     Without --online nothing goes out to the network but to the configured bus.
     """
     from trunkline.cli.aio import run
+    from trunkline.cli.checks import examine
     from trunkline.cli.output import json_out
     from trunkline.config import find_home
-    from trunkline.doctor import examine
-    from trunkline.runtime.listeners import listeners
+    from trunkline.home.listeners import listeners
 
     findings, open_ports = run(examine, online), listeners(find_home() / "run")
     broken = any(finding.status == "error" for finding in findings)

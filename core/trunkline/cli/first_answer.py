@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import anyio
 
-from trunkline.abc.models import ModelAdapter, ModelRequest, Text
 from trunkline.config import Config
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.models.adapter import ModelAdapter, ModelRequest, Text
 from trunkline.errors import ConfigError, ModelError
-from trunkline.messages.conversation import Message
 from trunkline.plugins import Plugins
 from trunkline.runtime.adapters import default_adapter
 from trunkline_bus import new_id

@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline.cli.saying import Saying
-    from trunkline.messages.gateway import ForkTurn
+    from trunkline.contracts.gateway.messages import ForkTurn
 
 EXAMPLES = """
 trunkline fork last@0 --model openai/gpt-5
@@ -38,7 +38,7 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
     """
     from trunkline.cli.aio import run
     from trunkline.cli.saying import JsonSaying, Saying
-    from trunkline.messages.gateway import ForkTurn
+    from trunkline.contracts.gateway.messages import ForkTurn
 
     turn, at, step = place.rpartition("@")
     if not at or not turn or not step.isdecimal():
@@ -55,8 +55,8 @@ async def _fork(wish: "ForkTurn", saying: "Saying") -> int:
     from trunkline.cli.logfile import log_to_file
     from trunkline.cli.say import CHANNEL, listen
     from trunkline.config import load_config
+    from trunkline.contracts.gateway.client import GatewayClient
     from trunkline.runtime.attach import attached
-    from trunkline.runtime.gateway_client import GatewayClient
     from trunkline.workers import load_worker
 
     config = load_config()

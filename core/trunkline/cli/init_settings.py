@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trunkline.config import Config, Secret, load_config
 from trunkline.config.edit import write_settings
 from trunkline.errors import ConfigError
-from trunkline.runtime.home import Home
+from trunkline.home.directory import Home
 
 if TYPE_CHECKING:
     from trunkline.cli.init import Given

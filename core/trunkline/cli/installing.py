@@ -10,10 +10,10 @@ from trunkline.cli.agreeing import agree, insist_on_person
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
+    from trunkline.cli.install.gather import Offer
+    from trunkline.cli.install.pip import Pip
+    from trunkline.cli.install.project import Project
     from trunkline.config import Config
-    from trunkline.installing.gather import Offer
-    from trunkline.installing.pip import Pip
-    from trunkline.installing.project import Project
     from trunkline.plugins.asks import Asks
 
 INSTALL = """
@@ -56,11 +56,11 @@ def install(
     but an earlier version of the plugin. What came is pinned in plugins.toml in the home folder.
     """
     from trunkline.cli.aio import run
+    from trunkline.cli.install.change import install as carry_out
+    from trunkline.cli.install.gather import gather, take_wheel
+    from trunkline.cli.install.pip import find_pip
+    from trunkline.cli.install.project import Project
     from trunkline.config import load_config
-    from trunkline.installing.change import install as carry_out
-    from trunkline.installing.gather import gather, take_wheel
-    from trunkline.installing.pip import find_pip
-    from trunkline.installing.project import Project
     from trunkline.plugins.pins import read_pins
 
     config = load_config()
@@ -81,12 +81,12 @@ def install(
 
 async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path, isolated: bool) -> Path:
     """The wheel of a project that somebody has agreed to."""
+    from trunkline.cli.install.build import build
+    from trunkline.cli.install.project import ELSE
     from trunkline.errors import PluginError, ToolError
-    from trunkline.installing.build import build
-    from trunkline.installing.project import ELSE
-    from trunkline.latch import Latch
+    from trunkline.home.latch import Latch
     from trunkline.plugins import Plugins
-    from trunkline.tools.sandboxes import Sandboxes
+    from trunkline.workers.tools.sandboxes import Sandboxes
 
     try:
         sandbox = await Sandboxes(Plugins.load(config).sandboxes(), Latch(config.home)).chosen()
@@ -97,9 +97,9 @@ async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path,
 
 def _show(offer: "Offer") -> None:
     """All that is known before any of its code has run. What its author wrote stays on the line where it belongs."""
+    from trunkline._util.text import one_line
+    from trunkline.cli.install.wheel import Wheel
     from trunkline.cli.output import table
-    from trunkline.installing.wheel import Wheel
-    from trunkline.text import one_line
 
     plugin = offer.plugin
     came = f"from a {offer.source}" if offer.source != "index" else "from the package index"
@@ -163,10 +163,10 @@ def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 def remove(name: str, yes: bool) -> None:
     """Take out the plugin NAME, and what came with it and nobody else needs."""
+    from trunkline.cli.install.change import leaving
+    from trunkline.cli.install.change import remove as carry_out
+    from trunkline.cli.install.pip import find_pip
     from trunkline.config import load_config
-    from trunkline.installing.change import leaving
-    from trunkline.installing.change import remove as carry_out
-    from trunkline.installing.pip import find_pip
 
     config = load_config()
     owner = _owner(config, name)
@@ -264,8 +264,8 @@ def _write_disabled(config: "Config", disabled: tuple[str, ...]) -> None:
 
 
 def _say_restart(config: "Config") -> None:
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import running_pid
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import running_pid
 
     if running_pid(Home.of(config)) is not None:
         click.echo("The platform is running and goes on as it is: restart it to see the change.")

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from trunkline.abc.channels import Gateway
-from trunkline.channels.finding import conversation_found
+from trunkline.contracts.channels.channel import Gateway
+from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.errors import TrunklineError
-from trunkline.messages.conversation import ListConversations
-from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
+from trunkline.workers.channels.finding import conversation_found
+from trunkline.workers.monitor.journal import RAW_JOURNAL, RawRecord
 from trunkline_bus import Bus, Stored, SubjectError
 
 LAST = "last"

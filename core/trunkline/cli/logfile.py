@@ -8,14 +8,14 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trunkline._util.folders import make_private
 from trunkline.cli.logs import JsonLines
 from trunkline.cli.repeats import Repeats
-from trunkline.folders import make_private
-from trunkline.retention import MEGABYTE
+from trunkline.contracts.retention import MEGABYTE
 
 if TYPE_CHECKING:
     from trunkline.config import Config
-    from trunkline.retention import Retention
+    from trunkline.contracts.retention import Retention
 
 DAY = 86_400.0
 

@@ -11,7 +11,7 @@ import msgspec
 
 def say(text: str, *, nl: bool = True, err: bool = False) -> None:
     """Print what others wrote: exactly, but for what a terminal would obey when there is one."""
-    from trunkline.text import printable
+    from trunkline._util.text import printable
 
     at_terminal = (sys.stderr if err else sys.stdout).isatty()
     click.echo(printable(text) if at_terminal else text, nl=nl, err=err, color=True)  # click would strip some
@@ -25,7 +25,7 @@ def columns_of(*, err: bool = False) -> int | None:
 
 def fitted(text: str, *, err: bool = False, hang: int | None = None) -> str:
     """The text on lines that fit, where the stream is a terminal; a pipe gets it as it is."""
-    from trunkline.text import wrapped
+    from trunkline._util.text import wrapped
 
     width = columns_of(err=err)
     return text if width is None else wrapped(text, width, hang)
@@ -42,7 +42,7 @@ def coloured(text: str, colour: str | None) -> str:
 def table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
     """Print rows in columns; the last column is not padded. A row is one line, whatever its cells hold; one
     that is too long for a terminal goes on below its last column, if there is room."""
-    from trunkline.text import one_line
+    from trunkline._util.text import one_line
 
     lines = [[one_line(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -7,9 +7,9 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.abc.sandbox import Sandbox
     from trunkline.cli.owned.stopping import Answers
     from trunkline.config import Config
+    from trunkline.contracts.sandbox.sandbox import Sandbox
     from trunkline.plugins import Plugins
 
 EXAMPLES = """
@@ -46,7 +46,7 @@ def command(release: bool, as_json: bool) -> int:
     from trunkline.config import load_config
     from trunkline.config.load import find_home
     from trunkline.errors import ConfigError
-    from trunkline.latch import RELEASE, Latch
+    from trunkline.home.latch import RELEASE, Latch
 
     try:
         config = load_config()

@@ -10,7 +10,7 @@ from trunkline.cli.completing import BlockName
 
 if TYPE_CHECKING:
     from trunkline.cli.owned.ruling import Rule
-    from trunkline.messages.policies import Conditions
+    from trunkline.contracts.policies.messages import Conditions
 
 EXAMPLES = """
 trunkline policies list
@@ -89,7 +89,7 @@ def add_rule(
     from trunkline.cli.output import json_out, say
     from trunkline.cli.owned import ruling
     from trunkline.config import load_config
-    from trunkline.messages.policies import Policy
+    from trunkline.contracts.policies.messages import Policy
     from trunkline.plugins import Plugins
     from trunkline.policy.explain import in_words
 
@@ -148,7 +148,7 @@ def _conditions(
     from datetime import UTC
     from typing import cast
 
-    from trunkline.messages.policies import Conditions, Day
+    from trunkline.contracts.policies.messages import Conditions, Day
 
     return Conditions(
         requires_approval=ask,

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline._util.secrets.logs import LogRedactor
     from trunkline.config import Config
-    from trunkline.secrets.logs import LogRedactor
 
 
 class Redacting(logging.Formatter):
@@ -22,7 +22,7 @@ class Redacting(logging.Formatter):
     @cached_property
     def redactor(self) -> "LogRedactor":
         """Made with the first line: most commands log none."""
-        from trunkline.secrets.logs import LogRedactor
+        from trunkline._util.secrets.logs import LogRedactor
 
         if self._config is None:
             return LogRedactor(os.environ)
@@ -34,7 +34,7 @@ class Readable(Redacting):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as text, with its traceback."""
-        from trunkline.text import printable
+        from trunkline._util.text import printable
 
         return printable(self.redactor.redacted(super().format(record)))
 

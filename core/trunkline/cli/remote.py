@@ -9,9 +9,9 @@ from trunkline.cli.command import Command, Group
 
 if TYPE_CHECKING:
     from trunkline.config import Config
-    from trunkline.remotes.invite import Invitation
-    from trunkline.remotes.registry import Remote
-    from trunkline.runtime.listeners import Listener
+    from trunkline.home.listeners import Listener
+    from trunkline.runtime.remotes.invite import Invitation
+    from trunkline.runtime.remotes.registry import Remote
 
 EXAMPLES = """
 trunkline remote invite laptop
@@ -50,7 +50,7 @@ def invite(name: str, blocks: tuple[str, ...], listen: str | None, minutes: floa
     The code is good once, and for as long as this command waits. Ctrl-C ends both.
     """
     from trunkline.cli.aio import run
-    from trunkline.remotes.registry import check_name
+    from trunkline.runtime.remotes.registry import check_name
 
     check_name(name)
     run(_invite, name, blocks, listen, minutes * 60.0)
@@ -59,12 +59,12 @@ def invite(name: str, blocks: tuple[str, ...], listen: str | None, minutes: floa
 async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, seconds: float) -> None:
     from trunkline.config import load_config
     from trunkline.errors import ConfigError
-    from trunkline.remotes.invite import Invitation
-    from trunkline.remotes.invite import invite as wait
-    from trunkline.remotes.proof import new_code
-    from trunkline.remotes.registry import BLOCK, Registry
-    from trunkline.runtime.home import Home, make_folder
-    from trunkline.runtime.listeners import listed
+    from trunkline.home.directory import Home, make_folder
+    from trunkline.home.listeners import listed
+    from trunkline.runtime.remotes.invite import Invitation
+    from trunkline.runtime.remotes.invite import invite as wait
+    from trunkline.runtime.remotes.proof import new_code
+    from trunkline.runtime.remotes.registry import BLOCK, Registry
 
     for block in blocks:
         if BLOCK.fullmatch(block) is None:
@@ -85,7 +85,7 @@ async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, second
 
 
 def _listener(invitation: "Invitation", port: int) -> "Listener":
-    from trunkline.runtime.listeners import Listener
+    from trunkline.home.listeners import Listener
 
     host = f"[{invitation.host}]" if ":" in invitation.host else invitation.host
     return Listener(
@@ -99,8 +99,8 @@ def _listening(config: "Config", listen: str | None) -> "Config":
     from trunkline.config import load_config
     from trunkline.config.edit import write_settings
     from trunkline.errors import ConfigError
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import running_pid
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import running_pid
 
     if listen is None and config.settings.remotes.listen is None:
         raise ConfigError(
@@ -117,8 +117,8 @@ def _listening(config: "Config", listen: str | None) -> "Config":
 
 
 def _tell(invitation: "object", port: int, seconds: float) -> None:
-    from trunkline.remotes.invite import Invitation
-    from trunkline.remotes.join import JOIN_PORT
+    from trunkline.runtime.remotes.invite import Invitation
+    from trunkline.runtime.remotes.join import JOIN_PORT
 
     assert isinstance(invitation, Invitation)
     at = "THIS-HOST" if port == JOIN_PORT else f"THIS-HOST:{port}"
@@ -143,8 +143,8 @@ def join(hub: str, code: str) -> None:
 async def _join(hub: str, code: str) -> None:
     from trunkline.config import load_config
     from trunkline.config.edit import write_settings
-    from trunkline.remotes.join import join as enrol
-    from trunkline.runtime.home import Home, make_folder
+    from trunkline.home.directory import Home, make_folder
+    from trunkline.runtime.remotes.join import join as enrol
 
     config = load_config()
     home = Home.of(config)
@@ -159,7 +159,7 @@ async def _join(hub: str, code: str) -> None:
 
 def _address(hub: str) -> tuple[str, int]:
     from trunkline.errors import ConfigError
-    from trunkline.remotes.join import JOIN_PORT
+    from trunkline.runtime.remotes.join import JOIN_PORT
 
     host, colon, port = (
         hub.rpartition(":") if not hub.endswith("]") and hub.count(":") != 0 else (hub, "", "")
@@ -193,7 +193,7 @@ async def _serve(log_format: str) -> None:
     from trunkline.config import load_config
     from trunkline.runtime.remote import serve_remote
     from trunkline.runtime.signals import patience_of, stop_on_signals
-    from trunkline.tools.away import AwayToolsWorker
+    from trunkline.workers.tools.away import AwayToolsWorker
 
     config = load_config()
     stop = anyio.Event()
@@ -237,9 +237,9 @@ async def _list() -> "list[tuple[Remote, str]]":
     import anyio
 
     from trunkline.config import load_config
-    from trunkline.remotes.registry import Registry
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import running_pid
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import running_pid
+    from trunkline.runtime.remotes.registry import Registry
 
     config = load_config()
     home = Home.of(config)
@@ -253,9 +253,9 @@ async def _list() -> "list[tuple[Remote, str]]":
 
 
 async def _look(config: "Config", remotes: "tuple[Remote, ...]", reach: dict[str, str]) -> None:
-    from trunkline.messages.tools import ListTools
+    from trunkline.contracts.tools.messages import ListTools
+    from trunkline.contracts.tools.subjects import REMOTE_LIST
     from trunkline.runtime.attach import attached
-    from trunkline.subjects import REMOTE_LIST
     from trunkline.workers import load_worker
     from trunkline_bus import BusError
 
@@ -273,8 +273,8 @@ async def _look(config: "Config", remotes: "tuple[Remote, ...]", reach: dict[str
 def revoke(name: str) -> None:
     """Shut the host NAME out, at once and until it is invited again."""
     from trunkline.config import load_config
-    from trunkline.remotes.registry import Registry
-    from trunkline.runtime.home import Home
+    from trunkline.home.directory import Home
+    from trunkline.runtime.remotes.registry import Registry
 
     Registry(Home.of(load_config()).remotes).remove(name)
     click.echo(f"{name} is shut out. A running hub cuts its connection within a second or two.")
@@ -287,11 +287,11 @@ def accounts(channels: tuple[str, ...]) -> None:
 
     An embedded server needs none of it. After each invite and revoke: print them again and reload the server.
     """
+    from trunkline.acl.nats import accounts as written
     from trunkline.config import load_config
     from trunkline.errors import ConfigError
-    from trunkline.permissions.nats import accounts as written
-    from trunkline.remotes.registry import Registry
-    from trunkline.runtime.home import Home
+    from trunkline.home.directory import Home
+    from trunkline.runtime.remotes.registry import Registry
 
     remotes = Registry(Home.of(load_config()).remotes).all()
     try:

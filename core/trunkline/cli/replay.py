@@ -7,8 +7,8 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.monitor.journal import RawRecord
-    from trunkline.monitor.replay import Replay, ReplayedRecord
+    from trunkline.workers.monitor.journal import RawRecord
+    from trunkline.workers.monitor.replay import Replay, ReplayedRecord
     from trunkline_bus import Bus, Stored
 
 EXAMPLES = """
@@ -47,10 +47,10 @@ def command(turn: str, with_text: bool, as_json: bool) -> int:
 
 async def _replay(turn: str) -> "Replay":
     from trunkline.config import load_config
-    from trunkline.monitor.replay import replay
+    from trunkline.contracts.turns.subjects import FEED
     from trunkline.runtime.attach import attached
-    from trunkline.subjects import FEED
     from trunkline.workers import load_worker
+    from trunkline.workers.monitor.replay import replay
 
     async with attached(load_config(), load_worker, kinds=()) as bus:
         records = await _journal(bus, turn)
@@ -61,15 +61,15 @@ async def _replay(turn: str) -> "Replay":
 
 async def _journal(bus: "Bus", turn: str) -> "list[Stored[RawRecord]]":
     from trunkline.cli.last import last_record
-    from trunkline.monitor.journal import RAW_JOURNAL
+    from trunkline.workers.monitor.journal import RAW_JOURNAL
 
     last = await last_record(bus, turn)
     return [stored async for stored in bus.history(RAW_JOURNAL, after=0, **last.keys)]
 
 
 def _print(done: "Replay", with_text: bool) -> None:
+    from trunkline._util.text import printable
     from trunkline.cli.output import table
-    from trunkline.text import printable
 
     click.echo(f"turn {done.turn}  {len(done.records)} records, {done.phase}")
     rows = [
@@ -97,6 +97,6 @@ def _print(done: "Replay", with_text: bool) -> None:
 
 
 def _entries(one: "ReplayedRecord") -> str:
-    from trunkline.text import printable
+    from trunkline._util.text import printable
 
     return printable(", ".join(one.entries) + (f" ({one.problem})" if one.problem else ""))

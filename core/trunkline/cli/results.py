@@ -67,7 +67,7 @@ def show(id: str, save: Path | None) -> None:
 async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
     """Those of a block, or all. Raises ConfigError when there is no such block."""
     from trunkline.cli.owned.blocks import insist_on_block
-    from trunkline.subjects import RESULTS
+    from trunkline.contracts.tools.subjects import RESULTS
 
     if block is not None:
         await insist_on_block(bus, block)
@@ -77,8 +77,8 @@ async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
 
 async def _print(bus: "Bus", id: str) -> None:
     """Exactly as it is kept, but for what a terminal would obey."""
-    from trunkline.subjects import RESULTS
-    from trunkline.text import printable
+    from trunkline._util.text import printable
+    from trunkline.contracts.tools.subjects import RESULTS
     from trunkline_bus import DecodeError
 
     found, at_terminal = await _named(bus, id), sys.stdout.isatty()
@@ -92,8 +92,8 @@ async def _print(bus: "Bus", id: str) -> None:
 
 
 async def _save(bus: "Bus", id: str, file: Path) -> dict[str, Any]:
+    from trunkline.contracts.tools.subjects import RESULTS
     from trunkline.errors import StorageError
-    from trunkline.subjects import RESULTS
 
     found = await _named(bus, id)
     try:
@@ -110,9 +110,9 @@ async def _save(bus: "Bus", id: str, file: Path) -> dict[str, Any]:
 
 async def _named(bus: "Bus", id: str) -> "ObjectInfo":
     """The result whose id begins so. Raises TrunklineError when that is none, or several."""
+    from trunkline.contracts.tools.subjects import RESULTS
     from trunkline.errors import TrunklineError
-    from trunkline.subjects import RESULTS
-    from trunkline.tools.results import ID
+    from trunkline.workers.tools.results import ID
 
     infos = await bus.objects(RESULTS).infos()
     found = [info for info in infos if id and info.metadata.get(ID, "").startswith(id)]
@@ -137,7 +137,7 @@ def _gone(id: str) -> "TrunklineError":
 def _facts(found: "ObjectInfo") -> dict[str, Any]:
     from datetime import datetime
 
-    from trunkline.tools.results import BLOCK, CHARACTERS, CONVERSATION, ID, TOOL
+    from trunkline.workers.tools.results import BLOCK, CHARACTERS, CONVERSATION, ID, TOOL
 
     noted = found.metadata
     return {

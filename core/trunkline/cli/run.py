@@ -51,11 +51,11 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
+    from trunkline.home.directory import Home
+    from trunkline.home.migration import migrate
     from trunkline.plugins import Plugins
     from trunkline.runtime.adapters import who_answers
-    from trunkline.runtime.home import Home
     from trunkline.runtime.host import HostSettings, host
-    from trunkline.runtime.migration import migrate
     from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.streams import keep_streams
     from trunkline.runtime.watchdog import watched
@@ -87,17 +87,17 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.errors import Unavailable
-    from trunkline.isolated.limits import die_with_parent
-    from trunkline.isolated.process import serve_plugin
     from trunkline.runtime.connecting import bus_settings
     from trunkline.runtime.signals import CLOSING, stop_on_signals
     from trunkline.runtime.watchdog import watched
+    from trunkline.workers.isolated.limits import die_with_parent
+    from trunkline.workers.isolated.process import serve_plugin
 
     if config.settings.bus.url is None or config.settings.bus.user is None:
         raise Unavailable(
             "A plugin that runs apart needs a NATS user of its own.",
             hint="Set bus.url, bus.user and bus.password to what "
-            '"python -m trunkline.permissions --plugin NAME" gave it. "trunkline up" does it by itself.',
+            '"python -m trunkline.acl --plugin NAME" gave it. "trunkline up" does it by itself.',
         )
     die_with_parent()
     stop = anyio.Event()
@@ -111,9 +111,9 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
 
 def _bus(config: "Config") -> "BusSettings":
     from trunkline.errors import Unavailable
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import read_run_file
     from trunkline.runtime.connecting import bus_settings
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import read_run_file
 
     if config.settings.bus.url is not None:
         return bus_settings(config)

@@ -9,10 +9,10 @@ from trunkline.cli.command import Command
 from trunkline.cli.completing import ConversationName
 
 if TYPE_CHECKING:
-    from trunkline.abc.channels import Gateway
     from trunkline.cli.saying import Saying
-    from trunkline.messages.gateway import MessageAccepted, SendMessage
-    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.contracts.channels.channel import Gateway
+    from trunkline.contracts.gateway.client import GatewayClient
+    from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 
 EXAMPLES = """
 trunkline say "What is on my list?"
@@ -50,7 +50,7 @@ def command(
     """
     from trunkline.cli.aio import run
     from trunkline.cli.saying import JsonSaying, Saying
-    from trunkline.messages.gateway import SendMessage
+    from trunkline.contracts.gateway.messages import SendMessage
     from trunkline_bus import new_id
 
     if text is None:
@@ -70,8 +70,8 @@ async def _say(message: "SendMessage", saying: "Saying") -> int:
     from trunkline.cli.last import conversation_named
     from trunkline.cli.logfile import log_to_file
     from trunkline.config import load_config
+    from trunkline.contracts.gateway.client import GatewayClient
     from trunkline.runtime.attach import attached
-    from trunkline.runtime.gateway_client import GatewayClient
     from trunkline.workers import load_worker
 
     config = load_config()

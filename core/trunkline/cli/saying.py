@@ -7,13 +7,13 @@ from typing import Any
 import click
 import msgspec
 
-from trunkline.channels.deciding import approval_words, local
+from trunkline._util.text import printable
 from trunkline.cli.output import fitted
-from trunkline.messages.answerer import Answerer
-from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.tools import DISCOVER_TOOLS, LOAD_TOOLS, StoredResult
-from trunkline.messages.turn import (
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.gateway.answerer import Answerer
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.tools.messages import DISCOVER_TOOLS, LOAD_TOOLS, StoredResult
+from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     FeedEvent,
     StatusShown,
@@ -23,7 +23,7 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
 )
-from trunkline.text import printable
+from trunkline.workers.channels.deciding import approval_words, local
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: the turn failed, or it waits for somebody to decide."""

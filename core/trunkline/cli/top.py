@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Group as Shown
 
     from trunkline.config import Config
-    from trunkline.messages.workers import WorkerBeat
+    from trunkline.contracts.workers.messages import WorkerBeat
     from trunkline.runtime.overview import Overview, PartitionState
     from trunkline_bus.operating import StreamState
 
@@ -57,8 +57,8 @@ def command(once: bool, as_json: bool, minutes: float) -> None:
 def _must_run(config: "Config") -> None:
     """A view that stays must not start a platform, which would keep others from starting theirs."""
     from trunkline.errors import Unavailable
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import running_pid
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import running_pid
 
     if config.settings.bus.url is None and running_pid(Home.of(config)) is None:
         raise Unavailable(
@@ -67,7 +67,7 @@ def _must_run(config: "Config") -> None:
 
 
 async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> None:
-    from trunkline.latch import Latch
+    from trunkline.home.latch import Latch
     from trunkline.runtime.attach import attached
     from trunkline.runtime.overview import Lookout
     from trunkline.workers import load_worker
@@ -157,7 +157,7 @@ def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
 
 
 def _worker(beat: "WorkerBeat", now: "datetime") -> tuple[str, ...]:
-    from trunkline.text import printable
+    from trunkline._util.text import printable
 
     up = _span((now - beat.started_at).total_seconds())
     return (

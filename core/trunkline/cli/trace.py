@@ -7,7 +7,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.messages.workers import SpanRecord
+    from trunkline.contracts.workers.messages import SpanRecord
     from trunkline.telemetry.tree import Line
     from trunkline_bus import Bus
 
@@ -88,9 +88,9 @@ def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
 
 async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
     """The turn's id and trace id, from its journal."""
+    from trunkline.contracts.turns.messages import Started
+    from trunkline.contracts.turns.subjects import JOURNAL
     from trunkline.errors import TrunklineError
-    from trunkline.messages.turn import Started
-    from trunkline.subjects import JOURNAL
     from trunkline_bus import SubjectError
 
     keys = {} if turn == "last" else {"turn": turn}
@@ -118,7 +118,7 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
     """The trace's spans; a turn that has just ended gets a moment to send its last ones (its own comes at the end)."""
     import anyio
 
-    from trunkline.subjects import SPANS
+    from trunkline.contracts.workers.subjects import SPANS
     from trunkline.telemetry.names import INVOKE_AGENT
     from trunkline.telemetry.tree import latest
 

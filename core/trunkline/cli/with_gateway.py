@@ -7,8 +7,8 @@ from trunkline.cli.attaching import with_workers
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from trunkline.messages.workers import WorkerKind
-    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.contracts.gateway.client import GatewayClient
+    from trunkline.contracts.workers.messages import WorkerKind
 
 T = TypeVar("T")
 
@@ -22,6 +22,6 @@ def with_gateway(
     log: str = "",
 ) -> "T":
     """What ``ask`` gets of it; ``kinds`` and ``log`` are as with ``with_workers``. Raises as ``GatewayClient``."""
-    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.contracts.gateway.client import GatewayClient
 
     return with_workers(lambda bus: ask(GatewayClient(bus, CHANNEL)), *kinds, log=log)

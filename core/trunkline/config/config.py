@@ -18,7 +18,7 @@ from trunkline.config.secret import Secret
 from trunkline.config.settings import FREE_TABLES, Settings
 
 if TYPE_CHECKING:
-    from trunkline.secrets.logs import LogRedactor
+    from trunkline._util.secrets.logs import LogRedactor
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -81,7 +81,7 @@ class Config:
 
     def redactor(self) -> "LogRedactor":
         """Takes secrets out of what leaves this process: those that are known by their look, and this home's own."""
-        from trunkline.secrets.logs import LogRedactor
+        from trunkline._util.secrets.logs import LogRedactor
 
         token = ""
         with suppress(OSError):

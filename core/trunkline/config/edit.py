@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from trunkline._util.folders import make_private
 from trunkline.config.secret import Secret
 from trunkline.errors import ConfigError
-from trunkline.folders import make_private
 
 _TABLE = re.compile(r"((?:^[ \t]*#.*\n)*)^[ \t]*\[\[?[^\[\]\n]+\]\]?[ \t]*(?:#.*)?$", re.MULTILINE)
 """The first line of a table, with the comment that stands right above it. A comment that begins the file is about the

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from trunkline._util.regular import read_regular
 from trunkline.config.check import Checker, anchored
 from trunkline.config.config import Config
 from trunkline.config.hosting import Hosting
@@ -15,7 +16,6 @@ from trunkline.config.origins import Key, Origin, Sources
 from trunkline.config.problems import InvalidConfig, did_you_mean
 from trunkline.config.settings import FREE_TABLES, Settings
 from trunkline.errors import ConfigError
-from trunkline.regular import read_regular
 
 HOME_VARIABLE = "TRUNKLINE_HOME"
 FILE_NAME = "trunkline.toml"

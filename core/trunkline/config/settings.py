@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from trunkline._util.secrets import NAMES
 from trunkline.config.secret import Secret
-from trunkline.messages.policies import PermissionTable
+from trunkline.contracts.policies.messages import PermissionTable
+from trunkline.contracts.retention import Retention
 from trunkline.policy import STANDARD
-from trunkline.retention import Retention
-from trunkline.secrets import NAMES
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Delay = Annotated[float, msgspec.Meta(ge=0)]

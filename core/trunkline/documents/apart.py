@@ -15,8 +15,8 @@ from typing import BinaryIO
 import anyio
 import anyio.to_thread
 
-from trunkline.abc.documents import Document, Reader
 from trunkline.config.settings import DocumentsSettings
+from trunkline.contracts.documents.reader import Document, Reader
 from trunkline.documents import wire
 from trunkline.errors import UnreadableDocument
 

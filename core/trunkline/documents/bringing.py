@@ -11,14 +11,25 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from trunkline.abc.documents import Reader
+from trunkline.contracts.documents.reader import Reader
+from trunkline.contracts.memory.messages import (
+    DeleteMemory,
+    ListMemory,
+    MemoryFile,
+    ReadManyMemory,
+    WriteManyMemory,
+)
+from trunkline.contracts.memory.subjects import (
+    MEMORY_DELETE,
+    MEMORY_LIST,
+    MEMORY_READ_MANY,
+    MEMORY_WRITE_MANY,
+)
 from trunkline.documents.apart import Reading
 from trunkline.documents.finding import LARGEST, Found, blob_of, is_text, opened, sha256_of, text_of
 from trunkline.documents.markdown import Origin, markdown, origin
 from trunkline.documents.readers import Readers
 from trunkline.errors import UnreadableDocument
-from trunkline.messages.memory import DeleteMemory, ListMemory, MemoryFile, ReadManyMemory, WriteManyMemory
-from trunkline.subjects import MEMORY_DELETE, MEMORY_LIST, MEMORY_READ_MANY, MEMORY_WRITE_MANY
 from trunkline_bus import Bus, RemoteFault
 
 PORTION_FILES = 100

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
-from trunkline.abc.documents import Document, Reader
+from trunkline.contracts.documents.reader import Document, Reader
 from trunkline.documents import wire
 from trunkline.documents.landlock import give_up_writing
 from trunkline.documents.markdown import whole

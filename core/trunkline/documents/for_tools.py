@@ -12,15 +12,8 @@ from typing import BinaryIO, TypeVar
 import anyio
 import anyio.to_thread
 
-from trunkline.abc.documents import Document, DocumentText, Reader
-from trunkline.abc.memory import Memory
-from trunkline.documents.apart import Reading
-from trunkline.documents.around import around, page_of
-from trunkline.documents.finding import CONVERTED, LARGEST, decoded, folder_for, sha256_of
-from trunkline.documents.markdown import Origin, markdown, origin
-from trunkline.documents.readers import Readers
-from trunkline.errors import ToolError, UnreadableDocument, kind_of_code, kind_of_os
-from trunkline.messages.documents import (
+from trunkline._util.paths import Folder
+from trunkline.contracts.documents.messages import (
     ClearCollected,
     CollectDocument,
     CollectedDocument,
@@ -28,15 +21,22 @@ from trunkline.messages.documents import (
     ListCollected,
     SearchCollected,
 )
-from trunkline.messages.memory import MemoryHit
-from trunkline.paths import Folder
-from trunkline.runtime.private import whole_path
-from trunkline.subjects import (
+from trunkline.contracts.documents.reader import Document, DocumentText, Reader
+from trunkline.contracts.memory.messages import MemoryHit
+from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.memory.store import Memory
+from trunkline.contracts.memory.subjects import (
     MEMORY_COLLECT,
     MEMORY_COLLECTED,
     MEMORY_COLLECTED_CLEAR,
     MEMORY_COLLECTED_SEARCH,
 )
+from trunkline.documents.apart import Reading
+from trunkline.documents.around import around, page_of
+from trunkline.documents.finding import CONVERTED, LARGEST, decoded, folder_for, sha256_of
+from trunkline.documents.markdown import Origin, markdown, origin
+from trunkline.documents.readers import Readers
+from trunkline.errors import ToolError, UnreadableDocument, kind_of_code, kind_of_os
 from trunkline_bus import Bus, BusError, Endpoint, RemoteFault
 
 Q = TypeVar("Q")

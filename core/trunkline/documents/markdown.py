@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from trunkline.abc.documents import Document, Section
+from trunkline.contracts.documents.reader import Document, Section
 
 DEEPEST_HEADING = 6
 FRONT = "---\n"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from trunkline.abc.documents import Reader
+from trunkline.contracts.documents.reader import Reader
 
 
 class Readers:

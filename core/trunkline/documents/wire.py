@@ -11,7 +11,7 @@ import time
 
 import msgspec
 
-from trunkline.abc.documents import Document
+from trunkline.contracts.documents.reader import Document
 
 LARGEST_REPLY = 64 * 1024 * 1024
 _LENGTH = struct.Struct("!I")

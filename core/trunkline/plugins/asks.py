@@ -11,9 +11,9 @@ from typing import Literal
 
 import msgspec
 
+from trunkline.contracts.hookspecs import PROJECT
+from trunkline.contracts.tools.messages import Effect
 from trunkline.errors import PluginError
-from trunkline.hookspecs import PROJECT
-from trunkline.messages.tools import Effect
 
 MANIFEST = f"{PROJECT}-plugin.toml"
 """The file's name, in the package that the entry point names."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import pluggy
 
+from trunkline.contracts.hookspecs import PROJECT
 from trunkline.errors import PluginError
-from trunkline.hookspecs import PROJECT
 
 PREFIX = f"{PROJECT}_"
 MARK = f"{PROJECT}_impl"

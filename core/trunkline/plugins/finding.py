@@ -12,8 +12,8 @@ from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, d
 from pathlib import Path
 
 import trunkline
+from trunkline.contracts.hookspecs import PROJECT
 from trunkline.errors import PluginError
-from trunkline.hookspecs import PROJECT
 from trunkline.plugins import sources
 from trunkline.plugins.asks import MANIFEST
 from trunkline.plugins.needs import insist_on_version

@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable
 
+from trunkline._util.strand import Strand
 from trunkline.errors import PluginError, TrunklineError
-from trunkline.strand import Strand
 
 ENDING = 0.5
 """Seconds that an import has to end when it was told to."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 
 from trunkline.config import Config
+from trunkline.contracts.hookspecs import PROJECT
 from trunkline.errors import PluginError
-from trunkline.hookspecs import PROJECT
 from trunkline.plugins import asks
 from trunkline.plugins.finding import Candidate
 from trunkline.plugins.items import RULES

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from trunkline.abc.channels import Channel
-from trunkline.abc.documents import Reader
-from trunkline.abc.embedders import Embedder
-from trunkline.abc.gateway import HttpRoute
-from trunkline.abc.importing import Importer
-from trunkline.abc.memory import ChunkType, LinkType, MemoryStore
-from trunkline.abc.models import ModelAdapter
-from trunkline.abc.platform import ConfigSection, HealthCheck
-from trunkline.abc.purging import Purger
-from trunkline.abc.sandbox import Sandbox
-from trunkline.abc.tools import STAGES, Tool, ToolSource
-from trunkline.messages.memory import MemoryHit
-from trunkline.messages.tools import Effect, ToolSpec
+from trunkline.contracts.channels.channel import Channel
+from trunkline.contracts.documents.reader import Reader
+from trunkline.contracts.gateway.access import HttpRoute
+from trunkline.contracts.memory.embedder import Embedder
+from trunkline.contracts.memory.importer import Importer
+from trunkline.contracts.memory.messages import MemoryHit
+from trunkline.contracts.memory.purger import Purger
+from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryStore
+from trunkline.contracts.models.adapter import ModelAdapter
+from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck
+from trunkline.contracts.sandbox.sandbox import Sandbox
+from trunkline.contracts.tools.messages import Effect, ToolSpec
+from trunkline.contracts.tools.tool import STAGES, Tool, ToolSource
 from trunkline_bus import Payload
 
 Complaint = str | None

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from trunkline.config import Config, InvalidConfig, Problem
 from trunkline.config.problems import did_you_mean
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import PluginError
-from trunkline.messages.workers import WorkerKind
 from trunkline.plugins import finding, sources
 from trunkline.plugins.crumbs import Crumbs, Doing
 from trunkline.plugins.items import RULES
@@ -18,21 +18,21 @@ from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState
 if TYPE_CHECKING:
     import click
 
-    from trunkline.abc.channels import Channel
-    from trunkline.abc.context import ContextSource, TurnInfo, TurnMiddleware
-    from trunkline.abc.documents import Reader
-    from trunkline.abc.embedders import Embedder
-    from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute
-    from trunkline.abc.importing import Importer
-    from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
-    from trunkline.abc.models import ModelAdapter, ModelMiddleware
-    from trunkline.abc.platform import ConfigSection, HealthCheck, Lifespan
-    from trunkline.abc.purging import Purger
-    from trunkline.abc.sandbox import Sandbox
-    from trunkline.abc.tools import Tool, ToolMiddleware, ToolSource
-    from trunkline.messages.gateway import SendMessage
-    from trunkline.messages.memory import MemoryHit, SearchMemory
-    from trunkline.messages.turn import FeedEvent
+    from trunkline.contracts.channels.channel import Channel
+    from trunkline.contracts.documents.reader import Reader
+    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute
+    from trunkline.contracts.gateway.messages import SendMessage
+    from trunkline.contracts.memory.embedder import Embedder
+    from trunkline.contracts.memory.importer import Importer
+    from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+    from trunkline.contracts.memory.purger import Purger
+    from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryRule, MemoryStore
+    from trunkline.contracts.models.adapter import ModelAdapter, ModelMiddleware
+    from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck, Lifespan
+    from trunkline.contracts.sandbox.sandbox import Sandbox
+    from trunkline.contracts.tools.tool import Tool, ToolMiddleware, ToolSource
+    from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.contracts.turns.messages import FeedEvent
     from trunkline_bus import BusMiddleware, Payload
 
 

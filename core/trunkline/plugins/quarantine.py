@@ -18,14 +18,14 @@ from pathlib import Path
 
 import msgspec
 
+from trunkline._util.json_file import read_json
+from trunkline._util.regular import read_regular
+from trunkline._util.toml import BadSettings
 from trunkline.config import Config
 from trunkline.errors import PluginError
-from trunkline.json_file import read_json
 from trunkline.plugins import crumbs
 from trunkline.plugins.crumbs import STANDING, Crumb, Head
 from trunkline.plugins.finding import bundled, candidates, normal
-from trunkline.regular import read_regular
-from trunkline.toml import BadSettings
 
 log = logging.getLogger(__name__)
 

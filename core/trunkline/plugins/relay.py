@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from trunkline import hookspecs
-from trunkline.abc.platform import ConfigSection
 from trunkline.config import Config
+from trunkline.contracts import hookspecs
+from trunkline.contracts.plugins.extensions import ConfigSection
 from trunkline.errors import PluginError, TrunklineError
 from trunkline.plugins import asks, door, finding, isolation, sources
 from trunkline.plugins.crumbs import Crumbs, folder_of

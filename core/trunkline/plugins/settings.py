@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
-from trunkline.abc.platform import ConfigSection
 from trunkline.config import Config
+from trunkline.contracts.plugins.extensions import ConfigSection
 
 S = TypeVar("S", bound=msgspec.Struct)
 

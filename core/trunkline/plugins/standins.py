@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NoReturn
 
-from trunkline.abc.gateway import Identity
-from trunkline.abc.memory import Change
-from trunkline.abc.models import AskModel, ModelEvent, ModelRequest
-from trunkline.abc.tools import Proceed, Stage, ToolInvocation
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.memory.store import Change
+from trunkline.contracts.models.adapter import AskModel, ModelEvent, ModelRequest
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.tools.tool import Proceed, Stage, ToolInvocation
 from trunkline.errors import ErrorCode, ModelError, ToolError
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.tools import ToolOutcome
 from trunkline.plugins.report import BrokenGuard
 from trunkline_bus import Refusal
 

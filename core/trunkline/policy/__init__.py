@@ -1,6 +1,6 @@
 """The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
 
-from trunkline.policy.actor_permissions import ActorPermissions
+from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.policy.engine import Asked, Decision, decide, together
 from trunkline.policy.matching import day_of, inside
 from trunkline.policy.presets import SCOPES, STANDARD, hint, preset, reason

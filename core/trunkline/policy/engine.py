@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from trunkline.messages.policies import Policy
+from trunkline.contracts.policies.messages import Policy
 from trunkline.policy.matching import applies, permits, rank
 
 

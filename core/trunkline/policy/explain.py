@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.messages.policies import Policy
+from trunkline.contracts.policies.messages import Policy
 from trunkline.policy.engine import Asked, Decision, decide
 from trunkline.policy.presets import HOST_NETWORK
 

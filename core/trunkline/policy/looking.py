@@ -3,15 +3,15 @@
 A program counts only with options that are known here by their whole names: what is not known might write
 (``sort -o``), run another program (``find -exec``), or be short for an option that does (``--outp``). Knowing too
 little costs a question to a person. Knowing wrongly costs nothing that lasts: a look is run where nothing can be
-changed (``tools/sandboxes.py``).
+changed (``workers/tools/sandboxes.py``).
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from trunkline.messages.tools import ToolSpec
-from trunkline.text import plain_words
+from trunkline._util.text import plain_words
+from trunkline.contracts.tools.messages import ToolSpec
 
 _ROWS = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
 _NUMBER = re.compile(r"[-+]?\d+[a-zA-Z]?")

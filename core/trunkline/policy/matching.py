@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from trunkline.messages.policies import DAYS, Conditions, Policy
+from trunkline.contracts.policies.messages import DAYS, Conditions, Policy
 
 if TYPE_CHECKING:
     from trunkline.policy.engine import Asked

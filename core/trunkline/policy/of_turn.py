@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from msgspec import UnsetType
 
-from trunkline.messages.turn import JournalEntry, Steered, TurnRequested
-from trunkline.policy.actor_permissions import ActorPermissions
+from trunkline.contracts.policies.actor_permissions import ActorPermissions
+from trunkline.contracts.turns.messages import JournalEntry, Steered, TurnRequested
 
 OWNER, CHANNEL = "owner", "channel:"
 """Who asks with the home's token, and how the owner's channels are named."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from trunkline.messages.policies import Conditions, PermissionTable, Policy, PolicyEffect, Scope
+from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy, PolicyEffect, Scope
 from trunkline.policy.engine import Asked, Decision
 
 STANDARD = PermissionTable(scope="block", approvals="some")

@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trunkline.messages.tools import ToolSpec
-from trunkline.outbound.urls import UrlRefused, read_url
+from trunkline._util.outbound.urls import UrlRefused, read_url
+from trunkline.contracts.tools.messages import ToolSpec
 from trunkline_bus import key_of
 
 

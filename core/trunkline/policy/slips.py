@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import msgspec
 
-from trunkline.messages.policies import Policy
+from trunkline.contracts.policies.messages import Policy
 from trunkline.policy.matching import names
 
 BLOCK = re.compile(r"block:[a-z0-9][a-z0-9-]{0,31}")

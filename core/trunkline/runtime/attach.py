@@ -9,12 +9,12 @@ import anyio
 import msgspec
 
 from trunkline.config import Config
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import Unavailable
-from trunkline.messages.workers import WorkerKind
+from trunkline.home.directory import Home
+from trunkline.home.runfile import AlreadyRunning, read_run_file, running_pid
 from trunkline.runtime.connecting import bus_settings, own_inbox
-from trunkline.runtime.home import Home
 from trunkline.runtime.host import WorkerLoader
-from trunkline.runtime.runfile import AlreadyRunning, read_run_file, running_pid
 from trunkline_bus import Bus, BusSettings, connect
 
 log = logging.getLogger(__name__)

@@ -18,11 +18,11 @@ import anyio
 import msgspec
 from msgspec import UNSET
 
+from trunkline._util.secrets import MARK
+from trunkline._util.secrets.finding import Secrets
 from trunkline.config.settings import AuditDetail
-from trunkline.messages.audit import AuditEntry
-from trunkline.secrets import MARK
-from trunkline.secrets.finding import Secrets
-from trunkline.subjects import AUDIT
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
 from trunkline_bus import Bus, BusError, new_id
 
 log = logging.getLogger(__name__)

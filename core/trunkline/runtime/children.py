@@ -17,11 +17,11 @@ from pathlib import Path
 import anyio
 from anyio.abc import Process
 
+from trunkline.acl.grants import grants
+from trunkline.acl.nats import ANSWER_WITHIN
+from trunkline.acl.roles import plugin as plugin_role
 from trunkline.config import Config
 from trunkline.config.hosting import Hosting
-from trunkline.permissions.grants import grants
-from trunkline.permissions.nats import ANSWER_WITHIN
-from trunkline.permissions.roles import plugin as plugin_role
 from trunkline.plugins import PluginState
 from trunkline.runtime.child_log import take_over
 from trunkline_bus import ServerUser

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from trunkline.config import Config
-from trunkline.subjects import DEAD_LETTERS, claims_store
+from trunkline.contracts.topology import claims_store
+from trunkline.contracts.workers.subjects import DEAD_LETTERS
 from trunkline_bus import (
     BusError,
     BusSettings,

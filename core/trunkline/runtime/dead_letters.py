@@ -12,21 +12,11 @@ from datetime import datetime
 
 import msgspec
 
+from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, MOVED, TURN_FACT
+from trunkline.contracts.workers.subjects import DEAD, SPANS
 from trunkline.errors import TrunklineError
-from trunkline.subjects import (
-    APPROVAL,
-    APPROVAL_DUE,
-    APPROVAL_TIMER,
-    AUDIT,
-    DEAD,
-    EFFECT,
-    FEED,
-    INBOX,
-    JOURNAL,
-    MOVED,
-    SPANS,
-    TURN_FACT,
-)
 from trunkline_bus import Bus, DeadLetter, DecodeError, Envelope, Subject, SubjectError
 from trunkline_bus.claims import CLAIM
 from trunkline_bus.operating import raw_history, send_again

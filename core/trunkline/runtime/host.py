@@ -14,17 +14,19 @@ from anyio.abc import TaskStatus
 
 import trunkline
 from trunkline.config import Config
+from trunkline.contracts.streams import JOURNAL_STREAM
+from trunkline.contracts.topology import topology
+from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.errors import TrunklineError
-from trunkline.messages.workers import WorkerBeat, WorkerKind
+from trunkline.home.bus_form import marked, migrate_bus
+from trunkline.home.directory import Home
+from trunkline.home.form import NewerForm
 from trunkline.plugins import Plugins
-from trunkline.runtime.bus_form import marked, migrate_bus
 from trunkline.runtime.connecting import own_inbox
-from trunkline.runtime.form import NewerForm
-from trunkline.runtime.home import Home
 from trunkline.runtime.partitions import as_dealt
 from trunkline.runtime.waiting import until_there
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.subjects import JOURNAL_STREAM, WORKER_BUCKET, topology
 from trunkline.telemetry.collector import wanted
 from trunkline_bus import Bus, BusError, BusSettings, Topology, apply, connect, new_id, service
 from trunkline_bus.tasks import background_tasks

@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from trunkline.detached import Record, place_of, records
-from trunkline.messages.tools import TasksEnded
+from trunkline.contracts.sandbox.detached import Record, place_of, records
+from trunkline.contracts.tools.messages import TasksEnded
 
 END_SECONDS = 10.0
 """What programs are given to end, once they are asked to."""

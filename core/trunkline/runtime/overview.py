@@ -6,19 +6,13 @@ from datetime import datetime, timedelta
 import anyio
 import msgspec
 
-from trunkline.latch import Latch
-from trunkline.messages.turn import TurnFact
-from trunkline.messages.workers import WorkerBeat
+from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS, inbox_consumer
+from trunkline.contracts.turns.messages import TurnFact
+from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
+from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.home.latch import Latch
 from trunkline.runtime.partitions import dealing
-from trunkline.subjects import (
-    DEAD_STREAM,
-    INBOX,
-    INBOX_STREAM,
-    STREAMS,
-    TURN_FACT,
-    WORKER_BUCKET,
-    inbox_consumer,
-)
 from trunkline_bus import Bus, Stored
 from trunkline_bus.operating import (
     ConsumerState,

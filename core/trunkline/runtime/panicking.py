@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import anyio
 import anyio.to_thread
 
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.contracts.workers.panic import Panic, Stopped
+from trunkline.contracts.workers.subjects import PANIC, STOPPED
 from trunkline.errors import StorageError
-from trunkline.latch import Latch
-from trunkline.messages.panic import Panic, Stopped
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import PANIC, STOPPED
+from trunkline.home.latch import Latch
 from trunkline_bus import Bus, Received
 
 log = logging.getLogger(__name__)

@@ -14,17 +14,11 @@ from typing import Any
 import anyio
 from msgspec.structs import replace
 
+from trunkline.contracts.streams import INBOX_STREAM, PARTITIONS, inbox_consumer, inbox_transform
+from trunkline.contracts.turns.subjects import INBOX, MOVED
+from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.errors import Unavailable
-from trunkline.messages.workers import WorkerBeat
-from trunkline.subjects import (
-    INBOX,
-    INBOX_STREAM,
-    MOVED,
-    PARTITIONS,
-    WORKER_BUCKET,
-    inbox_consumer,
-    inbox_transform,
-)
 from trunkline_bus import Bus, ConsumerSpec, StreamSpec, Topology, apply
 from trunkline_bus.jsapi import StoredRecord
 from trunkline_bus.operating import consumer_state, raw_history, send_again, stream_settings, stream_state

@@ -9,14 +9,14 @@ import msgspec
 from anyio.abc import TaskStatus
 
 from trunkline.config import Config
-from trunkline.remotes.join import way_of
+from trunkline.contracts.topology import remote_topology
+from trunkline.home.directory import Home
+from trunkline.home.migration import migrate
+from trunkline.home.runfile import instance_lock
 from trunkline.runtime.connecting import bus_settings, server_settings
-from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, host, keep
-from trunkline.runtime.migration import migrate
-from trunkline.runtime.runfile import instance_lock
+from trunkline.runtime.remotes.join import way_of
 from trunkline.runtime.worker import Worker
-from trunkline.subjects import remote_topology
 from trunkline_bus import BusSettings, EmbeddedServer, connect
 
 LARGEST_MESSAGE = 7 * 1024 * 1024

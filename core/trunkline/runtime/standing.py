@@ -6,8 +6,9 @@ from typing import get_args
 
 import anyio
 
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import DEAD_STREAM, INBOX_STREAM, STREAMS, WORKER_BUCKET
+from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.telemetry import names
 from trunkline.telemetry.collector import export_seconds
 from trunkline.telemetry.tally import Sink

@@ -14,22 +14,15 @@ import anyio.abc
 
 import trunkline
 from trunkline.config import Config
+from trunkline.contracts.streams import FEED_STREAM
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ConfigError, StorageError, TrunklineError
-from trunkline.messages.workers import WorkerKind
-from trunkline.plugins.plugins import isolated_plugins
-from trunkline.remotes.certificates import DOOR, DOOR_KEY, door_certificate
-from trunkline.remotes.guests import guests
-from trunkline.remotes.registry import Registry, Remote
-from trunkline.runtime.adapters import check_adapters
-from trunkline.runtime.children import Child, children, keep_child
-from trunkline.runtime.connecting import bus_settings, cure, server_settings
-from trunkline.runtime.home import Home
-from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
-from trunkline.runtime.listeners import Listener, listed
-from trunkline.runtime.migration import migrate
-from trunkline.runtime.preferences import check_preferences
-from trunkline.runtime.restoring import put_back
-from trunkline.runtime.runfile import (
+from trunkline.home.directory import Home
+from trunkline.home.listeners import Listener, listed
+from trunkline.home.migration import migrate
+from trunkline.home.preferences import check_preferences
+from trunkline.home.restoring import put_back
+from trunkline.home.runfile import (
     AlreadyRunning,
     RunFile,
     instance_lock,
@@ -37,8 +30,15 @@ from trunkline.runtime.runfile import (
     run_file_path,
     write_run_file,
 )
+from trunkline.plugins.plugins import isolated_plugins
+from trunkline.runtime.adapters import check_adapters
+from trunkline.runtime.children import Child, children, keep_child
+from trunkline.runtime.connecting import bus_settings, cure, server_settings
+from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
+from trunkline.runtime.remotes.certificates import DOOR, DOOR_KEY, door_certificate
+from trunkline.runtime.remotes.guests import guests
+from trunkline.runtime.remotes.registry import Registry, Remote
 from trunkline.runtime.worker import Worker
-from trunkline.subjects import FEED_STREAM
 from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, connect, new_id
 from trunkline_bus.tasks import background_tasks
 

@@ -13,8 +13,8 @@ from typing import NoReturn, TextIO
 
 import anyio
 
+from trunkline._util.folders import make_private
 from trunkline.config import Config
-from trunkline.folders import make_private
 from trunkline.plugins.crumbs import folder_of
 from trunkline.plugins.quarantine import EXITED, last_words
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from trunkline.messages.workers import WorkerBeat, WorkerKind
-from trunkline.runtime.home import Home
+from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.home.directory import Home
 from trunkline_bus import Bus, Service
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from trunkline.messages.workers import SpanBatch, SpanRecord
-from trunkline.subjects import SPANS, WORKER_BUCKET
+from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
+from trunkline.contracts.workers.subjects import SPANS, WORKER_BUCKET
 from trunkline.telemetry import names
 from trunkline.telemetry.tree import latest
 from trunkline_bus import Bus, BusError

@@ -23,8 +23,8 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 import trunkline
-from trunkline.messages.workers import SpanBatch, SpanRecord
-from trunkline.subjects import SPANS
+from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import names
 from trunkline.telemetry.collector import wanted
 from trunkline_bus import Bus, BusError, background_tasks

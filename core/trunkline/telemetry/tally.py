@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from trunkline.messages.turn import (
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     Finished,

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trunkline.messages.workers import SpanRecord
+from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.telemetry import names
 
 

@@ -21,10 +21,18 @@ from typing import ClassVar, Literal, TypeVar
 import anyio
 import pytest
 
-from trunkline.abc.models import Call, Finish, ModelAdapter, ModelEvent, ModelRequest, Reasoning, Text
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.models.adapter import (
+    Call,
+    Finish,
+    ModelAdapter,
+    ModelEvent,
+    ModelRequest,
+    Reasoning,
+    Text,
+)
+from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.tools import ToolSchema
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 T = TypeVar("T")

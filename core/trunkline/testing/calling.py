@@ -5,9 +5,11 @@ from typing import Any
 
 import anyio
 
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, MEMORY_WRITE_MANY
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.tools.messages import CallTool, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
 from trunkline_bus import Bus, new_id
 
 PATIENCE = 100.0

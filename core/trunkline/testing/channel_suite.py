@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
-from trunkline.abc.channels import Channel
+from trunkline.contracts.approvals.messages import DEADLINE, Approval
+from trunkline.contracts.channels.channel import Channel
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.gateway.messages import MOST_SHOWS, SendMessage
+from trunkline.contracts.turns.messages import ApprovalRequested, TextDelta, TextReset, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.messages.approvals import DEADLINE, Approval
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.gateway import MOST_SHOWS, SendMessage
-from trunkline.messages.turn import ApprovalRequested, TextDelta, TextReset, TurnEnded
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
 PATIENCE = 60.0

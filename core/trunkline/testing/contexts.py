@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import cast
 
-from trunkline.abc.completion import Completer, NoModel
-from trunkline.abc.documents import Documents, NoDocuments
-from trunkline.abc.memory import Memory, NoMemory
-from trunkline.abc.person import Nobody, Person
-from trunkline.abc.sandbox import NoSandbox, Sandbox
-from trunkline.abc.tools import ToolContext
+from trunkline.contracts.documents.reader import Documents, NoDocuments
+from trunkline.contracts.memory.store import Memory, NoMemory
+from trunkline.contracts.models.completer import Completer, NoModel
+from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox
+from trunkline.contracts.tools.person import Nobody, Person
+from trunkline.contracts.tools.tool import ToolContext
 
 
 def tool_context(

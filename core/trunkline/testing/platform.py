@@ -19,11 +19,11 @@ import anyio
 import msgspec
 
 from trunkline.config import Config, load_config
-from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.turn import FeedEvent, TextDelta, TextReset, TurnEnded
-from trunkline.messages.workers import WorkerKind
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.runtime.home import Home
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.contracts.turns.messages import FeedEvent, TextDelta, TextReset, TurnEnded
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.home.directory import Home
 from trunkline.runtime.supervisor import Instance, supervised
 from trunkline.testing.blocks import make_block
 from trunkline.workers import KINDS, load_worker
@@ -126,7 +126,7 @@ class Platform(Talker):
     @property
     def engine_url(self) -> str:
         """The HTTP address of the monitor's bare agent loop, which serves ``/engine/chat``."""
-        from trunkline.monitor.worker import MonitorWorker
+        from trunkline.workers.monitor.worker import MonitorWorker
 
         monitor = self.instance.workers["monitor"]
         assert isinstance(monitor, MonitorWorker)

@@ -20,13 +20,13 @@ import msgspec
 
 from trunkline.config import load_config
 from trunkline.config.edit import write_settings
-from trunkline.isolated.limits import die_with_parent
-from trunkline.messages.workers import WorkerKind
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.home.directory import Home
 from trunkline.runtime.connecting import bus_settings, server_settings
-from trunkline.runtime.home import Home
 from trunkline.testing.blocks import make_block
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.workers import KINDS
+from trunkline.workers.isolated.limits import die_with_parent
 from trunkline_bus import Bus, EmbeddedServer, connect
 
 KILLED = {"plugins.crashes": 0}

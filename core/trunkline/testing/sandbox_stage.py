@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
+from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
 
 SECRET = "a-secret-of-the-host"
 

@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.abc.sandbox import USUAL, SandboxLimits
+from trunkline.contracts.sandbox.sandbox import USUAL, SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_stage import BEATING
 from trunkline.testing.sandbox_walls import SandboxWalls

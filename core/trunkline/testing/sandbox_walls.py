@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.abc.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_attacks import KERNEL_CALLS, PROTECTED
 from trunkline.testing.sandbox_stage import SECRET, SandboxStage

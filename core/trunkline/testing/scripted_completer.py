@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from trunkline.abc.models import Finish, ModelRequest, Text
 from trunkline.config.settings import Price
+from trunkline.contracts.models.adapter import Finish, ModelRequest, Text
+from trunkline.contracts.models.client import Questioner
+from trunkline.contracts.models.messages import Complete, Completion
 from trunkline.errors import FIXED_SENTENCES, CompletionError, ModelError
-from trunkline.messages.completion import Complete, Completion
-from trunkline.monitor.prices import Rate
-from trunkline.runtime.completion_client import Questioner
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
+from trunkline.workers.monitor.prices import Rate
 
 FREE = Price(input=0, output=0)
 

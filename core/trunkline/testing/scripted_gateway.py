@@ -11,17 +11,15 @@ import anyio.abc
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
-from trunkline.messages.answerer import Answerer
-from trunkline.messages.approvals import (
+from trunkline.contracts.approvals.messages import (
     Approval,
     ApprovalDetail,
     ApprovalScope,
     Settlement,
     approval_id,
 )
-from trunkline.messages.blocks import Block, BlockConfig
-from trunkline.messages.conversation import (
+from trunkline.contracts.blocks.messages import Block, BlockConfig
+from trunkline.contracts.conversations.messages import (
     ConversationPage,
     ConversationSummary,
     ListConversations,
@@ -29,8 +27,10 @@ from trunkline.messages.conversation import (
     ToolCall,
     now,
 )
-from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
-from trunkline.messages.turn import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
+from trunkline.contracts.gateway.answerer import Answerer
+from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
+from trunkline.contracts.turns.messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline_bus import RemoteFault, new_id
 
 Step = FeedEvent | anyio.Event

@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 import msgspec
 
-from trunkline.abc.models import (
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.models.adapter import (
     Call,
     Finish,
     ModelAdapter,
@@ -20,7 +21,6 @@ from trunkline.abc.models import (
     ToolRan,
 )
 from trunkline.errors import ErrorCode, ModelError, ModelFault
-from trunkline.messages.conversation import Message, ToolCall, Usage
 from trunkline.testing.script import (
     OVERFLOW,
     Ask,

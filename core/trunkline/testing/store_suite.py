@@ -17,9 +17,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.memory import Change, MemoryStore
-from trunkline.messages.conversation import AppendConversation, ListConversations, Message
-from trunkline.messages.memory import MemoryChanged, SearchMemory
+from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
+from trunkline.contracts.memory.messages import MemoryChanged, SearchMemory
+from trunkline.contracts.memory.store import Change, MemoryStore
 from trunkline_bus import Refusal
 
 OUTSIDE = ("../out.md", "/etc/passwd", "a/../../out.md", "nul\0.md", "x" * 5000, ".git/config")

@@ -6,8 +6,8 @@ Texts lie close when they share words, or words that a test says mean the same.
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from trunkline.abc.embedders import Embedder, Vector
-from trunkline.words.split import words_in
+from trunkline._util.words.split import words_in
+from trunkline.contracts.memory.embedder import Embedder, Vector
 
 
 class TinyEmbedder(Embedder):

@@ -23,11 +23,11 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.abc.tools import Tool, ToolContext
+from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.testing.contexts import tool_context
-from trunkline.tools.arguments import prepared
-from trunkline.tools.checks import problems
+from trunkline.workers.tools.arguments import prepared
+from trunkline.workers.tools.checks import problems
 
 HOSTILE_PATHS = (
     "/etc/passwd", "../outside.txt", "a/../../outside.txt", "~/outside.txt", "~root/x", ".env", "x/id_rsa",

@@ -15,14 +15,14 @@ import samples
 
 import trunkline
 from trunkline import Tool, ToolContext, ToolError, beneath
+from trunkline._util.fence import unmarked
 from trunkline.config.settings import DocumentsSettings
+from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.documents.apart import Reading
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.fence import unmarked
-from trunkline.messages.documents import CollectedDocument, Excerpt
-from trunkline.messages.turn import ToolEnded
 from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_completer import ScriptedCompleter
@@ -108,7 +108,7 @@ async def exported(running: Platform) -> str:
         log = ["git", "-C", str(running.home.memory), "log", "--name-only", "--format=", *path]
         return names + subprocess.run(log, capture_output=True, text=True, check=True).stdout
 
-    from trunkline.runtime.exports import export_memory
+    from trunkline.contracts.memory.exports import export_memory
 
     target = running.home.cache / "all.tar"
     await export_memory(running.bus, target)
@@ -197,7 +197,7 @@ async def test_documents_go_with_their_conversation(
     running: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the conversation is no longer in memory, its documents are swept away."""
-    from trunkline.memory.collected import collections
+    from trunkline.workers.memory.collected import collections
 
     _, here = await called(running, "ingest_document", path="report.pdf")
     folder = running.home.cache / "conversations"

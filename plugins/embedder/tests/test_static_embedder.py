@@ -6,10 +6,10 @@ import socket
 import anyio
 import pytest
 
-from trunkline.messages.chunks import Recall, Remember
-from trunkline.messages.indexing import AskIndex
-from trunkline.messages.memory import SearchMemory, WriteMemory
-from trunkline.subjects import (
+from trunkline.contracts.memory.chunks import Recall, Remember
+from trunkline.contracts.memory.indexing import AskIndex
+from trunkline.contracts.memory.messages import SearchMemory, WriteMemory
+from trunkline.contracts.memory.subjects import (
     MEMORY_INDEX_STATS,
     MEMORY_RECALL,
     MEMORY_REMEMBER,

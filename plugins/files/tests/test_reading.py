@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline import DocumentText, ToolError
-from trunkline.abc.documents import NoDocuments
+from trunkline.contracts.documents.reader import NoDocuments
 from trunkline.testing.contexts import tool_context
 from trunkline_files import changing, placing, reading, searching
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.messages.tools import ToolOutcome
+from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
 

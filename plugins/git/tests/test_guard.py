@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.text import plain_words
+from trunkline._util.text import plain_words
 from trunkline_git.guard import judged
 from trunkline_git.settings import GitSettings
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import ImportMemory, MemoryImport
-from trunkline.runtime.foreign import prepared
+from trunkline.contracts.memory.foreign import prepared
+from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_importers.plugin import trunkline_importers
 
 Write = Callable[[str, object], Path]

@@ -9,8 +9,10 @@ from typing import Any
 import anyio
 
 import trunkline
-from trunkline.messages.chunks import Chunk, ListChunks
-from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_CHUNKS, TURN_FACT
+from trunkline.contracts.memory.chunks import Chunk, ListChunks
+from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
+from trunkline.contracts.streams import FACT_STREAM, LEARNER
+from trunkline.contracts.turns.subjects import TURN_FACT
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus.operating import consumer_state

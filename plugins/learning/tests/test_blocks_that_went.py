@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.models import ModelRequest
-from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline_learning import prompts
 

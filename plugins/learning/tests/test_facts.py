@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from trunkline.messages.conversation import Message
+from trunkline.contracts.conversations.messages import Message
 from trunkline_learning.contradictions import conflict, same
 from trunkline_learning.facts import found_by_words, type_of
 from trunkline_learning.turns import FinishedTurn, Source

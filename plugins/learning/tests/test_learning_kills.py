@@ -7,8 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.chunks import ListChunks
-from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_CHUNKS
+from trunkline.contracts.memory.chunks import ListChunks
+from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
+from trunkline.contracts.streams import FACT_STREAM, LEARNER
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus.operating import consumer_state
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.context import ContextGap, ContextPart, TurnInfo
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.chunks import (
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.memory.chunks import (
     Chunk,
     ChunkMetadata,
     FindLinked,
@@ -19,10 +19,10 @@ from trunkline.messages.chunks import (
     Recalled,
     RecalledChunk,
 )
-from trunkline.messages.conversation import Message
-from trunkline.messages.memory import BlameMemory, MemoryFile, MemoryHistory
-from trunkline.messages.turn import TurnFact, TurnRequested
-from trunkline.subjects import MEMORY_BLAME, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED
+from trunkline.contracts.memory.messages import BlameMemory, MemoryFile, MemoryHistory
+from trunkline.contracts.memory.subjects import MEMORY_BLAME, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED
+from trunkline.contracts.turns.context import ContextGap, ContextPart, TurnInfo
+from trunkline.contracts.turns.messages import TurnFact, TurnRequested
 from trunkline.testing.platform import Platform, clean_environ
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_learning.context import Learned

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from trunkline.abc.models import ModelRequest
-from trunkline.messages.chunks import FindLinked
-from trunkline.subjects import MEMORY_LINKED
+from trunkline.contracts.memory.chunks import FindLinked
+from trunkline.contracts.memory.subjects import MEMORY_LINKED
+from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline_learning import prompts
 

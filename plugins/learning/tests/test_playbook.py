@@ -129,7 +129,7 @@ def test_deltas_merge_the_same_in_one_go_or_in_two(delta: list[Operation], cut: 
 
 
 def turn(*tools: ToolUse, strategies: tuple[str, ...] = ()) -> FinishedTurn:
-    from trunkline.messages.conversation import Message
+    from trunkline.contracts.conversations.messages import Message
 
     said = (Message(id="m", role="user", content="Replace the title", created_at=AT),)
     return FinishedTurn(

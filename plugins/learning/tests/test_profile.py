@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 from msgspec.structs import replace
 
-from trunkline.messages.conversation import Message
+from trunkline.contracts.conversations.messages import Message
 from trunkline_learning import metrics, profile
 from trunkline_learning.metrics import Metrics
 from trunkline_learning.profile import Profile

@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.messages.conversation import LoadConversation
-from trunkline.messages.purging import MemoryPurged, PurgeMemory
-from trunkline.messages.turn import ApprovalRequested
-from trunkline.subjects import JOURNAL, MEMORY_LOAD_CONVERSATION, MEMORY_PURGE, STREAMS
+from trunkline.contracts.conversations.messages import LoadConversation
+from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
+from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY_PURGE
+from trunkline.contracts.streams import STREAMS
+from trunkline.contracts.turns.messages import ApprovalRequested
+from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.home_bytes import holding
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from trunkline._util.words.likeness import expanded, similarity
+from trunkline.contracts.conversations.messages import Message
 from trunkline.errors import TOOL_ERROR_KINDS
-from trunkline.messages.conversation import Message
-from trunkline.words.likeness import expanded, similarity
 from trunkline_learning import episodes, files
 from trunkline_learning.episodes import Episode
 from trunkline_learning.failures import failure_of

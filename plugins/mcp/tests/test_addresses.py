@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.auth import OAuthToken
 
 from trunkline import ToolError
-from trunkline.abc.sandbox import NoSandbox
+from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline_mcp.dialling import Dialler
 from trunkline_mcp.line import Line
 from trunkline_mcp.servers import server_of

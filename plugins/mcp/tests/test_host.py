@@ -11,9 +11,11 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import Answer, CallTool, ListTools, ToolOutcome
-from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.tools.messages import Answer, CallTool, ListTools, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, LIST_TOOLS
 from trunkline.testing.calling import audited
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id

@@ -58,7 +58,7 @@ def test_the_sdk_is_not_loaded_before_a_server_is_used(tmp_path):
     script = f"""
 import anyio, pathlib, sys
 from trunkline import SourceContext
-from trunkline.abc.sandbox import NoSandbox
+from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline_mcp import plugin, checking
 from trunkline_mcp.host import Host
 home = pathlib.Path({str(tmp_path)!r})

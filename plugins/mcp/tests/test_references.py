@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.subjects import CALL_TOOL
+from trunkline.contracts.tools.messages import CallTool, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_TOOL
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 from trunkline_mcp.host import read_standings

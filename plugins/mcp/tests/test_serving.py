@@ -15,7 +15,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.server.lowlevel import Server
 
 import trunkline
-from trunkline.fence import unmarked
+from trunkline._util.fence import unmarked
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_mcp.serving.block import ServedBlock
 from trunkline_mcp.serving.server import BlockServer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trunkline import ToolContext
-from trunkline.runtime.memory_client import BlockMemory
+from trunkline.contracts.memory.client import BlockMemory
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Scope

@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 
 from trunkline import Tool, ToolContext, ToolError
-from trunkline.messages.memory import MemoryBlame, MemoryFile, MemoryHits, MemoryImport, MemoryReverted
-from trunkline.runtime.memory_client import BlockMemory
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.messages import (
+    MemoryBlame,
+    MemoryFile,
+    MemoryHits,
+    MemoryImport,
+    MemoryReverted,
+)
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite

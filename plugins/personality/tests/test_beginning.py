@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from trunkline.messages.conversation import AppendConversation, Message, ToolCall
-from trunkline.messages.gateway import MOST_SHOWS, SendMessage
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.tools import ToolSchema
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
+from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import MOST_SHOWS, SendMessage
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
+from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import RemoteFault

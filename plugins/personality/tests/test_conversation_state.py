@@ -3,7 +3,7 @@
 import pytest
 
 from trunkline import BlockConfig, Message, ToolCall
-from trunkline.messages.blocks import MemoryPolicy
+from trunkline.contracts.blocks.messages import MemoryPolicy
 from trunkline_personality.conversation_state import candidates_in, future_of, pending_of, tools_of
 from trunkline_personality.etiquette import etiquette
 from trunkline_personality.sliders import SLIDERS

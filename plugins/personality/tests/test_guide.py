@@ -10,10 +10,10 @@ import pytest
 
 import trunkline
 from trunkline import StatusShown
-from trunkline.fence import OWNER, fenced
-from trunkline.messages.memory import ReadMemory, WriteMemory
-from trunkline.seed import AGENT
-from trunkline.subjects import MEMORY_READ, MEMORY_WRITE
+from trunkline._util.fence import OWNER, fenced
+from trunkline.contracts.memory.initial_files import AGENT
+from trunkline.contracts.memory.messages import ReadMemory, WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_personality.hud import parsed

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from trunkline import Memory, MemoryFile, ToolError
-from trunkline.seed import block_files
+from trunkline.contracts.memory.initial_files import block_files
 from trunkline.testing.contexts import tool_context
 from trunkline_personality.identity import update_founder_info, update_monitor_identity
 

@@ -11,17 +11,17 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.messages.approvals import Approval
-from trunkline.messages.conversation import now
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.memory import DeleteMemory, MemoryFile, ReadMemory, WriteManyMemory
-from trunkline.messages.turn import ApprovalRequested, ToolEnded
-from trunkline.subjects import MEMORY_DELETE, MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded
 from trunkline.testing.platform import Platform, Talker, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.tools.lapsed import Lapsed
-from trunkline.tools.lineage import Lineage
+from trunkline.workers.tools.lapsed import Lapsed
+from trunkline.workers.tools.lineage import Lineage
 from trunkline_planning.version import version_of
 
 pytestmark = pytest.mark.anyio

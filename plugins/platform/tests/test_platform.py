@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.turn import ToolEnded
-from trunkline.subjects import MEMORY_WRITE
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import platform
 
 pytestmark = pytest.mark.anyio

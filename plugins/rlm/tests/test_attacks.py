@@ -17,8 +17,9 @@ import pytest
 from rlm_escapes import WAY_OUT, open_session, read
 from rlm_processes import begun_by, none_left
 
-from trunkline import Sandbox, ToolError, seccomp
-from trunkline.abc.sandbox import NoSandbox
+from trunkline import Sandbox, ToolError
+from trunkline._util import seccomp
+from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline_rlm.repl import process, python
 from trunkline_rlm.repl.filter import program
 from trunkline_rlm.repl.process import Limits

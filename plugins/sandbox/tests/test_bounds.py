@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.abc.sandbox import SandboxLimits, SandboxResult
+from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
 from trunkline_sandbox.bubblewrap import groups
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings

@@ -12,7 +12,7 @@ import pytest
 
 import trunkline
 from trunkline.errors import ToolError
-from trunkline.latch import Latch
+from trunkline.home.latch import Latch
 from trunkline.testing.sandbox_stage import BEATING
 from trunkline.testing.sandbox_suite import SandboxSuite
 from trunkline_sandbox.bubblewrap import leftovers

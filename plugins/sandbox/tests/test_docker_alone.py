@@ -15,8 +15,8 @@ import pytest
 from anyio.abc import SocketStream
 from containers import IMAGE, becomes, needs_busybox
 
-from trunkline.abc.sandbox import SandboxLimits
-from trunkline.detached import Ending, Record
+from trunkline.contracts.sandbox.detached import Ending, Record
+from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.calling import call_tool
 from trunkline.testing.commands import run_trunkline
@@ -68,7 +68,7 @@ async def ended(record: Record) -> Ending:
 
 
 def keeper_of(record: Record) -> psutil.Process:
-    words = ["trunkline.keeper", str(record.folder)]
+    words = ["trunkline.workers.tools.keeper", str(record.folder)]
     everybody = psutil.process_iter(["cmdline"])
     (found,) = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
     return found

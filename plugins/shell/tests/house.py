@@ -11,8 +11,8 @@ import msgspec
 import psutil
 import pytest
 
-from trunkline.fence import unmarked
-from trunkline.messages.tools import ToolOutcome
+from trunkline._util.fence import unmarked
+from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
 
@@ -73,7 +73,7 @@ async def until(holds: Any, seconds: float = 60.0) -> None:
 
 def keeper_of(home: Path, task: str) -> psutil.Process:
     """The one process that keeps a task."""
-    words = ["trunkline.keeper", str(home / "tasks" / "main" / task)]
+    words = ["trunkline.workers.tools.keeper", str(home / "tasks" / "main" / task)]
     everybody = psutil.process_iter(["cmdline"])
     found = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
     assert len(found) == 1

@@ -12,9 +12,9 @@ import anyio.to_thread
 import pytest
 from house import House, house, keeper_of, needs_it, until
 
-from trunkline.detached import Record, records
-from trunkline.latch import Latch
-from trunkline.messages.tools import ToolOutcome
+from trunkline.contracts.sandbox.detached import Record, records
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.home.latch import Latch
 from trunkline.testing.calling import call_tool
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.processes import process_platform

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from house import house, needs_it
 
+from trunkline._util.paths import beneath
 from trunkline.errors import ToolError
-from trunkline.paths import beneath
 from trunkline.testing.contexts import tool_context
 from trunkline_shell.developing import _split
 from trunkline_shell.tooling import Project, found

@@ -9,10 +9,10 @@ import pytest
 from house import House, house, needs_it
 from test_background import BEAT, STUBBORN, beats, goes_on, rests
 
-from trunkline.detached import Record, place_of, records
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.policies import PermissionTable
-from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.policies.messages import PermissionTable
+from trunkline.contracts.sandbox.detached import Record, place_of, records
 from trunkline.testing.calling import call_tool
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.processes import process_platform

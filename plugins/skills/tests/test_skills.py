@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.turn import ToolEnded
-from trunkline.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 

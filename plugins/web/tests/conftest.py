@@ -12,11 +12,11 @@ import anyio.abc
 import pytest
 
 from trunkline import Memory, ToolContext
+from trunkline._util.paths import beneath
 from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.apart import Reading, reading
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
-from trunkline.paths import beneath
 from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline_documents.plugin import trunkline_readers
 

@@ -9,9 +9,9 @@ import pytest
 
 import trunkline
 from trunkline import Call, ModelAdapter, ModelRequest, Text, ToolCall
-from trunkline.messages.approvals import Approval
-from trunkline.messages.turn import ToolEnded
-from trunkline.subjects import AUDIT
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import Item, ScriptedModel
 

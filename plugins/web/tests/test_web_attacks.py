@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from trunkline import ToolContext, ToolError
-from trunkline.outbound import Guard, HostRefused, read_url
+from trunkline._util.outbound import Guard, HostRefused, read_url
 from trunkline_web import reading
 from trunkline_web.fetching import LARGEST, Elsewhere, Fetcher
 from trunkline_web.settings import WebSettings

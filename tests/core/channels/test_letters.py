@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from trunkline import Letter, LetterChannel, RemoteFault
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.messages import TextDelta, ToolEnded, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.tools import StoredResult
-from trunkline.messages.turn import TextDelta, ToolEnded, TurnEnded
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 

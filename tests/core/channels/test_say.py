@@ -8,10 +8,17 @@ import pytest
 
 from trunkline.cli.say import converse
 from trunkline.cli.saying import JsonSaying, Saying
+from trunkline.contracts.conversations.messages import ToolCall, Usage
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.turns.messages import (
+    ApprovalRequested,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.messages.conversation import ToolCall, Usage
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.turn import ApprovalRequested, TextDelta, TextReset, ToolEnded, ToolStarted, TurnEnded
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 from trunkline_bus import RemoteFault

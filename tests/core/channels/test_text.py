@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.text import printable
+from trunkline._util.text import printable
 
 
 @pytest.mark.parametrize(

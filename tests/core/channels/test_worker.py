@@ -9,12 +9,12 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.channels.worker import ChannelsWorker
 from trunkline.config import load_config
-from trunkline.messages.turn import ReasoningDelta
+from trunkline.contracts.turns.messages import ReasoningDelta
 from trunkline.runtime.connecting import bus_settings
 from trunkline.runtime.host import HostSettings, host
 from trunkline.testing.channel_suite import until
+from trunkline.workers.channels.worker import ChannelsWorker
 from trunkline_bus import EmbeddedServer
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from trunkline.messages.tools import ToolOutcome
+from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform
 

@@ -11,10 +11,10 @@ import pytest
 
 import trunkline as face
 from trunkline.cli.owned.ruling import insist_on_sense
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.errors import ConfigError
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.policies import Conditions, Policy
-from trunkline.subjects import MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, platform
 
 from .conftest import Cli, Run

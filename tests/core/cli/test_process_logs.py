@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from tests.plugins_bad.corpus import install
 
-from trunkline.runtime.home import Home
-from trunkline.runtime.runfile import read_run_file
+from trunkline.home.directory import Home
+from trunkline.home.runfile import read_run_file
 from trunkline.testing.platform import clean_environ
 
 KEY = "sk-proj-4fZ9mQ2xT7vB1nK8wR5yH3cL6dJ0sA"
@@ -112,7 +112,7 @@ def test_a_plugin_that_runs_apart_tells_no_key(tmp_path: Path, form: str) -> Non
 def test_the_http_server_tells_no_key(tmp_path: Path) -> None:
     """What it cannot read may hold one, in the target, a header, or as the method."""
     with up(tmp_path, "json", MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
-        from trunkline.runtime.listeners import listeners
+        from trunkline.home.listeners import listeners
 
         (place,) = [
             one.address for one in listeners(running.home / "run") if one.address.startswith("http://")

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from trunkline.cli.saying import JsonSaying, Saying
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import FeedEvent, StatusShown, TextDelta, TurnEnded
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.messages import FeedEvent, StatusShown, TextDelta, TurnEnded
 
 ACCEPTED = MessageAccepted(turn="turn_a", conversation="conv_a", block="main", message_id="msg_a")
 EVENTS: tuple[FeedEvent, ...] = (

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.abc.documents import Document, Section
+from trunkline.contracts.documents.reader import Document, Section
 from trunkline.documents.around import around, page_of
 from trunkline.documents.markdown import Origin, markdown, origin, whole
 

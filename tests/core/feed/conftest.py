@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.subjects import CLAIMS, topology
+from trunkline.contracts.topology import topology
+from trunkline.contracts.workers.subjects import CLAIMS
 from trunkline_bus import Bus, BusSettings, EmbeddedServer, ServerSettings, apply, connect
 
 

@@ -1,4 +1,4 @@
-"""The order of a feed, whatever comes when: ``trunkline.runtime.feed_merge`` without a bus."""
+"""The order of a feed, whatever comes when: ``trunkline.contracts.turns.feed_merge`` without a bus."""
 
 from collections.abc import Callable, Iterable
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.messages.turn import FeedEvent, FeedItem, TextDelta, TextReset, TurnEnded
-from trunkline.runtime.feed_merge import FeedMerge, parse_position
+from trunkline.contracts.turns.feed_merge import FeedMerge, parse_position
+from trunkline.contracts.turns.messages import FeedEvent, FeedItem, TextDelta, TextReset, TurnEnded
 
 from .turns import TURN, Screen, Story, stories
 

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.messages.conversation import Message, ToolCall, Usage
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.turns import feed
+from trunkline.contracts.turns.feed import FeedReader, TurnNotFound
+from trunkline.contracts.turns.feed_journal import Teller
+from trunkline.contracts.turns.messages import (
     FeedEvent,
     FeedItem,
     Finished,
@@ -26,11 +28,9 @@ from trunkline.messages.turn import (
     TurnRecord,
     TurnRequested,
 )
-from trunkline.monitor.feed import TurnFeed
-from trunkline.runtime import feed
-from trunkline.runtime.feed import FeedReader, TurnNotFound
-from trunkline.runtime.feed_journal import Teller
-from trunkline.subjects import FEED, INBOX, JOURNAL
+from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.workers.monitor.feed import TurnFeed
 from trunkline_bus import Bus
 
 pytestmark = pytest.mark.anyio

@@ -3,9 +3,9 @@
 import anyio
 import pytest
 
-from trunkline.messages.turn import FeedItem, TextDelta
-from trunkline.monitor.feed import TurnFeed
-from trunkline.subjects import FEED
+from trunkline.contracts.turns.messages import FeedItem, TextDelta
+from trunkline.contracts.turns.subjects import FEED
+from trunkline.workers.monitor.feed import TurnFeed
 from trunkline_bus import Bus, Stored
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.turns.messages import (
     FeedEvent,
     FeedItem,
     TextDelta,

@@ -8,7 +8,7 @@ import anyio
 import httpx
 import pytest
 
-from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Bus
 

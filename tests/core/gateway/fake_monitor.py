@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.messages.conversation import AppendConversation, Message, Usage
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import AppendConversation, Message, Usage
+from trunkline.contracts.gateway.subjects import STORE_MESSAGES
+from trunkline.contracts.turns.messages import (
     FeedEvent,
     FeedItem,
     Finished,
@@ -21,7 +21,8 @@ from trunkline.messages.turn import (
     TurnRecord,
     TurnRequested,
 )
-from trunkline.subjects import FEED, INBOX, JOURNAL, STORE_MESSAGES
+from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline_bus import Bus, BusError, Scope, Stored
 
 USAGE = Usage(input_tokens=7, output_tokens=3)

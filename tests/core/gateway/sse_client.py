@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import httpx
 import msgspec
 
-from trunkline.gateway.http.contract import EVENTS
-from trunkline.gateway.http.schemas import TextDeltaData, TextResetData
+from trunkline.workers.gateway.http.contract import EVENTS
+from trunkline.workers.gateway.http.schemas import TextDeltaData, TextResetData
 
 
 @dataclass

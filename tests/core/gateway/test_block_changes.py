@@ -10,16 +10,17 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.abc.gateway import Identity
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.memory.messages import MemoryHistory, ReadMemory, WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_HISTORY, MEMORY_READ, MEMORY_WRITE
+from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.errors import ErrorCode
-from trunkline.gateway.block_file import KEYS, value_of
-from trunkline.gateway.http.schemas import BlockState
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.conversation import ListConversations
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.memory import MemoryHistory, ReadMemory, WriteMemory
-from trunkline.messages.policies import PermissionTable
-from trunkline.subjects import AUDIT, MEMORY_HISTORY, MEMORY_READ, MEMORY_WRITE
+from trunkline.workers.gateway.block_file import KEYS, value_of
+from trunkline.workers.gateway.http.schemas import BlockState
 from trunkline_bus import RemoteFault
 
 from .conftest import House, standing, until

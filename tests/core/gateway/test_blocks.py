@@ -7,16 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from trunkline.contracts.blocks.messages import BlockConfig, Pulse, PulseBeat, PulseState
+from trunkline.contracts.conversations.messages import AppendConversation, Message
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.gateway.subjects import STORE_MESSAGES
+from trunkline.contracts.memory.messages import ReadMemory, WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
+from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline.errors import ErrorCode
-from trunkline.gateway import stopping
-from trunkline.gateway.blocks import together
-from trunkline.gateway.http.schemas import Blocks, BlockState, Error
-from trunkline.messages.blocks import BlockConfig, Pulse, PulseBeat, PulseState
-from trunkline.messages.conversation import AppendConversation, Message
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.memory import ReadMemory, WriteMemory
-from trunkline.runtime.feed import FeedReader
-from trunkline.subjects import MEMORY_READ, MEMORY_WRITE, PULSE_BUCKET, STORE_MESSAGES
+from trunkline.workers.gateway import stopping
+from trunkline.workers.gateway.blocks import together
+from trunkline.workers.gateway.http.schemas import Blocks, BlockState, Error
 from trunkline_bus import RemoteFault
 
 from .conftest import House

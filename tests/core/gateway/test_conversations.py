@@ -6,7 +6,10 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline.gateway.http.schemas import (
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.messages import StatusShown, TextReset, ToolEnded, ToolStarted
+from trunkline.workers.gateway.http.schemas import (
     ConversationDetail,
     ConversationList,
     DoneData,
@@ -16,9 +19,6 @@ from trunkline.gateway.http.schemas import (
     ToolFailureData,
     ToolOutputData,
 )
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.tools import StoredResult
-from trunkline.messages.turn import StatusShown, TextReset, ToolEnded, ToolStarted
 
 from .conftest import House, until
 from .fake_monitor import Desk
@@ -273,7 +273,7 @@ async def test_why_a_request_is_not_valid_stands_in_the_log(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client gets the fixed sentence, the field and a correlation id; under that id the log says it too."""
-    caplog.set_level("INFO", "trunkline.gateway")
+    caplog.set_level("INFO", "trunkline.workers.gateway")
     response = await house.http.post(NEW, json={"message": "hi"})
     assert response.json() == {
         "code": "invalid_request",

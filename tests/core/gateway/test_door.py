@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.abc.gateway import Identity
 from trunkline.config import InvalidConfig, load_config
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.errors import StorageError, TrunklineError
-from trunkline.gateway.http.schemas import Error
-from trunkline.messages.gateway import SendMessage
 from trunkline.runtime.http.auth import Door, load_token
 from trunkline.testing.platform import platform
+from trunkline.workers.gateway.http.schemas import Error
 
 from .conftest import House, standing
 from .sse_client import converse

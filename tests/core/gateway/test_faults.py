@@ -12,19 +12,19 @@ import msgspec
 import pytest
 
 from trunkline.config import load_config
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
-from trunkline.gateway.http.contract import OPERATIONS, document
-from trunkline.gateway.http.schemas import Error, Readiness
-from trunkline.gateway.worker import GatewayWorker
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.turn import TextDelta
+from trunkline.home.directory import Home
 from trunkline.runtime.connecting import bus_settings
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, host
 from trunkline.runtime.worker import Worker
-from trunkline.subjects import INBOX
 from trunkline.testing.platform import clean_environ, platform
+from trunkline.workers.gateway.http.contract import OPERATIONS, document
+from trunkline.workers.gateway.http.schemas import Error, Readiness
+from trunkline.workers.gateway.worker import GatewayWorker
 from trunkline_bus import Bus, EmbeddedServer, RemoteFault, ServerSettings, connect
 
 from .conftest import House, until

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.contracts.memory.messages import DeleteMemory, MoveMemory
+from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_MOVE
 from trunkline.errors import ErrorCode
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.memory import DeleteMemory, MoveMemory
-from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import MEMORY_DELETE, MEMORY_MOVE
 from trunkline_bus import RemoteFault
 
 from .conftest import House

@@ -7,11 +7,9 @@ import anyio
 import httpx
 import pytest
 
-from trunkline.errors import ErrorCode
-from trunkline.gateway.metrics import Exposition
-from trunkline.messages.conversation import Message, Usage
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message, Usage
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     Finished,
@@ -24,9 +22,11 @@ from trunkline.messages.turn import (
     TurnRecord,
     TurnRequested,
 )
+from trunkline.errors import ErrorCode
 from trunkline.telemetry import names
 from trunkline.telemetry.tally import MODELS, Tally
 from trunkline.testing.platform import Platform, platform
+from trunkline.workers.gateway.metrics import Exposition
 
 LINE = re.compile(r'[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? [0-9.e+-]+|# (HELP|TYPE) [a-z_]+ .+')
 BEGIN = datetime(2030, 1, 1, tzinfo=UTC)

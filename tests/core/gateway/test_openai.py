@@ -8,10 +8,10 @@ import msgspec
 import openai
 import pytest
 
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.turns.messages import TextDelta, TextReset, ToolEnded, ToolStarted
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.gateway.http import openai_schemas as shapes
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.turn import TextDelta, TextReset, ToolEnded, ToolStarted
+from trunkline.workers.gateway.http import openai_schemas as shapes
 
 from .conftest import House
 from .fake_monitor import Desk

@@ -10,7 +10,7 @@ import pytest
 from anyio.abc import SocketStream
 
 import trunkline
-from trunkline.abc.models import ModelAdapter
+from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 

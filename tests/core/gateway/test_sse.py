@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.gateway.http.schemas import TextDeltaData
-from trunkline.gateway.http.sse import KEEP_ALIVE, EventStream, encode
+from trunkline.workers.gateway.http.schemas import TextDeltaData
+from trunkline.workers.gateway.http.sse import KEEP_ALIVE, EventStream, encode
 
 pytestmark = pytest.mark.anyio
 

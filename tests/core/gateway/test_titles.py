@@ -5,12 +5,12 @@ from typing import Any
 import httpx
 import pytest
 
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.memory.messages import BlameMemory, ReadMemory
+from trunkline.contracts.memory.subjects import MEMORY_BLAME, MEMORY_READ
+from trunkline.contracts.turns.feed import FeedReader
 from trunkline.errors import ErrorCode
-from trunkline.messages.conversation import ListConversations
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.memory import BlameMemory, ReadMemory
-from trunkline.runtime.feed import FeedReader
-from trunkline.subjects import MEMORY_BLAME, MEMORY_READ
 from trunkline_bus import RemoteFault
 
 from .conftest import House, standing, until

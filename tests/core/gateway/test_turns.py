@@ -5,11 +5,9 @@ import httpx
 import msgspec
 import pytest
 
-from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.gateway.http.schemas import Accepted, Error, Turn
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.gateway import SendMessage
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalDecided,
     ApprovalRecorded,
@@ -19,6 +17,8 @@ from trunkline.messages.turn import (
     TurnCancelRequested,
     TurnSteered,
 )
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.workers.gateway.http.schemas import Accepted, Error, Turn
 from trunkline_bus import RemoteFault
 
 from .conftest import House, until

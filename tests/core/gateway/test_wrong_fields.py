@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from trunkline.gateway.http import contract
+from trunkline.workers.gateway.http import contract
 
 from .conftest import House
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.runtime.home import Home
-from trunkline.runtime.runfile import instance_lock
+from trunkline.home.directory import Home
+from trunkline.home.runfile import instance_lock
 
 from .conftest import Place
 

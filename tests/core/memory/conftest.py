@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 
 Git = Callable[..., str]
 Write = Callable[..., Awaitable[str]]

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.memory import auditing
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import platform
+from trunkline.workers.memory import auditing
 
 pytestmark = pytest.mark.anyio
 

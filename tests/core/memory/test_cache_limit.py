@@ -1,7 +1,7 @@
 """What memory keeps in mind of conversations has a bound, however small each of them is."""
 
-from trunkline.memory.conversations import Conversation, ConversationCache, Header
-from trunkline.messages.conversation import Message, now
+from trunkline.contracts.conversations.messages import Message, now
+from trunkline.workers.memory.conversations import Conversation, ConversationCache, Header
 
 
 def small(number: int) -> Conversation:

@@ -11,11 +11,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.memory import Change
+from trunkline.contracts.memory.messages import MemoryFinding, SearchMemory
+from trunkline.contracts.memory.store import Change
 from trunkline.errors import StorageError
-from trunkline.memory.care.offline import examine_root
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import MemoryFinding, SearchMemory
+from trunkline.workers.memory.care.offline import examine_root
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

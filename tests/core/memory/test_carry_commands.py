@@ -12,13 +12,13 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from trunkline.archives import locking
-from trunkline.archives.locking import Keys, Lock, Locked, lock, unlock
+from trunkline._util.archives import locking
+from trunkline._util.archives.locking import Keys, Lock, Locked, lock, unlock
+from trunkline.contracts.memory.foreign import prepared
+from trunkline.contracts.memory.foreign_archives import unpacked
+from trunkline.contracts.memory.messages import ReadMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.errors import TrunklineError
-from trunkline.messages.memory import ReadMemory
-from trunkline.runtime.foreign import prepared
-from trunkline.runtime.foreign_archives import unpacked
-from trunkline.subjects import MEMORY_READ
 from trunkline.testing.commands import Ran, Run, run_trunkline
 from trunkline.testing.platform import platform
 

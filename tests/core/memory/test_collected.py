@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.memory.collected import collection
-from trunkline.memory.collected.collections import Collections
+from trunkline.workers.memory.collected import collection
+from trunkline.workers.memory.collected.collections import Collections
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, ListConversations, Message, Role, ToolCall
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    ListConversations,
+    Message,
+    Role,
+    ToolCall,
+)
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.unprivileged import run_bound
 
-from trunkline.abc.memory import Change
-from trunkline.memory.care.offline import examine_root
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, Message
-from trunkline.messages.memory import SearchMemory
+from trunkline.contracts.conversations.messages import AppendConversation, Message
+from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.care.offline import examine_root
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -137,9 +137,9 @@ READ_ONLY = """
 import json, sys
 from pathlib import Path
 import anyio
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.memory.write_check import WriteCheck
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.write_check import WriteCheck
 from trunkline_bus import Refusal
 
 base = Path(sys.argv[1])

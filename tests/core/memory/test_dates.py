@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from trunkline.memory.search.dates import period_in
+from trunkline.workers.memory.search.dates import period_in
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, Message
-from trunkline.messages.memory import SearchMemory
-from trunkline.seed import SEED
+from trunkline.contracts.conversations.messages import AppendConversation, Message
+from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

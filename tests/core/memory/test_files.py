@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.abc.memory import Change
-from trunkline.memory.paths import checked
-from trunkline.memory.store import GitMemoryStore
-from trunkline.seed import SEED
+from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.paths import checked
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import MemoryChanged
-from trunkline.seed import SEED
+from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

@@ -15,10 +15,10 @@ import pygit2
 import pytest
 from pygit2.enums import FileMode, ObjectType
 
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, Message
-from trunkline.messages.memory import ImportMemory, MemoryImport
+from trunkline.contracts.conversations.messages import AppendConversation, Message
+from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -400,7 +400,7 @@ async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> No
 
 async def test_gaps_name_what_is_not_here(laptop: Place, server: Place) -> None:
     """Models, tools, plugins and identities that the other memory counts on and this place lacks."""
-    from trunkline.abc.memory import Installed
+    from trunkline.contracts.memory.store import Installed
 
     laptop.store.installed = lambda: Installed(plugins={"weather": "2.0", "memory": "0.1"})
     server.store.installed = lambda: Installed(
@@ -463,8 +463,8 @@ async def test_others_write_meanwhile(laptop: Place, server: Place) -> None:
 DYING = """
 import os, shutil, sys, anyio
 from pathlib import Path
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import ImportMemory
+from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.contracts.memory.messages import ImportMemory
 
 def told(progress):
     if progress.stage == sys.argv[3]:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import ImportMemory, MemoryImport, SearchMemory
+from trunkline.contracts.memory.messages import ImportMemory, MemoryImport, SearchMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

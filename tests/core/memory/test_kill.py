@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import SearchMemory
+from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
@@ -36,13 +36,13 @@ WRITER = textwrap.dedent(
 
     import anyio
 
-    from trunkline.abc.memory import Change
-    from trunkline.memory.checkout import Checkout
-    from trunkline.memory.repository import Repository
-    from trunkline.memory.store import GitMemoryStore
-    from trunkline.memory.worktree import Worktree
-    from trunkline.messages.conversation import AppendConversation, Message
-    from trunkline.messages.memory import RevertMemory
+    from trunkline.contracts.memory.store import Change
+    from trunkline.workers.memory.checkout import Checkout
+    from trunkline.workers.memory.repository import Repository
+    from trunkline.workers.memory.store import GitMemoryStore
+    from trunkline.workers.memory.worktree import Worktree
+    from trunkline.contracts.conversations.messages import AppendConversation, Message
+    from trunkline.contracts.memory.messages import RevertMemory
     from trunkline_bus import Refusal
 
     base, start, step = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -273,8 +273,8 @@ DELETER = textwrap.dedent(
 
     import anyio
 
-    from trunkline.abc.memory import Change
-    from trunkline.memory.store import GitMemoryStore
+    from trunkline.contracts.memory.store import Change
+    from trunkline.workers.memory.store import GitMemoryStore
 
     async def main():
         base, store = Path(sys.argv[1]), GitMemoryStore()

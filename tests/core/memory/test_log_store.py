@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trunkline import AppendConversation, Change, LogStore, MemoryRecord, Message, Refusal, StorageError
-from trunkline.messages.memory import RevertMemory
+from trunkline.contracts.memory.messages import RevertMemory
 
 pytestmark = pytest.mark.anyio
 

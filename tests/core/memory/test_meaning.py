@@ -9,11 +9,11 @@ import anyio
 import apsw
 import pytest
 
-from trunkline.abc.embedders import Embedder, Vector
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import MemoryHit, SearchMemory
+from trunkline.contracts.memory.embedder import Embedder, Vector
+from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+from trunkline.contracts.memory.store import Change
 from trunkline.testing.tiny_embedder import TinyEmbedder
+from trunkline.workers.memory.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

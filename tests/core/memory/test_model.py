@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from trunkline.abc.memory import Change
-from trunkline.memory.paths import parents, under
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import RevertMemory
+from trunkline.contracts.memory.messages import RevertMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.paths import parents, under
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 PATHS = st.sampled_from(["a", "b", "a/x", "a/y", "b/z/q", "c", "d/e"])

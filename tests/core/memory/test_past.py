@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import MemoryBlame, RevertMemory
+from trunkline.contracts.memory.messages import MemoryBlame, RevertMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

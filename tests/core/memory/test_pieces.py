@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.memory.conversations import Conversation, Header
-from trunkline.memory.index import kinds
-from trunkline.memory.index.conversation import turns
-from trunkline.memory.index.document import document_passages
-from trunkline.memory.index.kinds import passages
-from trunkline.memory.index.pieces import LETTERS, LINES, OVERLAP, pieces
-from trunkline.messages.conversation import Message
+from trunkline.contracts.conversations.messages import Message
+from trunkline.workers.memory.conversations import Conversation, Header
+from trunkline.workers.memory.index import kinds
+from trunkline.workers.memory.index.conversation import turns
+from trunkline.workers.memory.index.document import document_passages
+from trunkline.workers.memory.index.kinds import passages
+from trunkline.workers.memory.index.pieces import LETTERS, LINES, OVERLAP, pieces
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=120)
 

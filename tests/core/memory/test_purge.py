@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
-from trunkline import subjects
-from trunkline.abc.purging import Purger
-from trunkline.memory.purging.late import Late
-from trunkline.memory.purging.purges import Purges
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, Message
-from trunkline.messages.purging import MemoryPurged, PurgeMemory
-from trunkline.permissions.roles import roles
+from trunkline.acl.roles import roles
+from trunkline.contracts import subjects
+from trunkline.contracts.conversations.messages import AppendConversation, Message
+from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
+from trunkline.contracts.memory.purger import Purger
+from trunkline.workers.memory.purging.late import Late
+from trunkline.workers.memory.purging.purges import Purges
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

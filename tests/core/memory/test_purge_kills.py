@@ -24,10 +24,10 @@ KILLED = textwrap.dedent(
     import inspect, os, signal, sys
 
     from trunkline.cli.main import main
-    from trunkline.memory.committer import Committer
-    from trunkline.memory.purging.notes import Notes
-    from trunkline.memory.purging.sweeping import Sweeper
-    from trunkline.memory.repository import Repository
+    from trunkline.workers.memory.committer import Committer
+    from trunkline.workers.memory.purging.notes import Notes
+    from trunkline.workers.memory.purging.sweeping import Sweeper
+    from trunkline.workers.memory.repository import Repository
     from trunkline_bus import Bus
 
     KINDS = {kind.__name__: kind for kind in (Committer, Notes, Sweeper, Repository, Bus)}

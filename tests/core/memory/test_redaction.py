@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.core.memory.chunks.conftest import chunks_at
 
-from trunkline.abc.memory import Change
-from trunkline.memory.redaction import Redaction
-from trunkline.messages.chunks import Layer, Remember
-from trunkline.messages.conversation import AppendConversation, Message
-from trunkline.secrets.finding import Secrets
+from trunkline._util.secrets.finding import Secrets
+from trunkline.contracts.conversations.messages import AppendConversation, Message
+from trunkline.contracts.memory.chunks import Layer, Remember
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.redaction import Redaction
 from trunkline_bus import Scope
 
 REDACTION = Redaction(Secrets())

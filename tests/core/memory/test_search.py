@@ -8,10 +8,10 @@ from typing import Literal
 
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, ListConversations, Message
-from trunkline.messages.memory import MemoryHit, PassageKind, SearchMemory
+from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
+from trunkline.contracts.memory.messages import MemoryHit, PassageKind, SearchMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

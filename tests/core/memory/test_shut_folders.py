@@ -9,8 +9,8 @@ SCRIPT = """
 import json, sys, tarfile
 from pathlib import Path
 import anyio
-from trunkline.abc.memory import Change
-from trunkline.memory.store import GitMemoryStore
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 base = Path(sys.argv[1])

@@ -1,8 +1,8 @@
 """The built-in store keeps the contract that every store is held to."""
 
-from trunkline.abc.memory import MemoryStore
-from trunkline.memory.store import GitMemoryStore
+from trunkline.contracts.memory.store import MemoryStore
 from trunkline.testing.store_suite import StoreSuite
+from trunkline.workers.memory.store import GitMemoryStore
 
 
 class TestGitMemoryStore(StoreSuite):

@@ -10,18 +10,17 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.abc.memory import Change, MemoryRule
-from trunkline.errors import ToolError, TrunklineError
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import Remember
-from trunkline.messages.conversation import (
+from trunkline.contracts.conversations.messages import (
     AppendConversation,
     FindConversation,
     ListConversations,
     LoadConversation,
     Message,
 )
-from trunkline.messages.memory import (
+from trunkline.contracts.memory.chunks import Remember
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.messages import (
     UNREADABLE,
     BlameMemory,
     DeleteMemory,
@@ -38,11 +37,8 @@ from trunkline.messages.memory import (
     WriteManyMemory,
     WriteMemory,
 )
-from trunkline.plugins import Plugins
-from trunkline.runtime.memory_client import BlockMemory
-from trunkline.seed import SEED
-from trunkline.subjects import (
-    EXPORTS,
+from trunkline.contracts.memory.store import Change, MemoryRule
+from trunkline.contracts.memory.subjects import (
     MEMORY_APPEND_CONVERSATION,
     MEMORY_BLAME,
     MEMORY_CHANGED,
@@ -64,7 +60,11 @@ from trunkline.subjects import (
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
 )
+from trunkline.contracts.workers.subjects import EXPORTS
+from trunkline.errors import ToolError, TrunklineError
+from trunkline.plugins import Plugins
 from trunkline.testing.platform import Platform, platform
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Bus, Endpoint, RemoteFault, Scope
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.archives.manifest import Manifest
-from trunkline.memory import resting
-from trunkline.memory.store import GitMemoryStore
+from trunkline._util.archives.manifest import Manifest
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory import resting
+from trunkline.workers.memory.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -6,11 +6,11 @@ import string
 
 import pytest
 
-from trunkline.abc.context import ContextPart
-from trunkline.fence import fenced
-from trunkline.messages.conversation import Message
-from trunkline.monitor.assembly import assembled, cut, tokens_of
-from trunkline.monitor.transcript import given
+from trunkline._util.fence import fenced
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.turns.context import ContextPart
+from trunkline.workers.monitor.assembly import assembled, cut, tokens_of
+from trunkline.workers.monitor.transcript import given
 
 LINE = "Read AGENT.md for your instructions."
 

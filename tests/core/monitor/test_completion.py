@@ -10,13 +10,14 @@ import pytest
 
 import trunkline
 from trunkline.config.settings import Price
-from trunkline.messages.conversation import Message, Usage
-from trunkline.messages.memory import WriteMemory
-from trunkline.monitor.prices import Prices
-from trunkline.subjects import MEMORY_WRITE, SPANS
+from trunkline.contracts.conversations.messages import Message, Usage
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
+from trunkline.workers.monitor.prices import Prices
 
 pytestmark = pytest.mark.anyio
 

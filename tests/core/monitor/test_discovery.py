@@ -8,17 +8,17 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.abc.models import Call, ModelAdapter, ModelRequest
-from trunkline.abc.tools import SourceContext, SourcedTool, ToolSource
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.gateway import ForkTurn
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.tools import ToolSpec
-from trunkline.messages.turn import ToolEnded
-from trunkline.monitor.visible import LOADS, Showing, gone, showing, visible
-from trunkline.subjects import MEMORY_WRITE
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.gateway.messages import ForkTurn
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
+from trunkline.contracts.tools.messages import ToolSpec
+from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.workers.monitor.visible import LOADS, Showing, gone, showing, visible
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 import trunkline
-from trunkline.abc.models import Call, ModelAdapter, Reasoning, Text
-from trunkline.messages.conversation import ToolCall
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.models.adapter import Call, ModelAdapter, Reasoning, Text
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import Item, ScriptedModel
 

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from tests.visitors import HEADER, Visitors
 
-from trunkline.abc.gateway import Identity
+from trunkline.contracts.gateway.access import Identity
 from trunkline.errors import TrunklineError
-from trunkline.runtime.listeners import listeners
+from trunkline.home.listeners import listeners
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 

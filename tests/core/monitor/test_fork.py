@@ -11,18 +11,19 @@ import httpx
 import pytest
 
 import trunkline
-from trunkline.abc.models import ModelAdapter
-from trunkline.abc.tools import Proceed, ToolInvocation
-from trunkline.messages.conversation import Message
-from trunkline.messages.gateway import ForkTurn, SendMessage
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import ApprovalRequested
-from trunkline.monitor.journal import RAW_JOURNAL
-from trunkline.monitor.replay import replay
-from trunkline.subjects import JOURNAL, SPANS
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.gateway.messages import ForkTurn, SendMessage
+from trunkline.contracts.models.adapter import ModelAdapter
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.tools.tool import Proceed, ToolInvocation
+from trunkline.contracts.turns.messages import ApprovalRequested
+from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import UNASKED, Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.workers.monitor.journal import RAW_JOURNAL
+from trunkline.workers.monitor.replay import replay
 from trunkline_bus import RemoteFault
 
 pytestmark = pytest.mark.anyio

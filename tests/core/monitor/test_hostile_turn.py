@@ -10,16 +10,16 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.abc.context import TurnInfo
-from trunkline.abc.models import ModelAdapter
-from trunkline.abc.tools import Proceed, ToolInvocation
-from trunkline.gateway.conversations import Conversations
-from trunkline.gateway.known_blocks import KnownBlocks
-from trunkline.gateway.running import Turns
-from trunkline.messages.conversation import Message
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
+from trunkline.contracts.models.adapter import ModelAdapter
+from trunkline.contracts.streams import INBOX_STREAM
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.tools.tool import Proceed, ToolInvocation
+from trunkline.contracts.topology import topology
+from trunkline.contracts.turns.context import TurnInfo
+from trunkline.contracts.turns.messages import (
     ApprovalDecided,
     ApprovalRequested,
     ApprovalSettled,
@@ -33,10 +33,13 @@ from trunkline.messages.turn import (
     TurnRequested,
     TurnSteered,
 )
-from trunkline.monitor.feed import TextStream
-from trunkline.subjects import DECIDE_APPROVAL, FEED, INBOX, INBOX_STREAM, JOURNAL, topology
+from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.workers.gateway.conversations import Conversations
+from trunkline.workers.gateway.known_blocks import KnownBlocks
+from trunkline.workers.gateway.running import Turns
+from trunkline.workers.monitor.feed import TextStream
 from trunkline_bus import CallTimeout, Payload, RemoteFault, Subject, Topic, apply, new_id
 from trunkline_bus.jetstream import api as jetstream
 

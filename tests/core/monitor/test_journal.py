@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.messages.turn import Finished, Resumed, Started
-from trunkline.monitor.journal import Fenced, Journal
+from trunkline.contracts.turns.messages import Finished, Resumed, Started
 from trunkline.testing.platform import platform
+from trunkline.workers.monitor.journal import Fenced, Journal
 
 sys.path.insert(0, str(Path(__file__).parent))
 

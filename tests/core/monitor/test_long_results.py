@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline.abc.models import Call, ModelAdapter, ModelRequest
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.gateway import ForkTurn
-from trunkline.messages.turn import ToolEnded
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.gateway.messages import ForkTurn
+from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 

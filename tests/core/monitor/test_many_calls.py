@@ -7,11 +7,11 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.abc.models import Call, ModelAdapter, ModelRequest
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import ApprovalRequested, ToolEnded, ToolPlanned
-from trunkline.subjects import JOURNAL
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
+from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded, ToolPlanned
+from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 

@@ -14,14 +14,16 @@ import pytest
 from nats.aio.msg import Msg
 
 import trunkline
-from trunkline.abc.context import ContextPart, TurnInfo
-from trunkline.abc.models import ModelAdapter
-from trunkline.abc.tools import Proceed, ToolInvocation
-from trunkline.errors import FIXED_SENTENCES
-from trunkline.messages.conversation import ListConversations
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.tools import ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.models.adapter import ModelAdapter
+from trunkline.contracts.streams import INBOX_STREAM, PARTITIONS
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.tools.tool import Proceed, ToolInvocation
+from trunkline.contracts.turns.context import ContextPart, TurnInfo
+from trunkline.contracts.turns.messages import (
     ApprovalDecided,
     ApprovalRequested,
     MessageSteered,
@@ -31,7 +33,9 @@ from trunkline.messages.turn import (
     ToolEnded,
     ToolStarted,
 )
-from trunkline.subjects import DECIDE_APPROVAL, INBOX, INBOX_STREAM, JOURNAL, MEMORY_WRITE, PARTITIONS, SPANS
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
+from trunkline.contracts.workers.subjects import SPANS
+from trunkline.errors import FIXED_SENTENCES
 from trunkline.telemetry import names
 from trunkline.telemetry.tree import notes_of
 from trunkline.testing.platform import CHANNEL, Platform, platform, text_of

@@ -12,10 +12,10 @@ import anyio.to_thread
 import pytest
 
 import trunkline
+from trunkline.contracts.workers.panic import Panic
+from trunkline.contracts.workers.subjects import PANIC
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.latch import Latch
-from trunkline.messages.panic import Panic
-from trunkline.subjects import PANIC
+from trunkline.home.latch import Latch
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ScriptedModel

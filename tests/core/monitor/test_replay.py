@@ -13,9 +13,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from trunkline.errors import ErrorCode, TrunklineError
-from trunkline.messages.conversation import Message
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.turns.messages import (
     CancelRecorded,
     FeedItem,
     Finished,
@@ -26,12 +25,13 @@ from trunkline.messages.turn import (
     TextDelta,
     TurnEnded,
 )
-from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
-from trunkline.monitor.replay import Replay, replay
-from trunkline.monitor.turn import Command, Phase, Release, Store, Turn
-from trunkline.subjects import FEED
+from trunkline.contracts.turns.subjects import FEED
+from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import UNASKED, platform
+from trunkline.workers.monitor.journal import RAW_JOURNAL, RawRecord
+from trunkline.workers.monitor.replay import Replay, replay
+from trunkline.workers.monitor.turn import Command, Phase, Release, Store, Turn
 
 sys.path.insert(0, str(Path(__file__).parent))
 

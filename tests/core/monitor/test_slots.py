@@ -5,7 +5,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 from anyio.lowlevel import checkpoint
 
-from trunkline.monitor.slots import Slots
+from trunkline.workers.monitor.slots import Slots
 
 pytestmark = pytest.mark.anyio
 

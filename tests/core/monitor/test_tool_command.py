@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline.messages.conversation import AppendConversation, Message, ToolCall
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.tools import ToolSchema
-from trunkline.messages.turn import ApprovalRequested, Fork, ForkedFrom, ToolStarted, TurnRequested
-from trunkline.monitor.tool_command import BadCommand, command_in, listing, parsed
-from trunkline.monitor.transcript import SHOWN_TO_PERSON
-from trunkline.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
+from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
+from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.contracts.turns.messages import ApprovalRequested, Fork, ForkedFrom, ToolStarted, TurnRequested
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.script import Ask, Heard, Reply, Say, Wish
 from trunkline.testing.script import answer as reply
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.vendor_rules import faults_of
+from trunkline.workers.monitor.tool_command import BadCommand, command_in, listing, parsed
+from trunkline.workers.monitor.transcript import SHOWN_TO_PERSON
 
 READ = ToolSchema(
     name="read_file",

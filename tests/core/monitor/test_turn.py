@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.errors import ErrorCode
-from trunkline.messages.conversation import Message, ToolCall, Usage
-from trunkline.messages.tools import ToolOutcome, ToolSchema
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
@@ -28,8 +27,9 @@ from trunkline.messages.turn import (
     ToolPlanned,
     TurnRequested,
 )
-from trunkline.monitor.transcript import UNDECIDED, UNFINISHED, last_answer, new_messages
-from trunkline.monitor.turn import (
+from trunkline.errors import ErrorCode
+from trunkline.workers.monitor.transcript import UNDECIDED, UNFINISHED, last_answer, new_messages
+from trunkline.workers.monitor.turn import (
     TRANSITIONS,
     AskModel,
     Command,

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 import trunkline
+from trunkline._util.fence import unmarked
 from trunkline.config.settings import Price
-from trunkline.fence import unmarked
-from trunkline.messages.conversation import Image, Message
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.monitor.prices import Rate
-from trunkline.subjects import CALL_TOOL, MEMORY_WRITE
+from trunkline.contracts.conversations.messages import Image, Message
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.tools.messages import CallTool, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_TOOL
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.workers.monitor.prices import Rate
 from trunkline_bus import new_id
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from trunkline.paths import LONGEST_NAME, LONGEST_PATH, PathRefused, beneath, check_path
+from trunkline._util.paths import LONGEST_NAME, LONGEST_PATH, PathRefused, beneath, check_path
 
 SECRET = b"the secret outside"
 SETTINGS = settings(

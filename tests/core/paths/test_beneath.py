@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from trunkline._util.paths import PathRefused, beneath, check_path
 from trunkline.errors import ToolError
-from trunkline.paths import PathRefused, beneath, check_path
 
 
 @pytest.fixture

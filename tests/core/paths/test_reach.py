@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trunkline.paths import PathRefused, Reach, beneath, real_path
+from trunkline._util.paths import PathRefused, Reach, beneath, real_path
 
 
 @pytest.fixture

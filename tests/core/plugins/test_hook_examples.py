@@ -7,9 +7,9 @@ from textwrap import dedent
 import pytest
 
 import trunkline
-from trunkline import hookspecs
-from trunkline.abc.context import TurnInfo
-from trunkline.messages.blocks import BlockConfig
+from trunkline.contracts import hookspecs
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.turns.context import TurnInfo
 from trunkline.plugins.items import RULES
 
 HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("trunkline_")}

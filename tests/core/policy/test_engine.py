@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.messages.policies import Conditions, PermissionTable, Policy
+from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
 from trunkline.policy import Asked, Decision, decide, preset
 
 NOON = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trunkline.messages.tools import ToolSpec
+from trunkline._util.text import plain_words
+from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.policy.looking import PLAIN, is_look, only_reads
-from trunkline.text import plain_words
 
 READS = [
     "ls -la", "ls", "cat f", "grep -rn x .", "grep -A 3 x f", "git status", "git log --oneline -5",

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.abc.models import ModelAdapter, ModelEvent, ModelRequest
 from trunkline.config import load_config
+from trunkline.contracts.models.adapter import ModelAdapter, ModelEvent, ModelRequest
 from trunkline.errors import ConfigError
 from trunkline.plugins import Plugins
 from trunkline.runtime.adapters import default_adapter, who_answers

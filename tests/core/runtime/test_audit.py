@@ -10,15 +10,16 @@ import pytest
 from msgspec import UNSET
 
 import trunkline
-from trunkline.memory import auditing
-from trunkline.messages.audit import AuditEntry
-from trunkline.messages.tools import ToolOutcome
+from trunkline._util.secrets.finding import Secrets
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.streams import AUDIT_STREAM
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.topology import topology
 from trunkline.runtime.audit import MOST_WAITING, AuditLog, entry
-from trunkline.secrets.finding import Secrets
-from trunkline.subjects import AUDIT, topology
-from trunkline.subjects.streams import AUDIT_STREAM
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
+from trunkline.workers.memory import auditing
 from trunkline_bus import Bus, apply
 from trunkline_bus.jetstream import api as jetstream
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from trunkline.contracts.turns.messages import TurnCancelRequested
+from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import TrunklineError
-from trunkline.messages.turn import TurnCancelRequested
-from trunkline.runtime.backup import END, LABEL, SCHEMA, read_label, restore_backup
-from trunkline.runtime.home import Home
-from trunkline.runtime.restoring import put_back
-from trunkline.runtime.runfile import AlreadyRunning, instance_lock
-from trunkline.subjects import INBOX
+from trunkline.home.backup import END, LABEL, SCHEMA, read_label, restore_backup
+from trunkline.home.directory import Home
+from trunkline.home.restoring import put_back
+from trunkline.home.runfile import AlreadyRunning, instance_lock
 from trunkline.testing.commands import Ran, run_trunkline
 from trunkline.testing.platform import clean_environ, platform
 

@@ -10,12 +10,15 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline import subjects
+from trunkline.contracts import subjects
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.streams import inbox_consumer
+from trunkline.contracts.topology import topology
+from trunkline.contracts.turns.messages import TurnCancelRequested, TurnRequested
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
+from trunkline.contracts.workers.subjects import CLAIMS, DEAD, DEAD_LETTERS
 from trunkline.errors import TrunklineError
-from trunkline.messages.conversation import Message
-from trunkline.messages.turn import TurnCancelRequested, TurnRequested
 from trunkline.runtime.dead_letters import REFUSED, Buried, chosen, dead_letters, refusal_of, retriable, retry
-from trunkline.subjects import CLAIMS, DEAD, DEAD_LETTERS, INBOX, JOURNAL, inbox_consumer, topology
 from trunkline.testing.platform import platform
 from trunkline_bus import (
     Bus,

@@ -5,8 +5,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from trunkline.cli.checks.examine import examine
 from trunkline.config import load_config
-from trunkline.doctor.examine import examine
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
 pytestmark = pytest.mark.anyio

@@ -6,12 +6,12 @@ import anyio
 import pytest
 from workers_for_tests import Crew, config_at, until
 
-from trunkline.messages.tools import ListTools, ToolCatalogue
-from trunkline.messages.workers import WorkerKind
+from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
+from trunkline.contracts.tools.subjects import LIST_TOOLS
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.runtime.connecting import bus_settings
 from trunkline.runtime.host import HostSettings, host
 from trunkline.runtime.worker import Worker
-from trunkline.subjects import LIST_TOOLS
 from trunkline_bus import EmbeddedServer, NoResponders, Request, connect
 
 pytestmark = pytest.mark.anyio

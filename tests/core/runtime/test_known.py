@@ -7,9 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.memory import MemoryChanged
-from trunkline.runtime.known import Known
-from trunkline.subjects import DEAD_LETTERS, MEMORY_CHANGED
+from trunkline.contracts.memory.cache import Known
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.subjects import MEMORY_CHANGED
+from trunkline.contracts.workers.subjects import DEAD_LETTERS
 from trunkline_bus import Bus, BusSettings, EmbeddedServer, ServerSettings, connect
 
 pytestmark = pytest.mark.anyio

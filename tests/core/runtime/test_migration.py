@@ -11,18 +11,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.topology import topology
+from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import TrunklineError
-from trunkline.messages.conversation import Message
-from trunkline.monitor.journal import RAW_JOURNAL
-from trunkline.monitor.replay import replay
-from trunkline.runtime.backup import read_label, restore_backup
-from trunkline.runtime.bus_form import BUS_FORM, BusStep, bus_form, marked, migrate_bus
-from trunkline.runtime.form import FORM, NewerForm, read_mark, write_mark
-from trunkline.runtime.home import Home
-from trunkline.runtime.migration import migrate
-from trunkline.runtime.migrations import STEPS, Step
-from trunkline.subjects import INBOX, JOURNAL, topology
+from trunkline.home.backup import read_label, restore_backup
+from trunkline.home.bus_form import BUS_FORM, BusStep, bus_form, marked, migrate_bus
+from trunkline.home.directory import Home
+from trunkline.home.form import FORM, NewerForm, read_mark, write_mark
+from trunkline.home.migration import migrate
+from trunkline.home.migrations import STEPS, Step
 from trunkline.testing.platform import clean_environ, platform
+from trunkline.workers.monitor.journal import RAW_JOURNAL
+from trunkline.workers.monitor.replay import replay
 from trunkline_bus import Bus, apply
 from trunkline_bus.operating import send_again
 
@@ -108,8 +109,8 @@ import os, signal, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from test_migration import shouting
-from trunkline.runtime.home import Home
-from trunkline.runtime.migration import migrate
+from trunkline.home.directory import Home
+from trunkline.home.migration import migrate
 migrate(Home.at(Path({home!r})), shouting(int({after})))
 """
 

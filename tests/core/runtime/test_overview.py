@@ -5,9 +5,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.turn import TurnCancelRequested, TurnFact
+from trunkline.contracts.turns.messages import TurnCancelRequested, TurnFact
+from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
 from trunkline.runtime.overview import Lookout, Overview
-from trunkline.subjects import INBOX, TURN_FACT
 from trunkline.testing.platform import platform
 from trunkline.workers import KINDS
 

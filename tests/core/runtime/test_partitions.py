@@ -6,10 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.contracts.streams import inbox_consumer
+from trunkline.contracts.topology import topology
+from trunkline.contracts.turns.messages import TurnCancelRequested
+from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import Unavailable
-from trunkline.messages.turn import TurnCancelRequested
 from trunkline.runtime.partitions import Dealing, deal, dealing, open_partitions
-from trunkline.subjects import INBOX, inbox_consumer, topology
 from trunkline.testing.platform import platform
 from trunkline_bus import Bus
 
@@ -102,6 +104,6 @@ async def test_it_is_refused_while_a_monitor_lives() -> None:
 
 async def lives(bus: Bus) -> bool:
     """Whether a monitor has told that it lives."""
-    from trunkline.subjects import WORKER_BUCKET
+    from trunkline.contracts.workers.subjects import WORKER_BUCKET
 
     return any(key.startswith("monitor") for key in await bus.kv(WORKER_BUCKET).keys())

@@ -11,15 +11,18 @@ import anyio
 import httpx
 import pytest
 
+from trunkline.cli.checks.bus_checks import streams_room
+from trunkline.cli.checks.finding import Patient
 from trunkline.cli.logfile import log_to_file
 from trunkline.config import InvalidConfig, load_config
-from trunkline.doctor.bus_checks import streams_room
-from trunkline.doctor.finding import Patient
-from trunkline.messages.turn import FeedItem, TextDelta, TurnRecord
-from trunkline.messages.workers import SpanBatch, SpanRecord
-from trunkline.retention import MEGABYTE, Retention
+from trunkline.contracts.retention import MEGABYTE, Retention
+from trunkline.contracts.streams import STREAMS
+from trunkline.contracts.topology import DAY, topology
+from trunkline.contracts.turns.messages import FeedItem, TextDelta, TurnRecord
+from trunkline.contracts.turns.subjects import FEED, JOURNAL
+from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
+from trunkline.contracts.workers.subjects import CLAIMS, SPANS
 from trunkline.runtime.overview import Lookout
-from trunkline.subjects import CLAIMS, DAY, FEED, JOURNAL, SPANS, STREAMS, topology
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Bus
 from trunkline_bus.operating import StreamState, stream_state

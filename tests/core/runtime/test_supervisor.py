@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from workers_for_tests import Crew, config_at, until
 
-from trunkline.messages.workers import WorkerBeat
-from trunkline.runtime.home import Home
-from trunkline.runtime.runfile import AlreadyRunning, read_run_file, run_file_path
+from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.home.directory import Home
+from trunkline.home.runfile import AlreadyRunning, read_run_file, run_file_path
 from trunkline.runtime.supervisor import BootError, supervised
-from trunkline.subjects import WORKER_BUCKET
 from trunkline.workers import KINDS
 from trunkline_bus import Bus, connect
 

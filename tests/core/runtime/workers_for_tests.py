@@ -7,8 +7,8 @@ from typing import Any, ClassVar, cast
 import anyio
 
 from trunkline.config import Config, load_config
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import StorageError
-from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.worker import Worker
 from trunkline.workers import KINDS
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from trunkline.secrets import MARK
-from trunkline.secrets.finding import Secrets
+from trunkline._util.secrets import MARK
+from trunkline._util.secrets.finding import Secrets
 
 SECRETS = Secrets()
 MARKED = re.compile("«.*?»", re.DOTALL)

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.messages.turn import TextDelta
-from trunkline.messages.workers import SpanBatch, SpanRecord
-from trunkline.subjects import SPANS
+from trunkline.contracts.turns.messages import TextDelta
+from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import names
 from trunkline.telemetry.left_open import Process, left_open
 from trunkline.telemetry.tree import latest, lines

@@ -10,9 +10,9 @@ import anyio
 import httpx
 import pytest
 
-from trunkline.messages.conversation import ListConversations
-from trunkline.messages.workers import SpanRecord
-from trunkline.subjects import SPANS
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.workers.messages import SpanRecord
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import Endpoint, Payload, RemoteFault, Subject, service

@@ -1,12 +1,12 @@
 """A trace drawn as a tree."""
 
-from trunkline.messages.workers import SpanRecord
+from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.telemetry.tree import lines, title_of
 
 
 def span(name: str, id: str, parent: str | None, start: int, end: int, **more: object) -> SpanRecord:
     return SpanRecord(
-        trace_id="t", span_id=id, parent_id=parent, name=name, kind="internal", service="trunkline.monitor",
+        trace_id="t", span_id=id, parent_id=parent, name=name, kind="internal", service="trunkline.workers.monitor",
         start=start, end=end, **more,  # type: ignore[arg-type]
     )  # fmt: skip
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from trunkline.abc.models import Call, Finish, ModelEvent, ModelRequest, Text, ToolRan
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.models.adapter import Call, Finish, ModelEvent, ModelRequest, Text, ToolRan
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.messages.conversation import Message, ToolCall, Usage
 from trunkline.testing.adapter_suite import (
     PROGRAMS,
     AdapterContract,

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline.messages.memory import (
+from trunkline.contracts.memory.messages import (
     ListMemory,
     MemoryChanged,
     MemoryEntry,
@@ -20,7 +20,8 @@ from trunkline.messages.memory import (
     ReadManyMemory,
     ReadMemory,
 )
-from trunkline.messages.tools import (
+from trunkline.contracts.memory.subjects import MEMORY_CHANGED, MEMORY_LIST, MEMORY_READ, MEMORY_READ_MANY
+from trunkline.contracts.tools.messages import (
     CallTool,
     CancelCall,
     EffectRecord,
@@ -29,17 +30,8 @@ from trunkline.messages.tools import (
     ToolOutcome,
     ToolProgress,
 )
-from trunkline.subjects import (
-    CALL_DECIDED,
-    CALL_TOOL,
-    CANCEL_CALL,
-    EFFECT,
-    LIST_TOOLS,
-    MEMORY_CHANGED,
-    MEMORY_LIST,
-    MEMORY_READ,
-    MEMORY_READ_MANY,
-)
+from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL, LIST_TOOLS
+from trunkline.contracts.turns.subjects import EFFECT
 from trunkline.testing.calling import audited
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import ProcessPlatform, process_platform

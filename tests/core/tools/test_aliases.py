@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 import trunkline
 from trunkline import Meant, ToolError, ToolOutcome
-from trunkline.abc.tools import SourceContext, SourcedTool, ToolSource
 from trunkline.config.hosting import Hosting
+from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
 from trunkline.plugins import Owned
-from trunkline.tools.isolated import IsolatedTool
-from trunkline.tools.sources import unmistaken
+from trunkline.workers.tools.isolated import IsolatedTool
+from trunkline.workers.tools.sources import unmistaken
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline import ToolError, ToolSpec
-from trunkline.tools.arguments import prepared
+from trunkline.workers.tools.arguments import prepared
 
 SPEC = ToolSpec(
     name="search",

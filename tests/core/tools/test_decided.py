@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.messages.tools import (
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.tools.messages import (
     Answer,
     CallTool,
     EffectAsked,
@@ -15,8 +16,9 @@ from trunkline.messages.tools import (
     EffectStarted,
     ToolOutcome,
 )
-from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, EFFECT
-from trunkline.tools.asking import MOST_QUESTIONS
+from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
+from trunkline.contracts.turns.subjects import EFFECT
+from trunkline.workers.tools.asking import MOST_QUESTIONS
 from trunkline_bus import Endpoint, RemoteFault, SequenceConflict, new_id
 
 pytestmark = pytest.mark.anyio

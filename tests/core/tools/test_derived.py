@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from trunkline.memory.index.evidence import LOOKED_UP
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.tools import ListTools
-from trunkline.subjects import LIST_TOOLS, MEMORY_WRITE
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.tools.messages import ListTools
+from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import platform
+from trunkline.workers.memory.index.evidence import LOOKED_UP
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from trunkline import Proceed, ToolError, ToolInvocation, ToolOutcome, ToolSpec
-from trunkline.abc.tools import STAGES, Stage
-from trunkline.messages.approvals import ApprovalDetail
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.tools.tool import STAGES, Stage
 from trunkline.testing.contexts import tool_context
-from trunkline.tools.dispatch import Dispatch, Guard, call_hash
+from trunkline.workers.tools.dispatch import Dispatch, Guard, call_hash
 
 pytestmark = pytest.mark.anyio
 

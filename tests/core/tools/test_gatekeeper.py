@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import trunkline
 from trunkline import ApprovalDetail, Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
-from trunkline.messages.policies import PermissionTable, Policy
-from trunkline.policy import STANDARD, shape_of
-from trunkline.previews import (
+from trunkline._util.secrets.finding import Secrets
+from trunkline._util.text import printable
+from trunkline.contracts.approvals.preview import (
     LONGEST,
     arguments_preview,
     command_preview,
@@ -20,13 +20,13 @@ from trunkline.previews import (
     in_short,
     message_preview,
 )
-from trunkline.secrets.finding import Secrets
+from trunkline.contracts.policies.messages import PermissionTable, Policy
+from trunkline.policy import STANDARD, shape_of
 from trunkline.testing.contexts import tool_context
-from trunkline.text import printable
-from trunkline.tools.dispatch import Dispatch, Guard, call_hash
-from trunkline.tools.gatekeeper import Gatekeeper
-from trunkline.tools.permissions import Permissions
-from trunkline.tools.quotas import Quotas
+from trunkline.workers.tools.dispatch import Dispatch, Guard, call_hash
+from trunkline.workers.tools.gatekeeper import Gatekeeper
+from trunkline.workers.tools.permissions import Permissions
+from trunkline.workers.tools.quotas import Quotas
 
 pytestmark = pytest.mark.anyio
 

@@ -10,16 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 import trunkline
-from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
 from trunkline.config.hosting import Hosting
+from trunkline.contracts.plugins.messages import Heard, MemoryAnswer, ProgramWish, RunEnded, RunReply, RunTool
+from trunkline.contracts.plugins.subjects import PLUGIN_MEMORY, PLUGIN_RUN
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits, SandboxResult
+from trunkline.contracts.tools.messages import ToolProgress
 from trunkline.errors import OutcomeUnknown, ToolError
-from trunkline.messages.isolated import Heard, MemoryAnswer, ProgramWish, RunEnded, RunReply, RunTool
-from trunkline.messages.tools import ToolProgress
-from trunkline.subjects import PLUGIN_MEMORY, PLUGIN_RUN
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import platform
-from trunkline.tools.isolated import IsolatedTool
-from trunkline.tools.sandboxes import Bounds
+from trunkline.workers.tools.isolated import IsolatedTool
+from trunkline.workers.tools.sandboxes import Bounds
 from trunkline_bus import Bus, Refusal, Request, service
 
 pytestmark = pytest.mark.anyio

@@ -9,9 +9,12 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.tools import Alive, AskAlive, EffectFinished, EffectStarted, ToolOutcome
-from trunkline.messages.workers import SpanRecord
-from trunkline.subjects import EFFECT, EFFECT_STREAM, SPANS, TOOLS_ALIVE
+from trunkline.contracts.streams import EFFECT_STREAM
+from trunkline.contracts.tools.messages import Alive, AskAlive, EffectFinished, EffectStarted, ToolOutcome
+from trunkline.contracts.tools.subjects import TOOLS_ALIVE
+from trunkline.contracts.turns.subjects import EFFECT
+from trunkline.contracts.workers.messages import SpanRecord
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import names
 from trunkline_bus import Bus, Request, service
 from trunkline_bus.jetstream import api

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolOutcome
-from trunkline.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
+from trunkline.contracts.tools.messages import CallTool, CancelCall, ListTools, ToolOutcome
+from trunkline.contracts.tools.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
 from trunkline_bus import RemoteFault, new_id
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import ListTools, ToolOutcome
-from trunkline.subjects import LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.tools.messages import ListTools, ToolOutcome
+from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
 

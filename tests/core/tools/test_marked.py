@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline.fence import quoted, unmarked
-from trunkline.messages.tools import ListTools, ToolOutcome
-from trunkline.runtime.memory_client import BlockMemory
-from trunkline.subjects import LIST_TOOLS
+from trunkline._util.fence import quoted, unmarked
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.tools.messages import ListTools, ToolOutcome
+from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import platform
 

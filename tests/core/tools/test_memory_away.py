@@ -9,14 +9,16 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.policies import Policy
-from trunkline.messages.tools import CallTool, CancelCall, ToolOutcome, ToolProgress
-from trunkline.messages.workers import SpanRecord
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, MEMORY_WRITE_MANY, SPANS
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Policy
+from trunkline.contracts.tools.messages import CallTool, CancelCall, ToolOutcome, ToolProgress
+from trunkline.contracts.tools.subjects import CALL_TOOL, CANCEL_CALL
+from trunkline.contracts.workers.messages import SpanRecord
+from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import names
 from trunkline.testing.processes import ProcessPlatform, process_platform
-from trunkline.tools import remembered
+from trunkline.workers.tools import remembered
 from trunkline_bus import new_id
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.policies import Conditions, Policy, PolicyEffect
-from trunkline.messages.tools import CallTool, ToolOutcome
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.paths import name_in, whole_path
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, Policy, PolicyEffect
+from trunkline.contracts.tools.messages import CallTool, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
 from trunkline.policy import inside
 from trunkline.policy.matching import _pattern
-from trunkline.runtime.private import name_in, whole_path
-from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 

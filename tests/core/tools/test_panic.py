@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.latch import Latch
+from trunkline.home.latch import Latch
 from trunkline.testing.platform import clean_environ
 
 pytestmark = [

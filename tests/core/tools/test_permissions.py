@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.messages.policies import Policy
-from trunkline.tools.quotas import Quotas
+from trunkline.contracts.policies.messages import Policy
+from trunkline.workers.tools.quotas import Quotas
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.fence import unmarked
+from trunkline._util.fence import unmarked
 
 pytestmark = pytest.mark.anyio
 

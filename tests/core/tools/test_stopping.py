@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.tools import EffectFinished, EffectStarted, ToolOutcome
-from trunkline.messages.turn import (
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.tools.messages import EffectFinished, EffectStarted, ToolOutcome
+from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     ModelCallFinished,
@@ -17,10 +17,10 @@ from trunkline.messages.turn import (
     Started,
     TurnRequested,
 )
-from trunkline.monitor import acting
-from trunkline.monitor.acting import Actor, Unasking
-from trunkline.monitor.turn import RunTool, Turn
 from trunkline.testing.platform import platform
+from trunkline.workers.monitor import acting
+from trunkline.workers.monitor.acting import Actor, Unasking
+from trunkline.workers.monitor.turn import RunTool, Turn
 from trunkline_bus import Scope
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ from anyio.abc import Process
 
 import trunkline
 from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
-from trunkline.abc.sandbox import SandboxProcess
-from trunkline.fence import unmarked
-from trunkline.messages.tools import EffectFinished, EffectStarted
-from trunkline.tools import ledger, remembered
+from trunkline._util.fence import unmarked
+from trunkline.contracts.sandbox.sandbox import SandboxProcess
+from trunkline.contracts.tools.messages import EffectFinished, EffectStarted
+from trunkline.workers.tools import ledger, remembered
 from trunkline_bus import RemoteFault
 from trunkline_bus.persistence import ask
 
@@ -632,7 +632,7 @@ async def test_a_program_with_a_manifest_is_a_tool_that_runs_in_the_sandbox(
 
 async def test_a_call_has_a_span_with_the_genai_names(tools: Any) -> None:
     """``execute_tool {name}``, with the tool, the call and how it ended; arguments stay out of it."""
-    from trunkline.subjects import SPANS
+    from trunkline.contracts.workers.subjects import SPANS
 
     async with tools(Workshop()) as caller:
         await caller.call("echo", {"text": "a secret"}, key="call_t")

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from trunkline.cli.owned.permitting import change
-from trunkline.messages.tools import ToolOutcome
+from trunkline.contracts.tools.messages import ToolOutcome
 
 from .house import Reached
 

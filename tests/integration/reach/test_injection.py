@@ -15,12 +15,14 @@ from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 
 import trunkline
-from trunkline.abc.models import Call, ModelRequest
-from trunkline.messages.approvals import Approval
-from trunkline.messages.memory import WriteMemory
-from trunkline.messages.tools import ListTools
-from trunkline.messages.turn import ToolEnded
-from trunkline.subjects import AUDIT, LIST_TOOLS, MEMORY_WRITE
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.models.adapter import Call, ModelRequest
+from trunkline.contracts.tools.messages import ListTools
+from trunkline.contracts.tools.subjects import LIST_TOOLS
+from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 

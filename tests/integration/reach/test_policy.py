@@ -8,10 +8,10 @@ import anyio
 import pytest
 
 from trunkline.cli.owned.permitting import change, grant
-from trunkline.messages.audit import AuditEntry
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import ToolOutcome
-from trunkline.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+from trunkline.contracts.tools.messages import ToolOutcome
 
 from .house import KINDS, Reached
 from .rows import READS, ROWS, Row

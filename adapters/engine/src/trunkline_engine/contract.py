@@ -19,7 +19,7 @@ from trunkline import (
     ToolRan,
     Usage,
 )
-from trunkline.text import whole_words
+from trunkline._util.text import whole_words
 
 MAX_DETAIL = 500
 REASONS = {"tool_calls": "stop", "length": "max_tokens"}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trunkline import ErrorCode, ModelError, ModelFault
-from trunkline.text import whole_words
+from trunkline._util.text import whole_words
 
 MAX_DETAIL = 500
 

@@ -21,7 +21,7 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from trunkline import printable
-from trunkline.text import wrapped
+from trunkline._util.text import wrapped
 from trunkline_terminal import words
 from trunkline_terminal.completion import SlashCompleter, complete_at_once
 from trunkline_terminal.history import open_history

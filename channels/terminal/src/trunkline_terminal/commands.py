@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from trunkline import ListConversations, TrunklineError, approval_news, conversation_found, verdict_in
-from trunkline.fence import unmarked
-from trunkline.readout import readout
+from trunkline._util.fence import unmarked
+from trunkline._util.readout import readout
 from trunkline_terminal import transcript, words
 
 if TYPE_CHECKING:

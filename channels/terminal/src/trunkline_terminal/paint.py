@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from trunkline.text import QUOTED, wrapped
+from trunkline._util.text import QUOTED, wrapped
 from trunkline_terminal.screen import Tone
 
 _RESET = "\x1b[0m"

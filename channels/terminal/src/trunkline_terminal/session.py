@@ -25,7 +25,7 @@ from trunkline import (
     new_id,
     waiting_approval,
 )
-from trunkline.messages.answerer import Answerer
+from trunkline.contracts.gateway.answerer import Answerer
 from trunkline_terminal import commands, words
 from trunkline_terminal.outage import Outage
 from trunkline_terminal.screen import Screen, Status

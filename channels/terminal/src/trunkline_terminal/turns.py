@@ -31,7 +31,7 @@ from trunkline import (
     Verdict,
     approval_words,
 )
-from trunkline.messages.tools import StoredResult
+from trunkline.contracts.tools.messages import StoredResult
 from trunkline_terminal import words
 from trunkline_terminal.outage import FIRST_PAUSE, LONGEST_PAUSE, Outage
 from trunkline_terminal.screen import Screen

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import UnsetType
 
 from trunkline import ApprovalRequested, ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
-from trunkline.fence import unmarked
-from trunkline.messages.answerer import Answerer
-from trunkline.messages.approvals import DEADLINE, decider
-from trunkline.readout import readout
+from trunkline._util.fence import unmarked
+from trunkline._util.readout import readout
+from trunkline.contracts.approvals.messages import DEADLINE, decider
+from trunkline.contracts.gateway.answerer import Answerer
 from trunkline_terminal.screen import Answer, Prompt
 
 _ENDINGS = {

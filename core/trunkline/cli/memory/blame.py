@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import FILES, VERSIONS, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.memory import BlamedLines
+    from trunkline.contracts.memory.messages import BlamedLines
 
 EXAMPLES = """
 trunkline memory blame MEMORY.md
@@ -39,8 +39,8 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 def command(path: str, lines: tuple[int, int | None], version: str | None, as_json: bool) -> None:
     """Show who wrote each line of a file, when and in which conversation."""
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.memory import BlameMemory
-    from trunkline.subjects import MEMORY_BLAME
+    from trunkline.contracts.memory.messages import BlameMemory
+    from trunkline.contracts.memory.subjects import MEMORY_BLAME
 
     wish = BlameMemory(path=path, version=version, first=lines[0], last=lines[1])
     found = with_memory(

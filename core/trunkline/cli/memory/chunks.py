@@ -9,8 +9,8 @@ from trunkline.cli.command import Group
 from trunkline.cli.memory.attached import CHUNKS, OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.chunks import Chunk
-    from trunkline.messages.memory import MemoryChanged
+    from trunkline.contracts.memory.chunks import Chunk
+    from trunkline.contracts.memory.messages import MemoryChanged
     from trunkline_bus import Endpoint
 
 Q = TypeVar("Q")
@@ -81,8 +81,8 @@ def list_chunks(
     from datetime import UTC
 
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.chunks import ListChunks
-    from trunkline.subjects import MEMORY_CHUNKS
+    from trunkline.contracts.memory.chunks import ListChunks
+    from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
 
     wish = ListChunks(
         actor=OWNER,
@@ -111,8 +111,8 @@ def list_chunks(
 def show(chunk: str, as_json: bool) -> int:
     """Print a chunk, archived or not. Leaves with 1 when there is none."""
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.chunks import GetChunk
-    from trunkline.subjects import MEMORY_CHUNK
+    from trunkline.contracts.memory.chunks import GetChunk
+    from trunkline.contracts.memory.subjects import MEMORY_CHUNK
 
     wish = GetChunk(id=chunk, actor=OWNER, archived=True)
     found = with_memory(lambda bus: bus.call(MEMORY_CHUNK, wish, timeout=60.0)).chunk
@@ -152,8 +152,8 @@ def _described(chunk: "Chunk") -> str:
 def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     """Show what a chunk is linked to, strongest first. Leaves with 1 when it is to nothing."""
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.chunks import FindLinked
-    from trunkline.subjects import MEMORY_LINKED
+    from trunkline.contracts.memory.chunks import FindLinked
+    from trunkline.contracts.memory.subjects import MEMORY_LINKED
 
     wish = FindLinked(id=chunk, actor=OWNER, link_type=kind, limit=limit)
     found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=60.0), hint=CHUNKS).links
@@ -184,8 +184,8 @@ def change(
     as_json: bool,
 ) -> None:
     """Change what is given of a chunk."""
-    from trunkline.messages.chunks import UpdateChunk
-    from trunkline.subjects import MEMORY_UPDATE_CHUNK
+    from trunkline.contracts.memory.chunks import UpdateChunk
+    from trunkline.contracts.memory.subjects import MEMORY_UPDATE_CHUNK
 
     wish = UpdateChunk(
         id=chunk, actor=OWNER, content=text, tags=tags or None, confidence=confidence, chunk_type=kind
@@ -198,8 +198,8 @@ def change(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def delete(chunk: str, as_json: bool) -> None:
     """Put a chunk into the archive: nobody finds it any more, and it can be restored."""
-    from trunkline.messages.chunks import DeleteChunk
-    from trunkline.subjects import MEMORY_DELETE_CHUNK
+    from trunkline.contracts.memory.chunks import DeleteChunk
+    from trunkline.contracts.memory.subjects import MEMORY_DELETE_CHUNK
 
     wish = DeleteChunk(id=chunk, actor=OWNER)
     _changed(MEMORY_DELETE_CHUNK, wish, f"Archived {chunk}", as_json)
@@ -210,8 +210,8 @@ def delete(chunk: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def restore(chunk: str, as_json: bool) -> None:
     """Bring a chunk back from the archive."""
-    from trunkline.messages.chunks import RestoreChunk
-    from trunkline.subjects import MEMORY_RESTORE_CHUNK
+    from trunkline.contracts.memory.chunks import RestoreChunk
+    from trunkline.contracts.memory.subjects import MEMORY_RESTORE_CHUNK
 
     wish = RestoreChunk(id=chunk, actor=OWNER)
     _changed(MEMORY_RESTORE_CHUNK, wish, f"Restored {chunk}", as_json)
@@ -229,8 +229,8 @@ def restore(chunk: str, as_json: bool) -> None:
 def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> None:
     """Archive what has expired or is old."""
     from trunkline.cli.output import json_out
-    from trunkline.messages.chunks import PruneChunks
-    from trunkline.subjects import MEMORY_PRUNE
+    from trunkline.contracts.memory.chunks import PruneChunks
+    from trunkline.contracts.memory.subjects import MEMORY_PRUNE
 
     wish = PruneChunks(actor=OWNER, block=block, days=days, dry_run=dry_run)
     done = with_memory(lambda bus: bus.call(MEMORY_PRUNE, wish, timeout=600.0))
@@ -248,8 +248,8 @@ def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> 
 def stats(block: str | None, as_json: bool) -> int:
     """Count chunks, and name files among them that are broken. Leaves with 1 when some are."""
     from trunkline.cli.output import json_out, table
-    from trunkline.messages.chunks import CountChunks
-    from trunkline.subjects import MEMORY_CHUNK_STATS
+    from trunkline.contracts.memory.chunks import CountChunks
+    from trunkline.contracts.memory.subjects import MEMORY_CHUNK_STATS
 
     found = with_memory(lambda bus: bus.call(MEMORY_CHUNK_STATS, CountChunks(block=block), timeout=60.0))
     if as_json:

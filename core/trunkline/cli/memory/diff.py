@@ -24,8 +24,8 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
     is all of memory.
     """
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.memory import DiffMemory
-    from trunkline.subjects import MEMORY_DIFF
+    from trunkline.contracts.memory.messages import DiffMemory
+    from trunkline.contracts.memory.subjects import MEMORY_DIFF
 
     found = with_memory(
         lambda bus: bus.call(MEMORY_DIFF, DiffMemory(path=path, old=old, new=new), timeout=60.0),

@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.memory import MemoryFinding
+    from trunkline.contracts.memory.messages import MemoryFinding
 
 EXAMPLES = """
 trunkline memory doctor
@@ -46,11 +46,11 @@ def command(look: bool, as_json: bool) -> int:
 def _examined(look: bool) -> "Sequence[MemoryFinding]":
     """By the worker that has the root, or here when nobody has it."""
     from trunkline.config import load_config
-    from trunkline.memory.care.offline import examine_root
-    from trunkline.messages.memory import ExamineMemory
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import running_pid
-    from trunkline.subjects import MEMORY_EXAMINE
+    from trunkline.contracts.memory.messages import ExamineMemory
+    from trunkline.contracts.memory.subjects import MEMORY_EXAMINE
+    from trunkline.home.directory import Home
+    from trunkline.home.runfile import running_pid
+    from trunkline.workers.memory.care.offline import examine_root
 
     config = load_config()
     home = Home.of(config)
@@ -63,9 +63,9 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
 
 def _started(look: bool) -> "list[MemoryFinding]":
     """Whether memory starts now."""
+    from trunkline.contracts.memory.messages import ListMemory, MemoryFinding
+    from trunkline.contracts.memory.subjects import MEMORY_LIST
     from trunkline.errors import TrunklineError
-    from trunkline.messages.memory import ListMemory, MemoryFinding
-    from trunkline.subjects import MEMORY_LIST
 
     if look:
         return []

@@ -11,9 +11,9 @@ from trunkline.cli.memory.attached import with_memory
 from trunkline.cli.memory.locks import lock_of, passphrase_options
 
 if TYPE_CHECKING:
-    from trunkline.archives.locking import Lock
-    from trunkline.archives.manifest import Gap
-    from trunkline.messages.memory import MemoryExport
+    from trunkline._util.archives.locking import Lock
+    from trunkline._util.archives.manifest import Gap
+    from trunkline.contracts.memory.messages import MemoryExport
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -94,9 +94,9 @@ async def _export(
 ) -> "tuple[MemoryExport, tuple[Gap, ...]]":
     from trunkline.cli.archive_gaps import gaps_of
     from trunkline.config import load_config
-    from trunkline.runtime.exports import export_memory
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.locked import lock_file, private_file
+    from trunkline.contracts.memory.exports import export_memory
+    from trunkline.home.directory import Home
+    from trunkline.home.locked import lock_file, private_file
 
     hidden = quiet or not sys.stderr.isatty()
     with click.progressbar(length=1, label="Exporting", file=sys.stderr, hidden=hidden) as bar:

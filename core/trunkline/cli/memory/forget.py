@@ -13,8 +13,8 @@ from trunkline.cli.memory.attached import CHUNKS, OWNER, with_memory
 def command(chunk: str, reason: str, as_json: bool) -> None:
     """Take a chunk out of the files and the indexes. History keeps it: see purge for good, chunks delete to archive."""
     from trunkline.cli.output import json_out
-    from trunkline.messages.chunks import ForgetChunk
-    from trunkline.subjects import MEMORY_FORGET
+    from trunkline.contracts.memory.chunks import ForgetChunk
+    from trunkline.contracts.memory.subjects import MEMORY_FORGET
 
     wish = ForgetChunk(id=chunk, actor=OWNER, reason=reason)
     done = with_memory(lambda bus: bus.call(MEMORY_FORGET, wish, timeout=60.0), hint=CHUNKS)

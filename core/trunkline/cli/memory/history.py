@@ -15,8 +15,8 @@ from trunkline.cli.memory.attached import FILES, with_memory
 def command(path: str, limit: int, as_json: bool) -> None:
     """Show what changed a file or folder, newest first."""
     from trunkline.cli.output import json_out, table
-    from trunkline.messages.memory import MemoryHistory
-    from trunkline.subjects import MEMORY_HISTORY
+    from trunkline.contracts.memory.messages import MemoryHistory
+    from trunkline.contracts.memory.subjects import MEMORY_HISTORY
 
     wish = MemoryHistory(path=path, limit=limit)
     changes = with_memory(lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=60.0), hint=FILES).changes

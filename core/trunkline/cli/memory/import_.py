@@ -13,8 +13,8 @@ from trunkline.cli.memory.attached import OWNER, insist_on_source, with_memory
 from trunkline.cli.memory.locks import keys_of, passphrase_options
 
 if TYPE_CHECKING:
-    from trunkline.archives.locking import Keys
-    from trunkline.messages.memory import ImportProgress, MemoryImport
+    from trunkline._util.archives.locking import Keys
+    from trunkline.contracts.memory.messages import ImportProgress, MemoryImport
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -61,7 +61,7 @@ def command(
     Nothing is lost: what was here stays in history, and what differs on both sides is listed. Importing the same again
     changes nothing. Keys and passwords never come along.
     """
-    from trunkline.archives.locking import is_locked
+    from trunkline._util.archives.locking import is_locked
     from trunkline.cli.output import json_out
 
     source = source.expanduser()
@@ -85,8 +85,8 @@ def command(
 def _opened(source: Path, keys: "Keys | None") -> Iterator[Path]:
     """The source itself, or what it holds when it is locked."""
     from trunkline.config import load_config
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.locked import open_file, private_file
+    from trunkline.home.directory import Home
+    from trunkline.home.locked import open_file, private_file
 
     if keys is None:
         yield source
@@ -100,10 +100,10 @@ async def _import(
     bus: "Bus", source: Path, mode: str, kind: str | None, block: str | None, dry_run: bool, quiet: bool
 ) -> "MemoryImport":
     from trunkline.config import load_config
+    from trunkline.contracts.memory.foreign import prepared
+    from trunkline.contracts.memory.imports import import_memory
+    from trunkline.home.directory import Home
     from trunkline.plugins import Plugins
-    from trunkline.runtime.foreign import prepared
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.imports import import_memory
 
     config = load_config()
     plugins = Plugins.load(config)

@@ -21,8 +21,8 @@ trunkline memory link chunk-2026-05-04-1f3a9c2b supports chunk-2026-05-02-77aa01
 def command(source: str, kind: str, target: str, strength: float, remove: bool, as_json: bool) -> None:
     """Link the chunk SOURCE to TARGET: supports, contradicts, or a type that a plugin adds."""
     from trunkline.cli.output import json_out
-    from trunkline.messages.chunks import LinkChunks
-    from trunkline.subjects import MEMORY_LINK
+    from trunkline.contracts.memory.chunks import LinkChunks
+    from trunkline.contracts.memory.subjects import MEMORY_LINK
 
     wish = LinkChunks(
         source_id=source, target_id=target, link_type=kind, actor=OWNER, strength=strength, remove=remove

@@ -13,8 +13,8 @@ from trunkline.cli.memory.attached import FILES, with_memory
 def command(path: str, recursive: bool, as_json: bool) -> None:
     """List the names under a folder of memory."""
     from trunkline.cli.output import json_out, table
-    from trunkline.messages.memory import ListMemory
-    from trunkline.subjects import MEMORY_LIST
+    from trunkline.contracts.memory.messages import ListMemory
+    from trunkline.contracts.memory.subjects import MEMORY_LIST
 
     wish = ListMemory(path=path, recursive=recursive)
     entries = with_memory(lambda bus: bus.call(MEMORY_LIST, wish, timeout=60.0), hint=FILES).entries

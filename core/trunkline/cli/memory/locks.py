@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from trunkline.archives.locking import Keys, Lock
+    from trunkline._util.archives.locking import Keys, Lock
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -29,7 +29,7 @@ def lock_of(
     recipients: tuple[str, ...], files: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
 ) -> "Lock | None":
     """The lock that was asked for; None for an archive that anybody may read."""
-    from trunkline.archives.locking import Lock
+    from trunkline._util.archives.locking import Lock
 
     keys = (*recipients, *(line for one in files for line in _lines(one)))
     passphrase = _given(ask, file, variable, confirm=True)
@@ -44,7 +44,7 @@ def keys_of(
     archive: Path, identities: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
 ) -> "Keys":
     """What to open a locked archive with; asks for a passphrase when that is what it wants."""
-    from trunkline.archives.locking import Keys, Locked, wants_passphrase
+    from trunkline._util.archives.locking import Keys, Locked, wants_passphrase
 
     wanted = wants_passphrase(archive)
     passphrase = _given(ask or (wanted and file is None and variable is None), file, variable, confirm=False)

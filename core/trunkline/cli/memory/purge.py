@@ -10,7 +10,7 @@ from trunkline.cli.completing import ChunkOrPath
 from trunkline.cli.memory.attached import OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.purging import Kept, MemoryPurged
+    from trunkline.contracts.memory.purge import Kept, MemoryPurged
 
 EXAMPLES = """
 trunkline memory purge chunk-2026-05-04-1f3a9c2b --reason "she asked for it"
@@ -39,8 +39,8 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
     until when.
     """
     from trunkline.cli.output import json_out
-    from trunkline.messages.purging import PurgeMemory
-    from trunkline.subjects import MEMORY_PURGE
+    from trunkline.contracts.memory.purge import PurgeMemory
+    from trunkline.contracts.memory.subjects import MEMORY_PURGE
 
     confirm = confirm or _confirmed(target)
     if confirm != target:

@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.chunks import RecalledChunk
+    from trunkline.contracts.memory.chunks import RecalledChunk
 
 EXAMPLES = """
 trunkline memory recall "where does Anna work"
@@ -38,8 +38,8 @@ def command(
     """Look for what was remembered, best first. No model is asked. Leaves with 1 when nothing is found."""
     from trunkline.cli.memory.chunks import line
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.chunks import Recall
-    from trunkline.subjects import MEMORY_RECALL
+    from trunkline.contracts.memory.chunks import Recall
+    from trunkline.contracts.memory.subjects import MEMORY_RECALL
 
     wish = Recall(
         query=" ".join(words),

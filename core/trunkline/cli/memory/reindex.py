@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.indexing import IndexProgress, IndexStats
+    from trunkline.contracts.memory.indexing import IndexProgress, IndexStats
     from trunkline_bus import Bus
 
 IDLE_SECONDS = 600.0
@@ -36,9 +36,9 @@ def command(vectors: bool, as_json: bool) -> None:
 
 
 async def _reindex(bus: "Bus", vectors: bool, quiet: bool) -> "IndexStats":
+    from trunkline.contracts.memory.indexing import IndexStats, RebuildIndex
+    from trunkline.contracts.memory.subjects import MEMORY_REINDEX
     from trunkline.errors import Unavailable
-    from trunkline.messages.indexing import IndexStats, RebuildIndex
-    from trunkline.subjects import MEMORY_REINDEX
 
     wish = RebuildIndex(vectors=vectors)
     async with bus.call_streaming(MEMORY_REINDEX, wish, idle_timeout=IDLE_SECONDS) as replies:

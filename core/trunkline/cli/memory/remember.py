@@ -37,8 +37,8 @@ def command(
 ) -> int:
     """Keep TEXT as chunks (- reads it from standard input). Prints their ids. Leaves with 1 when it is blank."""
     from trunkline.cli.output import json_out
-    from trunkline.messages.chunks import Remember
-    from trunkline.subjects import MEMORY_REMEMBER
+    from trunkline.contracts.memory.chunks import Remember
+    from trunkline.contracts.memory.subjects import MEMORY_REMEMBER
     from trunkline_bus import new_id
 
     wish = Remember(

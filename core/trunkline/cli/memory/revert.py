@@ -25,8 +25,8 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
     have the change back, revert again. Without PATH a version must be named, and all of it is taken back.
     """
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.memory import RevertMemory
-    from trunkline.subjects import MEMORY_REVERT
+    from trunkline.contracts.memory.messages import RevertMemory
+    from trunkline.contracts.memory.subjects import MEMORY_REVERT
 
     if version is not None and to is not None:
         raise click.UsageError("Give --version or --to, not both.")

@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.memory import MemoryHit, MemoryHits
+    from trunkline.contracts.memory.messages import MemoryHit, MemoryHits
 
 KINDS = ("file", "document", "turn", "chunk", "fact")
 EXAMPLES = """
@@ -59,8 +59,8 @@ def command(
     import msgspec
 
     from trunkline.cli.output import json_out
-    from trunkline.messages.memory import SearchMemory
-    from trunkline.subjects import MEMORY_SEARCH
+    from trunkline.contracts.memory.messages import SearchMemory
+    from trunkline.contracts.memory.subjects import MEMORY_SEARCH
 
     wish = msgspec.convert(
         {

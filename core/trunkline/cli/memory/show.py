@@ -15,8 +15,8 @@ from trunkline.cli.memory.attached import FILES, VERSIONS, with_memory
 def command(path: str, version: str | None, as_json: bool) -> None:
     """Print a file of memory."""
     from trunkline.cli.output import json_out, say
-    from trunkline.messages.memory import ReadMemory
-    from trunkline.subjects import MEMORY_READ
+    from trunkline.contracts.memory.messages import ReadMemory
+    from trunkline.contracts.memory.subjects import MEMORY_READ
 
     wish = ReadMemory(path=path, version=version)
     file = with_memory(

@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import with_memory
 
 if TYPE_CHECKING:
-    from trunkline.messages.indexing import IndexStats
+    from trunkline.contracts.memory.indexing import IndexStats
 
 
 @click.command(cls=Command, examples="trunkline memory stats\ntrunkline memory stats --json")
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def command(as_json: bool) -> None:
     """Say what the search index holds, and how far the vectors are."""
     from trunkline.cli.output import json_out
-    from trunkline.messages.indexing import AskIndex
-    from trunkline.subjects import MEMORY_INDEX_STATS
+    from trunkline.contracts.memory.indexing import AskIndex
+    from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS
 
     stats = with_memory(lambda bus: bus.call(MEMORY_INDEX_STATS, AskIndex(), timeout=600.0))
     if as_json:

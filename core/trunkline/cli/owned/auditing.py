@@ -8,10 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 import anyio
 import msgspec
 
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.memory.messages import ListMemory, ReadMemory
+from trunkline.contracts.memory.subjects import MEMORY_LIST, MEMORY_READ
 from trunkline.errors import ConfigError
-from trunkline.messages.audit import AuditEntry
-from trunkline.messages.memory import ListMemory, ReadMemory
-from trunkline.subjects import AUDIT, MEMORY_LIST, MEMORY_READ
 from trunkline_bus import Bus, RemoteFault
 
 SECONDS = 30.0

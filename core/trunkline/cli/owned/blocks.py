@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 
 from trunkline.config.problems import near
+from trunkline.contracts.memory.messages import ListMemory
+from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.errors import ConfigError
-from trunkline.messages.memory import ListMemory
-from trunkline.subjects import MEMORY_LIST
 from trunkline_bus import Bus, RemoteFault
 
 SECONDS = 10.0

@@ -7,20 +7,21 @@ from typing import Any
 
 import msgspec
 
+from trunkline._util.toml import BadSettings
 from trunkline.cli.owned.blocks import block_names, no_block
 from trunkline.config import load_config
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.memory.messages import MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
 from trunkline.errors import ConfigError, ToolError
-from trunkline.gateway import block_file
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.memory import MemoryFile, ReadMemory, WriteManyMemory
-from trunkline.messages.policies import Conditions, PermissionTable, Policy
 from trunkline.policy import STANDARD, preset
 from trunkline.policy.explain import Line, explained
 from trunkline.policy.presets import HOST_NETWORK
 from trunkline.runtime.audit import entry
-from trunkline.subjects import AUDIT, MEMORY_READ, MEMORY_WRITE_MANY
-from trunkline.toml import BadSettings
-from trunkline.tools.rules import FOLDER, policy_files, policy_in
+from trunkline.workers.gateway import block_file
+from trunkline.workers.tools.rules import FOLDER, policy_files, policy_in
 from trunkline_bus import Bus, RemoteFault, new_id
 
 OWNER = "owner"

@@ -9,17 +9,17 @@ import msgspec
 from trunkline.cli.owned.blocks import block_names, insist_on_block
 from trunkline.cli.owned.permitting import GRANTS, OWNER, SECONDS, note_change
 from trunkline.config.problems import near
+from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, Policy, PolicyId
 from trunkline.errors import ConfigError, ToolError
-from trunkline.messages.memory import DeleteMemory, MemoryFile, WriteManyMemory
-from trunkline.messages.policies import Conditions, Policy, PolicyId
 from trunkline.plugins import Plugins
 from trunkline.policy.explain import in_words
 from trunkline.policy.matching import zone
 from trunkline.policy.slips import BLOCK, slip_in
-from trunkline.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
-from trunkline.tools import naming
-from trunkline.tools.naming import Unknown
-from trunkline.tools.rules import FOLDER, policy_files, policy_in
+from trunkline.workers.tools import naming
+from trunkline.workers.tools.naming import Unknown
+from trunkline.workers.tools.rules import FOLDER, policy_files, policy_in
 from trunkline_bus import Bus
 
 APPROVED = "approved-"

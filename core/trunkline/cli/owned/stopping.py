@@ -8,12 +8,12 @@ import anyio
 import msgspec
 
 from trunkline.config import Config
-from trunkline.messages.panic import Panic, Stopped
-from trunkline.messages.workers import WorkerBeat
+from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.panic import Panic, Stopped
+from trunkline.contracts.workers.subjects import PANIC, STOPPED, WORKER_BUCKET
+from trunkline.home.directory import Home
+from trunkline.home.runfile import read_run_file
 from trunkline.runtime.connecting import bus_settings, own_inbox
-from trunkline.runtime.home import Home
-from trunkline.runtime.runfile import read_run_file
-from trunkline.subjects import PANIC, STOPPED, WORKER_BUCKET
 from trunkline_bus import Bus, BusError, BusSettings, Received, connect
 
 BUS_SECONDS = 5.0

@@ -10,10 +10,10 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from trunkline.abc.gateway import OWNER, Authenticator, Identity
+from trunkline.contracts.gateway.access import OWNER, Authenticator, Identity
 from trunkline.errors import StorageError
+from trunkline.home.directory import make_folder, storage_errors
 from trunkline.plugins.owned import Owned
-from trunkline.runtime.home import make_folder, storage_errors
 
 log = logging.getLogger(__name__)
 

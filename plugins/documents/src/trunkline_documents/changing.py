@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from trunkline import BlockPath, DocumentText, ToolContext, tool
-from trunkline.fence import fenced
+from trunkline._util.fence import fenced
 from trunkline_documents.amounts import TOKENS_AT_ONCE, tokens
 
 MOST_HEADINGS = 60

@@ -11,7 +11,7 @@ import anyio.to_thread
 from msgspec import Meta
 
 from trunkline import BlockPath, CompletionError, Tool, ToolContext, ToolError, tool
-from trunkline.fence import fenced
+from trunkline._util.fence import fenced
 from trunkline_documents.amounts import LETTERS_A_TOKEN, TOKENS_AT_ONCE, tokens
 from trunkline_documents.summaries import Summaries
 

@@ -11,7 +11,7 @@ from contextlib import aclosing
 import anyio
 
 from trunkline import SandboxLimits, ToolContext, ToolError
-from trunkline.paths import is_far
+from trunkline._util.paths import is_far
 from trunkline_files.dialect import for_ripgrep
 from trunkline_files.patterns import matches
 from trunkline_files.scanning import DEEPEST, is_hidden_store

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from trunkline import SandboxResult
-from trunkline.paths import is_protected
+from trunkline._util.paths import is_protected
 from trunkline_git.running import Git
 
 

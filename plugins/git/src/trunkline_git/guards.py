@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from trunkline import Proceed, Stage, ToolError, ToolInvocation, ToolOutcome
-from trunkline.text import listed, words_of
+from trunkline._util.text import listed, words_of
 from trunkline_git.commands import ruled
 from trunkline_git.guard import FREE, Verdict, judged, plainly, without_pager
 

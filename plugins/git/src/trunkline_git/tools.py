@@ -13,8 +13,8 @@ from trunkline import (
     preview,
     tool,
 )
-from trunkline.abc.telling import told
-from trunkline.text import words_of
+from trunkline._util.text import words_of
+from trunkline.contracts.sandbox.report import told
 from trunkline_git.committing import commit
 from trunkline_git.guard import judged, plainly, without_pager
 from trunkline_git.pushing import push

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from trunkline.words.likeness import concepts, similarity
+from trunkline._util.words.likeness import concepts, similarity
 from trunkline_learning.models import weight
 from trunkline_learning.playbook import SECTIONS, Strategy
 

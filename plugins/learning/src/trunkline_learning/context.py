@@ -13,9 +13,9 @@ from typing import Any, Generic, TypeVar
 import anyio
 
 from trunkline import Chunk, ContextGap, ContextPart, TurnInfo
+from trunkline._util.words.likeness import expanded
+from trunkline.contracts.conversations.messages import Message, now
 from trunkline.errors import ToolError
-from trunkline.messages.conversation import Message, now
-from trunkline.words.likeness import expanded
 from trunkline_learning import choosing, episodes, files, known, preferences, profile
 from trunkline_learning.episodes import Episode
 from trunkline_learning.kept import LEARNED

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from trunkline.words.claims import negated, subject, taste
-from trunkline.words.likeness import concepts, language_of_texts, similarity
+from trunkline._util.words.claims import negated, subject, taste
+from trunkline._util.words.likeness import concepts, language_of_texts, similarity
 from trunkline_learning.facts import Fact
 from trunkline_learning.words import tokens
 

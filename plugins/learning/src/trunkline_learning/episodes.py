@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from trunkline.words.likeness import similarity
+from trunkline._util.words.likeness import similarity
 from trunkline_bus import key_of
 from trunkline_learning.models import folder_of, weight
 from trunkline_learning.turns import FinishedTurn, Source

@@ -13,10 +13,12 @@ import anyio
 import msgspec
 
 from trunkline import Bus, RemoteFault
-from trunkline.messages.memory import ReadManyMemory
-from trunkline.messages.turn import TurnFact
-from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import LEARNER, MEMORY_READ_MANY, TURN_FACT
+from trunkline.contracts.memory.messages import ReadManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
+from trunkline.contracts.streams import LEARNER
+from trunkline.contracts.turns.messages import TurnFact
+from trunkline.contracts.turns.subjects import TURN_FACT
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline_bus import BusError, Delivery
 from trunkline_learning import preferences
 from trunkline_learning.learner import Learner

@@ -11,14 +11,9 @@ import anyio
 import msgspec
 
 from trunkline import Bus, RemoteFault
-from trunkline.messages.chunks import LinkChunks, ListChunks, Recall, Remember
-from trunkline.subjects import (
-    MEMORY_CHUNKS,
-    MEMORY_LINK,
-    MEMORY_RECALL,
-    MEMORY_REMEMBER,
-)
-from trunkline.words.likeness import similarity
+from trunkline._util.words.likeness import similarity
+from trunkline.contracts.memory.chunks import LinkChunks, ListChunks, Recall, Remember
+from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_LINK, MEMORY_RECALL, MEMORY_REMEMBER
 from trunkline_learning.contradictions import conflict, contradicted, same
 from trunkline_learning.facts import Fact, Finding
 from trunkline_learning.kept import CONTRADICTS, LEARNED, MILESTONE, fact_of, forget_fact

@@ -7,9 +7,9 @@ from itertools import product
 import msgspec
 
 from trunkline import Bus, RemoteFault
-from trunkline.messages.chunks import Chunk, ForgetChunk, ListChunks
-from trunkline.messages.memory import ListMemory
-from trunkline.subjects import MEMORY_CHUNKS, MEMORY_FORGET, MEMORY_LIST
+from trunkline.contracts.memory.chunks import Chunk, ForgetChunk, ListChunks
+from trunkline.contracts.memory.messages import ListMemory
+from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_FORGET, MEMORY_LIST
 from trunkline_learning.facts import FACT_TYPES, Fact
 from trunkline_learning.shelf import SECONDS
 from trunkline_learning.turns import Source

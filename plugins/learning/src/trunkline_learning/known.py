@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from trunkline.messages.chunks import Chunk
+from trunkline.contracts.memory.chunks import Chunk
 from trunkline_learning.facts import Fact
 from trunkline_learning.kept import CONTRADICTS, fact_of
 from trunkline_learning.turns import Place

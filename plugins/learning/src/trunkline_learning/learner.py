@@ -3,7 +3,7 @@
 import logging
 
 from trunkline import Bus
-from trunkline.messages.turn import TurnFact
+from trunkline.contracts.turns.messages import TurnFact
 from trunkline_learning import files
 from trunkline_learning.asking import Teacher
 from trunkline_learning.facts import Finding, found_by_words

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.words.likeness import similarity
+from trunkline._util.words.likeness import similarity
 from trunkline_learning import reflecting
 from trunkline_learning.asking import Teacher
 from trunkline_learning.library import Library

@@ -11,8 +11,8 @@ from typing import ParamSpec, TypeVar
 import anyio
 import msgspec
 
-from trunkline.messages.conversation import now
-from trunkline.words.likeness import expanded
+from trunkline._util.words.likeness import expanded
+from trunkline.contracts.conversations.messages import now
 from trunkline_learning import episodes, files, metrics, playbook, profile, reflecting
 from trunkline_learning.episodes import Episode
 from trunkline_learning.lessons import Taught

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from trunkline.messages.blocks import BlockConfig
-from trunkline.toml import BadSettings, read_settings
+from trunkline._util.toml import BadSettings, read_settings
+from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline_learning.verdicts import Markers
 
 log = logging.getLogger(__name__)

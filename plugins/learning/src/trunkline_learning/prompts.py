@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from trunkline.fence import disarmed
-from trunkline.words.likeness import similarity
+from trunkline._util.fence import disarmed
+from trunkline._util.words.likeness import similarity
 from trunkline_learning.facts import CERTAIN, FACT_TYPES, LONGEST, MOST, Fact, Finding
 from trunkline_learning.playbook import (
     SECTIONS,

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import msgspec
 
 from trunkline import Bus
-from trunkline.messages.conversation import ConversationSlice, LoadConversation, Message
-from trunkline.messages.turn import Finished, JournalEntry, Started, TurnFact
-from trunkline.subjects import JOURNAL, LOAD_MESSAGES
+from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message
+from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
+from trunkline.contracts.turns.messages import Finished, JournalEntry, Started, TurnFact
+from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline_bus import DecodeError
 from trunkline_learning.choosing import ids_in
 from trunkline_learning.known import texts_in

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from trunkline import Bus, RemoteFault
-from trunkline.messages.memory import (
+from trunkline.contracts.memory.messages import (
     ListMemory,
     MemoryEntry,
     MemoryFile,
@@ -19,7 +19,12 @@ from trunkline.messages.memory import (
     SearchMemory,
     WriteManyMemory,
 )
-from trunkline.subjects import MEMORY_LIST, MEMORY_READ_MANY, MEMORY_SEARCH, MEMORY_WRITE_MANY
+from trunkline.contracts.memory.subjects import (
+    MEMORY_LIST,
+    MEMORY_READ_MANY,
+    MEMORY_SEARCH,
+    MEMORY_WRITE_MANY,
+)
 from trunkline_bus import Scope
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode

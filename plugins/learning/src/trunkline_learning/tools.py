@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from trunkline import ToolContext, ToolError, tool
-from trunkline.messages.chunks import Chunk
-from trunkline.messages.conversation import now
+from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.memory.chunks import Chunk
 from trunkline_learning import choosing, files
 from trunkline_learning.kept import CONTRADICTS, LEARNED, fact_of
 from trunkline_learning.playbook import Strategy

@@ -4,8 +4,8 @@ from datetime import datetime
 
 import msgspec
 
-from trunkline.messages.conversation import Message
-from trunkline.messages.turn import FinishReason
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.turns.messages import FinishReason
 
 OWNER = "owner"
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from trunkline.runtime.listeners import Listener, listed
+from trunkline.home.listeners import Listener, listed
 from trunkline_mcp.signing_in import CALLBACK
 
 if TYPE_CHECKING:

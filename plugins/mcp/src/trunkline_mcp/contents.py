@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trunkline.fence import fenced
+from trunkline._util.fence import fenced
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock

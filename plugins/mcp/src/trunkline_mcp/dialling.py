@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 import trunkline
-from trunkline.abc.sandbox import Sandbox, SandboxLimits
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits
 from trunkline_mcp.asking import Elicitation, Person, nobody
 from trunkline_mcp.servers import FOLDER, Server
 from trunkline_mcp.signing_in import NoVisit, Tokens, Visit, signed_in

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline.fence import disarmed
+from trunkline._util.fence import disarmed
 
 TRIES = 3
 """How often a person is asked for one thing."""

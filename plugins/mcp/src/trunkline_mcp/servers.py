@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from trunkline.json_file import read_json
-from trunkline.toml import BadSettings
+from trunkline._util.json_file import read_json
+from trunkline._util.toml import BadSettings
 from trunkline_mcp.references import Reference, literal_secrets, reference
 
 FILE = "mcp.json"

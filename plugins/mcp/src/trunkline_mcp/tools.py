@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trunkline
+from trunkline._util.fence import disarmed
 from trunkline.errors import OutcomeUnknown, ToolError
-from trunkline.fence import disarmed
 from trunkline_mcp.servers import Server
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from anyio.abc import SocketStream
 from mcp.shared.auth import AuthorizationCodeResult
 
 from trunkline import Person, ToolError
-from trunkline.abc.sandbox import NoSandbox
+from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.dialling import Dialler
 from trunkline_mcp.fields import LEAVE_OUT

@@ -11,9 +11,9 @@ from itertools import combinations
 from typing import Any, Literal
 
 from trunkline import Chunk
-from trunkline.words.claims import negated, subject, taste
-from trunkline.words.likeness import concepts, language_of_texts
-from trunkline.words.split import words_in
+from trunkline._util.words.claims import negated, subject, taste
+from trunkline._util.words.likeness import concepts, language_of_texts
+from trunkline._util.words.split import words_in
 
 Analysis = Literal["synthesis", "comparison", "pattern", "gap"]
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from trunkline import Chunk, ToolContext, ToolError, tool
-from trunkline.messages.chunks import TRUSTED
+from trunkline.contracts.memory.chunks import TRUSTED
 from trunkline_memory.reasoning import Analysis, reasoned
 
 Limit = Annotated[int, Meta(ge=1, le=50)]

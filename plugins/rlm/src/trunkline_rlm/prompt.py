@@ -2,7 +2,7 @@
 
 import re
 
-from trunkline.fence import disarmed
+from trunkline._util.fence import disarmed
 from trunkline_rlm.repl.inside.check import MODULES
 from trunkline_rlm.repl.session import Ran
 

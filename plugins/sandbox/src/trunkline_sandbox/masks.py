@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from trunkline._util.paths import DEEPEST, is_protected
 from trunkline.errors import ToolError
-from trunkline.paths import DEEPEST, is_protected
 
 EMPTY = Path(__file__).with_name("empty")
 """What a program finds in the place of a protected file."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from trunkline.cli.command import Command, Group
-from trunkline.detached import Record
+from trunkline.contracts.sandbox.detached import Record
 from trunkline.errors import TrunklineError
 from trunkline_shell.tasks import END_SECONDS, Tasks, command, stands, until_ended
 
@@ -51,8 +51,8 @@ def tasks_command(tasks: Tasks) -> click.Command:
 @click.pass_obj
 def _list(tasks: Tasks, block: str | None, running: bool, as_json: bool) -> None:
     """List the tasks, the newest first, and how each stands."""
+    from trunkline._util.text import printable
     from trunkline.cli.output import json_out, table
-    from trunkline.text import printable
 
     found = [one for one in _all(tasks) if block in (None, one[0]) and not (running and not _runs(one[1]))]
     if as_json:
@@ -85,8 +85,8 @@ def _list(tasks: Tasks, block: str | None, running: bool, as_json: bool) -> None
 @click.pass_obj
 def _show(tasks: Tasks, id: str, lines: int, as_json: bool) -> None:
     """Show one task and the end of what it printed."""
+    from trunkline._util.text import printable
     from trunkline.cli.output import json_out, table
-    from trunkline.text import printable
 
     block, record = _named(tasks, id)
     output = record.tail(lines, MOST_CHARACTERS)
@@ -118,8 +118,8 @@ def _stop(tasks: Tasks, ids: tuple[str, ...], as_json: bool) -> None:
     """End tasks, each with all that it began. One that has ended already stays as it is."""
     import anyio
 
+    from trunkline._util.text import printable
     from trunkline.cli.output import json_out
-    from trunkline.text import printable
 
     found = [_named(tasks, id) for id in ids]
     for _, record in found:

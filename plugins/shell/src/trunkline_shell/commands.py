@@ -17,8 +17,8 @@ from trunkline import (
     preview,
     tool,
 )
-from trunkline.abc.telling import told
-from trunkline.text import listed
+from trunkline._util.text import listed
+from trunkline.contracts.sandbox.report import told
 from trunkline_shell.settings import ShellSettings
 
 LONGEST_SECONDS = 120

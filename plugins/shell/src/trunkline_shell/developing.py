@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, command_preview, tool
-from trunkline.abc.telling import told
+from trunkline.contracts.sandbox.report import told
 from trunkline_shell.commands import BEGINNING_SECONDS, Commands
 from trunkline_shell.settings import ShellSettings
 from trunkline_shell.tooling import KINDS, Project, Verb, found

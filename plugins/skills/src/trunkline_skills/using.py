@@ -3,8 +3,8 @@
 from pathlib import PurePosixPath
 
 import trunkline
+from trunkline._util.fence import fenced
 from trunkline.errors import ToolError
-from trunkline.fence import fenced
 from trunkline_skills.library import Found, Library
 from trunkline_skills.skill import Issue, Skill
 

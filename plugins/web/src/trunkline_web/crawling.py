@@ -8,8 +8,8 @@ import anyio
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
-from trunkline.fence import fenced
-from trunkline.outbound import UrlRefused, WebAddress, read_url
+from trunkline._util.fence import fenced
+from trunkline._util.outbound import UrlRefused, WebAddress, read_url
 from trunkline_web.charsets import decoded
 from trunkline_web.fetching import LARGEST, Answer, Elsewhere, Fetcher
 from trunkline_web.reading import Url, fetcher_of, refuse_faults

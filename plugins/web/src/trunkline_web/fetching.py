@@ -10,9 +10,9 @@ import anyio.to_thread
 import msgspec
 
 from trunkline import ToolError
+from trunkline._util.fence import disarmed
+from trunkline._util.outbound import Guard, UrlRefused, WebAddress
 from trunkline.errors import ToolErrorKind
-from trunkline.fence import disarmed
-from trunkline.outbound import Guard, UrlRefused, WebAddress
 
 if TYPE_CHECKING:
     from trunkline_web.wire import Wire

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from trunkline import ConfigError, ToolError
-from trunkline.outbound import Guard, WebAddress, read_url
+from trunkline._util.outbound import Guard, WebAddress, read_url
 from trunkline_web.fetching import Answer, Fetcher
 from trunkline_web.searching import Found
 from trunkline_web.settings import WebSettings

@@ -5,9 +5,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
+from trunkline._util.fence import fenced
+from trunkline._util.outbound import read_url
 from trunkline.errors import ToolErrorKind
-from trunkline.fence import fenced
-from trunkline.outbound import read_url
 from trunkline_web.fetching import Answer, Fetcher
 from trunkline_web.settings import WebSettings
 from trunkline_web.texts import Page, page_of

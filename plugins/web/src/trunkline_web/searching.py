@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, tool
-from trunkline.fence import fenced
-from trunkline.outbound import UrlRefused, read_url
+from trunkline._util.fence import fenced
+from trunkline._util.outbound import UrlRefused, read_url
 from trunkline_web.charsets import visible
 from trunkline_web.settings import WebSettings
 

@@ -5,7 +5,7 @@ from codecs import getincrementaldecoder
 import msgspec
 
 from trunkline import ToolContext, ToolError
-from trunkline.outbound import WebAddress
+from trunkline._util.outbound import WebAddress
 from trunkline_web.charsets import decoded, visible
 from trunkline_web.fetching import Answer
 from trunkline_web.pages import LINKS, PageReader

@@ -13,7 +13,7 @@ import anyio
 import httpcore2
 
 from trunkline import ToolError
-from trunkline.outbound import Guard, WebAddress
+from trunkline._util.outbound import Guard, WebAddress
 from trunkline_web.fetching import REDIRECTS, Answer
 from trunkline_web.unpacking import PACKINGS, Unpacking
 

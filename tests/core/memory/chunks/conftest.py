@@ -8,14 +8,8 @@ from typing import Any
 
 import pytest
 
-from trunkline.abc.memory import Change, ChunkType, LinkType
-from trunkline.memory.chunks.keeper import Keeper
-from trunkline.memory.chunks.kinds import Kinds
-from trunkline.memory.chunks.policies import Policies
-from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.redaction import Redaction
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import (
+from trunkline._util.secrets.finding import Secrets
+from trunkline.contracts.memory.chunks import (
     Chunk,
     DeleteChunk,
     FindLinked,
@@ -29,7 +23,13 @@ from trunkline.messages.chunks import (
     Remember,
     RestoreChunk,
 )
-from trunkline.secrets.finding import Secrets
+from trunkline.contracts.memory.store import Change, ChunkType, LinkType
+from trunkline.workers.memory.chunks.keeper import Keeper
+from trunkline.workers.memory.chunks.kinds import Kinds
+from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.redaction import Redaction
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Scope
 
 

@@ -10,9 +10,9 @@ import anyio
 import pytest
 from tests.core.memory.chunks.conftest import Chunks, chunks_at
 
-from trunkline.abc.memory import Change
-from trunkline.messages.chunks import CountChunks, PruneChunks, Remember, UpdateChunk
-from trunkline.messages.memory import SearchMemory
+from trunkline.contracts.memory.chunks import CountChunks, PruneChunks, Remember, UpdateChunk
+from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.store import Change
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.memory.chunks.cutting import LONGEST, SHORTEST, Cutter
-from trunkline.memory.chunks.kinds import detect
-from trunkline.memory.chunks.tokens import counter, estimate
+from trunkline.workers.memory.chunks.cutting import LONGEST, SHORTEST, Cutter
+from trunkline.workers.memory.chunks.kinds import detect
+from trunkline.workers.memory.chunks.tokens import counter, estimate
 
 
 def bare(text: str) -> str:

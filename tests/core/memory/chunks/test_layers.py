@@ -6,11 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.contracts.memory.chunks import ListChunks, Remember
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_REMEMBER, MEMORY_WRITE_MANY
 from trunkline.errors import ToolError
-from trunkline.messages.chunks import ListChunks, Remember
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.runtime.memory_client import BlockMemory
-from trunkline.subjects import MEMORY_CHUNKS, MEMORY_REMEMBER, MEMORY_WRITE_MANY
 from trunkline.testing.blocks import make_block
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault, Scope

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.abc.memory import Change
-from trunkline.memory.chunks.keeper import Keeper
-from trunkline.memory.chunks.kinds import Kinds
-from trunkline.memory.chunks.policies import Policies
-from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.chunks.scanned import Scanned, source_of
-from trunkline.memory.chunks.source import Source
-from trunkline.memory.log_store import LogStore
-from trunkline.memory.purging.late import Late
-from trunkline.memory.purging.purges import Purges
-from trunkline.memory.record import MemoryRecord
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import DeleteChunk, ForgetChunk, ListChunks, Recall, Remember
-from trunkline.messages.purging import PurgeMemory
+from trunkline.contracts.memory.chunks import DeleteChunk, ForgetChunk, ListChunks, Recall, Remember
+from trunkline.contracts.memory.purge import PurgeMemory
+from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.chunks.keeper import Keeper
+from trunkline.workers.memory.chunks.kinds import Kinds
+from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.chunks.scanned import Scanned, source_of
+from trunkline.workers.memory.chunks.source import Source
+from trunkline.workers.memory.log_store import LogStore
+from trunkline.workers.memory.purging.late import Late
+from trunkline.workers.memory.purging.purges import Purges
+from trunkline.workers.memory.record import MemoryRecord
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import UpdateChunk
+from trunkline.contracts.memory.chunks import UpdateChunk
+from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 WORDS = ("apple", "bean", "cherry", "dill")

@@ -11,9 +11,9 @@ from tests.core.memory.chunks import test_chunks as plain
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from tests.core.memory.test_meaning import complete
 
-from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import Recalled
+from trunkline.contracts.memory.chunks import Recalled
 from trunkline.testing.tiny_embedder import TinyEmbedder
+from trunkline.workers.memory.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

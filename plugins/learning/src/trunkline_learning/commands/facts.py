@@ -11,7 +11,7 @@ from trunkline.cli.memory.attached import OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline import Bus
-    from trunkline.messages.chunks import Chunk
+    from trunkline.contracts.memory.chunks import Chunk
     from trunkline_learning.facts import Fact
 
 
@@ -119,8 +119,8 @@ def _told(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
 
 
 async def _chunks(bus: "Bus", block: str, wanted: Wanted) -> "list[Chunk]":
-    from trunkline.messages.chunks import ListChunks, Recall
-    from trunkline.subjects import MEMORY_CHUNKS, MEMORY_RECALL
+    from trunkline.contracts.memory.chunks import ListChunks, Recall
+    from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_RECALL
 
     if not wanted.query:
         wish = ListChunks(
@@ -147,8 +147,8 @@ async def _chunks(bus: "Bus", block: str, wanted: Wanted) -> "list[Chunk]":
 
 
 async def _against(bus: "Bus", block: str, id: str) -> list[dict[str, str]]:
-    from trunkline.messages.chunks import FindLinked
-    from trunkline.subjects import MEMORY_LINKED
+    from trunkline.contracts.memory.chunks import FindLinked
+    from trunkline.contracts.memory.subjects import MEMORY_LINKED
     from trunkline_learning.kept import CONTRADICTS
 
     wish = FindLinked(id=id, actor=OWNER, block=block, link_type=CONTRADICTS)

@@ -51,8 +51,8 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
 
 async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Everything when there are no ids. Returns what is gone and what was not there."""
-    from trunkline.messages.memory import WriteManyMemory
-    from trunkline.subjects import MEMORY_WRITE_MANY
+    from trunkline.contracts.memory.messages import WriteManyMemory
+    from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.kept import forget_facts
 

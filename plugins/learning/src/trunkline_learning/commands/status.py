@@ -73,7 +73,7 @@ async def _settled(bus: "Bus", seconds: float) -> dict[str, Any]:
 
 
 async def _waiting(bus: "Bus") -> int:
-    from trunkline.subjects import FACT_STREAM, LEARNER
+    from trunkline.contracts.streams import FACT_STREAM, LEARNER
     from trunkline_bus import BusError
     from trunkline_bus.operating import consumer_state
 

@@ -34,7 +34,7 @@ def command(home: Path, server: str, again: bool) -> None:
 
 async def _signed_in(home: Path, server: "Server", again: bool) -> None:
     import trunkline
-    from trunkline.abc.sandbox import NoSandbox
+    from trunkline.contracts.sandbox.sandbox import NoSandbox
     from trunkline_mcp.browsing import visit_here
     from trunkline_mcp.dialling import Dialler
     from trunkline_mcp.line import cause, worded

@@ -103,7 +103,7 @@ async def _insist_on_block(lent: "ServedBlock") -> None:
 
 
 def _tell(listening: ExitStack, home: Path, block: str, address: str) -> None:
-    from trunkline.runtime.listeners import Listener, listed
+    from trunkline.home.listeners import Listener, listed
 
     credential = f"the token in {home / 'token'}"
     purpose = f"the block {block}, for other agents (mcp serve)"

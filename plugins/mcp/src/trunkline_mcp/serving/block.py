@@ -14,9 +14,9 @@ import anyio
 
 import trunkline
 from trunkline import ToolOutcome, ToolSpec, new_id
-from trunkline.fence import unmarked
-from trunkline.messages.tools import CallTool, CancelCall, ListTools
-from trunkline.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
+from trunkline._util.fence import unmarked
+from trunkline.contracts.tools.messages import CallTool, CancelCall, ListTools
+from trunkline.contracts.tools.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
 
 log = logging.getLogger(__name__)
 

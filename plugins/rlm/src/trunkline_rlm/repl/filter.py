@@ -6,8 +6,8 @@ Written by the host and handed to the process, which takes it on (``inside/lockd
 
 import errno
 
-from trunkline import seccomp
-from trunkline.seccomp import Instruction, returning, when
+from trunkline._util import seccomp
+from trunkline._util.seccomp import Instruction, returning, when
 
 OBJECT_BYTES = 10 * 1024 * 1024
 """How large one object may be: a larger mapping is denied, and what would need it is a MemoryError (RLM-F18)."""

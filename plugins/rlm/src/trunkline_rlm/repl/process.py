@@ -9,7 +9,7 @@ import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from trunkline import Sandbox, SandboxLimits, SandboxProcess, ToolError
-from trunkline.seccomp import ARCHITECTURES, encoded
+from trunkline._util.seccomp import ARCHITECTURES, encoded
 from trunkline_rlm.repl import frames
 from trunkline_rlm.repl.filter import program
 from trunkline_rlm.repl.frames import Frame, Hostile, Ready, Refused

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trunkline.abc.programs import Program
-from trunkline.abc.sandbox import WORKSPACE
+from trunkline.contracts.sandbox.programs import Program
+from trunkline.contracts.sandbox.sandbox import WORKSPACE
 from trunkline_sandbox.bubblewrap import system
 from trunkline_sandbox.bubblewrap.hide import EMPTY_PLACE
 from trunkline_sandbox.masks import EMPTY

@@ -15,11 +15,11 @@ import anyio.to_thread
 from anyio.abc import Process
 
 import trunkline
-from trunkline.abc.programs import Program, asked
-from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
+from trunkline._util.seccomp import ARCHITECTURES, encoded
+from trunkline.contracts.sandbox.programs import Program, asked
+from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
-from trunkline.latch import Latch
-from trunkline.seccomp import ARCHITECTURES, encoded
+from trunkline.home.latch import Latch
 from trunkline_sandbox import calls
 from trunkline_sandbox.bubblewrap import groups, leftovers, probing, system
 from trunkline_sandbox.bubblewrap.arguments import SHELL, options

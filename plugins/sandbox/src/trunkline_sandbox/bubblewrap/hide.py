@@ -32,7 +32,7 @@ def main() -> None:
     """Leaves with 0 when every protected file is hidden."""
     process, core = sys.argv[1:]
     sys.path.append(core)
-    from trunkline.paths import is_protected
+    from trunkline._util.paths import is_protected
 
     wait_until_made(process)
     enter(process)

@@ -5,7 +5,7 @@ import os
 import resource
 from contextlib import suppress
 
-from trunkline.abc.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline_sandbox.bubblewrap.groups import Group, Place
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process
 
-from trunkline.abc.sandbox import SandboxProcess
+from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
 from trunkline_sandbox.bubblewrap.groups import Group
 from trunkline_sandbox.bubblewrap.status import Status

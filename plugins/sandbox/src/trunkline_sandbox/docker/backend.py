@@ -9,10 +9,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.abc.programs import Program, asked
-from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
+from trunkline.contracts.sandbox.programs import Program, asked
+from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
-from trunkline.latch import Latch
+from trunkline.home.latch import Latch
 from trunkline_sandbox.docker.body import Place, orders
 from trunkline_sandbox.docker.engine import Engine, EngineError
 from trunkline_sandbox.docker.guarding import Guardian

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline.abc.programs import Program
-from trunkline.abc.sandbox import WORKSPACE, SandboxLimits
+from trunkline.contracts.sandbox.programs import Program
+from trunkline.contracts.sandbox.sandbox import WORKSPACE, SandboxLimits
 from trunkline_sandbox.docker.filter import profile
 from trunkline_sandbox.masks import EMPTY
 

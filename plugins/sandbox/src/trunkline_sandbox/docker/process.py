@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.abc.sandbox import SandboxProcess
+from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
 from trunkline_sandbox.docker.body import Inspected
 from trunkline_sandbox.docker.engine import Engine, EngineError

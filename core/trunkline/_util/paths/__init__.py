@@ -1,0 +1,43 @@
+"""Opening files below a folder and nowhere else, whatever the path says and whoever swaps links meanwhile.
+
+``names``
+    what the text of a path may be: no ``..``, no names that secrets go by.
+``reach``
+    how far absolute paths lead, for a block whose scope is wider than its own folder.
+``folder``
+    a folder held by its handle; every file tool opens what it opens here.
+"""
+
+from trunkline._util.paths.folder import DEEPEST, Entry, Folder, Kind, beneath
+from trunkline._util.paths.names import (
+    GIT,
+    LONGEST_NAME,
+    LONGEST_PATH,
+    PROTECTED_FILES,
+    PROTECTED_NAMES,
+    PathRefused,
+    check_path,
+    is_far,
+    is_protected,
+)
+from trunkline._util.paths.reach import NEAR, Reach, real_path
+
+__all__ = [
+    "DEEPEST",
+    "GIT",
+    "LONGEST_NAME",
+    "LONGEST_PATH",
+    "NEAR",
+    "PROTECTED_FILES",
+    "PROTECTED_NAMES",
+    "Entry",
+    "Folder",
+    "Kind",
+    "PathRefused",
+    "Reach",
+    "beneath",
+    "check_path",
+    "is_far",
+    "is_protected",
+    "real_path",
+]

@@ -1,0 +1,352 @@
+"""A folder held by its handle: every file below it is opened by its parent's handle, with ``O_NOFOLLOW``.
+
+So what was checked is what is used: there is no moment between the two. Works where directory handles do (Linux and
+macOS).
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO, Literal, NoReturn
+
+from trunkline._util.paths.names import PathRefused, is_far, movable, near_names
+from trunkline._util.paths.reach import NEAR, Identity, Reach, refuse_closed
+
+DEEPEST = 64
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+Kind = Literal["file", "folder", "link", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What stands at a path: as ``Folder`` takes it, with links in it resolved when it is absolute. ``size`` is in
+    bytes."""
+
+    path: str
+    kind: Kind
+    size: int
+    modified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A path, found: as it was given, the handle of the root it lies below, the names from there, and what stands
+    before these when the place is shown."""
+
+    path: str
+    root: int
+    names: tuple[str, ...]
+    above: str = ""
+
+    def shown(self, *more: str) -> str:
+        return self.above + "/".join((*self.names, *more))
+
+
+class Folder:
+    """A folder held by its handle. Paths are relative to it, with ``/`` between names; ``""`` is the folder itself.
+    Absolute ones lead as far as the ``reach`` it was opened with: nowhere, if nothing was said.
+
+    All methods raise PathRefused for a path that is not allowed, and OSError, with the path as it was given, for what
+    the system refuses (absent, full, not permitted).
+    """
+
+    def __init__(self, handle: int, reach: Reach, held: ExitStack) -> None:
+        self._root = handle
+        self._reach = reach
+        self._held = held
+        self._roots: dict[Path, int] = {}
+        self._closed: frozenset[Identity] = frozenset(reach.identities())
+
+    # Reading ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def open_read(self, path: str) -> Iterator[BinaryIO]:
+        """The regular file at the path, opened to read bytes."""
+        with self._opened(path, os.O_RDONLY) as handle, open(handle, "rb", closefd=False) as file:
+            yield file
+
+    def read_bytes(self, path: str, *, limit: int | None = None) -> bytes:
+        """The file's content, of which at most ``limit`` bytes."""
+        with self.open_read(path) as file:
+            return file.read(-1 if limit is None else limit)
+
+    def stat(self, path: str = "") -> Entry:
+        """What stands at the path."""
+        place = self._find(path, follow=True)
+        with _told(path), self._parent(place) as (parent, name):
+            return _entry(place.shown(), _look(parent, name) if name else os.fstat(parent))
+
+    def exists(self, path: str) -> bool:
+        """Whether anything stands at the path, be it a link that leads nowhere."""
+        try:
+            self.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def listdir(self, path: str = "") -> list[Entry]:
+        """What the folder at the path holds, by name."""
+        place = self._find(path, follow=True)
+        with _told(path), self._folder(place, len(place.names)) as handle:
+            found = []
+            for name in sorted(os.listdir(handle)):  # noqa: PTH208 pathlib knows no handles
+                with suppress(FileNotFoundError):
+                    found.append(_entry(place.shown(name), _look(handle, name)))
+            return found
+
+    def walk(self, path: str = "", *, depth: int = DEEPEST) -> Iterator[Entry]:
+        """Everything below the path, ``depth`` folders deep, each folder before what it holds. Links are not followed,
+        and folders that vanish or may not be read are passed over."""
+        yield from self._below(self.listdir(path), depth)
+
+    def _below(self, entries: list[Entry], depth: int) -> Iterator[Entry]:
+        for entry in entries:
+            yield entry
+            if entry.kind == "folder" and depth > 1:
+                with suppress(OSError, PathRefused):
+                    yield from self._below(self.listdir(entry.path), depth - 1)
+
+    # Writing ---------------------------------------------------------------------------------------------------
+
+    def write_atomic(self, path: str, content: bytes | Iterable[bytes]) -> None:
+        """Put the content in the place of the file, on disk when this returns: all of it or nothing.
+
+        Content of any size may come in pieces. The file's permissions stay; the folder it is in must be there.
+        """
+        with _told(path), self._parent(self._find(path)) as (parent, name):
+            mode = self._mode_of_old(parent, _given(path, name), path)
+            temporary = f".{token_hex(8)}.part"
+            try:
+                _write_new(parent, temporary, content, mode)
+                os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=parent)
+                raise
+            os.fsync(parent)
+
+    def append(self, path: str, content: bytes) -> None:
+        """Add the content at the file's end, making the file when it is absent; on disk when this returns."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with self._opened(path, flags) as handle, _told(path):
+            _write_all(handle, content)
+            os.fsync(handle)
+
+    def mkdir(self, path: str, *, parents: bool = True) -> None:
+        """Make the folder; that it is there already is no error. ``parents`` makes those on the way too."""
+        place = self._find(path)
+        whole = len(place.names)
+        with _told(path):
+            for depth in range(1 if parents else max(whole, 1), whole + 1):
+                with self._folder(place, depth - 1) as parent:
+                    with suppress(FileExistsError):
+                        os.mkdir(place.names[depth - 1], dir_fd=parent)
+                    with _closed(self._enter(parent, place.names[depth - 1], path)):
+                        pass
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or folder, on disk when this returns; a file or empty folder of its kind at the target is
+        replaced."""
+        for place in (self._find(source), self._find(target)):
+            movable(place.path, place.names)
+            if place.above and self._reach.closes(place.shown()):
+                refuse_closed(place.path)
+        with (
+            _told(source),
+            self._parent(self._find(source)) as (old, before),
+            self._parent(self._find(target)) as (new, after),
+        ):
+            self._no_link(old, _given(source, before), source)
+            os.rename(before, _given(target, after), src_dir_fd=old, dst_dir_fd=new)
+            os.fsync(new)
+            os.fsync(old)
+
+    def unlink(self, path: str) -> None:
+        """Delete the file. A link is refused."""
+        with _told(path), self._parent(self._find(path)) as (parent, name):
+            self._no_link(parent, _given(path, name), path)
+            os.unlink(name, dir_fd=parent)
+
+    def rmdir(self, path: str) -> None:
+        """Delete the empty folder."""
+        with _told(path), self._parent(self._find(path)) as (parent, name):
+            os.rmdir(_given(path, name), dir_fd=parent)
+
+    # Handles ---------------------------------------------------------------------------------------------------
+
+    def _find(self, path: str, *, follow: bool = False) -> _Place:
+        """Where the path leads. Of an absolute one links are resolved, at its end only to ``follow`` it."""
+        if not is_far(path):
+            return _Place(path, self._root, near_names(path))
+        root, names = self._reach.find(path, follow=follow)
+        if root not in self._roots:
+            handle = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+            self._roots[root] = self._held.enter_context(_closed(handle))
+        return _Place(path, self._roots[root], names, f"{root}/".replace("//", "/"))
+
+    @contextmanager
+    def _folder(self, place: _Place, depth: int) -> Iterator[int]:
+        """The handle of the folder that is the first ``depth`` names of the place."""
+        handle = os.open(".", _FOLDER, dir_fd=place.root)
+        try:
+            for name in place.names[:depth]:
+                inner = self._enter(handle, name, place.path)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def _parent(self, place: _Place) -> Iterator[tuple[int, str]]:
+        """The handle of the folder that holds the place, and the place's last name ("" for the root itself)."""
+        with self._folder(place, len(place.names) - 1 if place.names else 0) as handle:
+            yield handle, place.names[-1] if place.names else ""
+
+    @contextmanager
+    def _opened(self, path: str, flags: int) -> Iterator[int]:
+        with _closed(self._open(path, flags)) as handle:
+            yield handle
+
+    def _open(self, path: str, flags: int) -> int:
+        place = self._find(path, follow=flags == os.O_RDONLY)
+        with _told(path), self._parent(place) as (parent, name):
+            self._no_link(parent, _given(path, name), path)
+            try:
+                handle = os.open(name, flags | _FILE, 0o666, dir_fd=parent)
+            except OSError as error:
+                _explain(error, path)
+            try:
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode):
+                    raise PathRefused(f"{path!r} is not a regular file.")
+                self._not_closed(status, path)
+            except BaseException:
+                os.close(handle)
+                raise
+            return handle
+
+    def _enter(self, parent: int, name: str, path: str) -> int:
+        try:
+            handle = os.open(name, _FOLDER, dir_fd=parent)
+        except OSError as error:
+            self._no_link(parent, name, path)
+            _explain(error, path)
+        try:
+            self._not_closed(os.fstat(handle), path)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def _no_link(self, parent: int, name: str, path: str) -> None:
+        """A plain sentence for a link. The opening itself refuses it too, so nothing hangs on this look."""
+        with suppress(FileNotFoundError):
+            status = _look(parent, name)
+            if stat.S_ISLNK(status.st_mode):
+                _refuse_link(path)
+            self._not_closed(status, path)
+
+    def _not_closed(self, status: os.stat_result, path: str) -> None:
+        if self._closed and (status.st_dev, status.st_ino) in self._closed:
+            refuse_closed(path)
+
+    def _mode_of_old(self, parent: int, name: str, path: str) -> int | None:
+        """The permissions of the file that will be replaced; None when there is none yet."""
+        try:
+            status = _look(parent, name)
+        except FileNotFoundError:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            _refuse_link(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise PathRefused(f"{path!r} is not a regular file.")
+        self._not_closed(status, path)
+        return stat.S_IMODE(status.st_mode)
+
+
+@contextmanager
+def beneath(root: Path, reach: Reach = NEAR) -> Iterator[Folder]:
+    """Hold a folder, so that files below it can be opened, and by absolute paths what ``reach`` has; nothing else.
+
+    Raises:
+        OSError: the folder is not there, is no folder, or may not be read.
+    """
+    with ExitStack() as held:
+        handle = held.enter_context(_closed(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)))
+        yield Folder(handle, reach, held)
+
+
+def _given(path: str, name: str) -> str:
+    if not name:
+        raise PathRefused(f"{path!r} is the workspace itself. Name something in it.")
+    return name
+
+
+def _refuse_link(path: str) -> NoReturn:
+    raise PathRefused(f"{path!r} goes through a symbolic link, which is not followed. Name the file itself.")
+
+
+def _explain(error: OSError, path: str) -> NoReturn:
+    if error.errno in (errno.ELOOP, errno.EMLINK):
+        _refuse_link(path)
+    if error.errno == errno.ENXIO:
+        raise PathRefused(f"{path!r} is not a regular file.") from error
+    raise error
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Lets every OSError carry the path as it was given, and no other."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+@contextmanager
+def _closed(handle: int) -> Iterator[int]:
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _look(parent: int, name: str) -> os.stat_result:
+    return os.stat(name, dir_fd=parent, follow_symlinks=False)
+
+
+def _entry(path: str, status: os.stat_result) -> Entry:
+    kinds: dict[int, Kind] = {
+        stat.S_IFREG: "file",
+        stat.S_IFDIR: "folder",
+        stat.S_IFLNK: "link",
+    }
+    kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
+    shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return Entry(shown, kind, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def _write_new(parent: int, name: str, content: bytes | Iterable[bytes], mode: int | None) -> None:
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=parent)
+    with _closed(handle):
+        if mode is not None:
+            os.fchmod(handle, mode)
+        for piece in (content,) if isinstance(content, bytes) else content:
+            _write_all(handle, piece)
+        os.fsync(handle)
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(handle, view) :]

@@ -1,0 +1,60 @@
+"""A call in another thread that can be told to end. Python has no way to end a thread, but one to raise in it."""
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from trunkline._util.signal_stack import signal_stack
+
+T = TypeVar("T")
+
+SETTLING = 10_000
+"""Turns of an empty loop in which an exception that was raised from outside surely arrives."""
+
+
+class Interrupted(BaseException):
+    """Raised inside a call that was told to end."""
+
+
+class Strand:
+    """Runs one function in the thread that calls it; another thread may interrupt it.
+
+    An interruption arrives between two steps of Python code, so it ends loops, and waits once they return. What
+    catches ``BaseException`` and goes on, or never leaves C, cannot be ended by it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+        self._interrupted = False
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Call the function. Raises what it raises, and Interrupted."""
+        with self._lock:
+            self._thread = threading.get_ident()
+        try:
+            with signal_stack():
+                return function()
+        finally:
+            with self._lock:
+                self._thread = None
+            if self._interrupted:
+                self._settle()
+
+    def interrupt(self) -> None:
+        """Raise Interrupted in the function if it still runs. May be called from any thread."""
+        with self._lock:
+            if self._thread is not None and not self._interrupted:
+                self._interrupted = True
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(self._thread), ctypes.py_object(Interrupted)
+                )
+
+    def _settle(self) -> None:
+        """Let an interruption arrive here, if it has not yet: the thread goes on to other work."""
+        try:
+            for _ in range(SETTLING):
+                pass
+        except Interrupted:
+            return

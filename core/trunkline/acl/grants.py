@@ -1,0 +1,154 @@
+"""Roles as NATS subjects: what each user may publish and subscribe to. Everything else is denied. Pure.
+
+An answer goes to the asker's inbox, so whoever serves an endpoint may publish to the inboxes of those who may call it.
+That is narrower than NATS' own ``allow_responses``, which follows any reply subject that an asker writes down: a
+request with the reply subject ``trunkline.journal.…`` would have the service write there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trunkline.acl.roles import Role
+from trunkline.contracts import subjects as s
+from trunkline_bus import BucketSpec, ConsumerSpec, ObjectStoreSpec, Subject
+
+DISCOVERY = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS")
+
+
+@dataclass(frozen=True)
+class Grants:
+    """Sorted subjects, wildcards included. ``answers`` lets it reply to what it was asked, wherever the asker says:
+    that is narrower than the askers' inboxes as long as only workers may ask it."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+    answers: bool = False
+
+
+def inbox(user: str) -> str:
+    """The first part of a user's reply subjects: ``bus.inbox_prefix`` filled in."""
+    return f"_INBOX_{user}"
+
+
+def grants(role: Role, everybody: tuple[Role, ...]) -> Grants:
+    """What ``role`` may do among ``everybody``."""
+    subscribe = {f"{inbox(role.name)}.>", *_served(role), *(topic.subject.filter() for topic in role.hears)}
+    publish = set(_published(role, everybody))
+    return Grants(tuple(sorted(publish)), tuple(sorted(subscribe)), answers=role.answers)
+
+
+def _served(role: Role) -> Iterator[str]:
+    yield from (endpoint.subject.filter(**dict(role.keys)) for endpoint in role.serves)
+    if role.worker:
+        for verb in DISCOVERY:
+            service = f"trunkline-{_kind(role)}"
+            yield from (verb, f"{verb}.{service}", f"{verb}.{service}.*")
+
+
+def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
+    yield from _called(role)
+    if not role.answers:
+        yield from _answered(role, everybody)
+    for topic in role.says:
+        yield from _filled(role, topic.subject)
+    yield from _stored(role)
+    for consumer in role.consumes:
+        yield from _consumed(consumer)
+    for bucket in role.keeps:
+        yield f"$KV.{bucket.name}.*"
+    for bucket in role.looks:
+        yield from _readable(bucket.stream_name)
+    yield from (f"$JS.API.STREAM.INFO.{stream}" for stream in role.measures)
+    yield from _objects(role)
+    if role.worker:
+        yield from (f"$KV.{s.WORKER_BUCKET.name}.*", s.SPANS.subject.filter())
+    if role.prepares:
+        yield from _prepared()
+    elif not role.away:
+        yield s.DEAD_LETTERS
+        yield from _claims()
+    elif role.channels:  # what the gateway shows may be large
+        yield from _readable(s.CLAIMS.stream_name)
+    if role.discovers:
+        for verb in DISCOVERY:
+            yield from (verb, f"{verb}.>")
+    if role.watches:
+        for stream in _streams():
+            yield from (f"$JS.API.STREAM.INFO.{stream}", f"$JS.API.CONSUMER.INFO.{stream}.*")
+
+
+def _called(role: Role) -> Iterator[str]:
+    for endpoint in role.calls:
+        yield from _filled(role, endpoint.subject)
+
+
+def _filled(role: Role, subject: Subject) -> Iterator[str]:
+    """A subject under every name that the role speaks under."""
+    if "channel" in subject.keys:
+        yield from (subject.filter(channel=name) for name in role.channels)
+    elif "agent" in subject.keys:
+        yield from (subject.filter(agent=agent, block=block) for agent, block in role.lends)
+    else:
+        yield subject.filter()
+
+
+def _answered(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
+    """The inboxes of those who ask this role; and of those whose streaming answers it may break off."""
+    for other in everybody:
+        asks = any(endpoint in role.serves for endpoint in other.calls)
+        streams = any(endpoint.streaming and endpoint in other.serves for endpoint in role.calls)
+        if asks or streams or (role.worker and other.discovers):
+            yield f"{inbox(other.name)}.>"
+
+
+def _readable(stream: str) -> tuple[str, str]:
+    return f"$JS.API.STREAM.MSG.GET.{stream}", f"$JS.API.DIRECT.GET.{stream}"
+
+
+def _stored(role: Role) -> Iterator[str]:
+    """Reading, and deleting one by one; who appends also looks whether a repeated append was its own."""
+    for stream in role.reads:
+        yield from _readable(stream)
+    for topic in role.says:
+        if topic.stream is not None:
+            yield f"$JS.API.STREAM.MSG.GET.{topic.stream}"
+    yield from (f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in role.removes)
+
+
+def _consumed(consumer: ConsumerSpec) -> Iterator[str]:
+    place = f"{consumer.stream}.{consumer.name}"
+    yield from (f"$JS.API.CONSUMER.{verb}.{place}" for verb in ("INFO", "MSG.NEXT", "UNPIN"))
+    yield f"$JS.ACK.{place}.>"
+
+
+def _objects(role: Role) -> Iterator[str]:
+    for store in role.brings:
+        yield from (*_readable(store.stream_name), f"$O.{store.name}.C.*", f"$O.{store.name}.M.*")
+    for store in role.fetches:
+        yield from (*_readable(store.stream_name), f"$O.{store.name}.M.*")
+        yield f"$JS.API.STREAM.PURGE.{store.stream_name}"
+
+
+def _claims() -> Iterator[str]:
+    """Bodies too large for a message travel through one bucket that all share."""
+    store = s.CLAIMS
+    yield f"$JS.API.STREAM.INFO.{store.stream_name}"
+    yield from (*_readable(store.stream_name), f"$O.{store.name}.C.*", f"$O.{store.name}.M.*")
+
+
+def _prepared() -> Iterator[str]:
+    for stream in _streams():
+        yield from (f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE"))
+    for consumer in (s.EVERY_PARTITION, s.LEARNER, s.DEADLINES):
+        place = f"{consumer.stream}.{consumer.name}"
+        yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
+
+
+def _streams() -> tuple[str, ...]:
+    whole = s.topology()
+    behind: tuple[BucketSpec[object] | ObjectStoreSpec, ...] = (*whole.buckets, *whole.objects)
+    return (*(stream.name for stream in whole.streams), *(bucket.stream_name for bucket in behind))
+
+
+def _kind(role: Role) -> str:
+    return "channels" if role.channels else role.name

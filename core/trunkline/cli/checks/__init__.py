@@ -1,0 +1,9 @@
+"""The checks behind ``trunkline doctor``. They look and change nothing, and go out to the network only when asked.
+
+``examine`` runs them; one module an area holds them.
+"""
+
+from trunkline.cli.checks.examine import examine
+from trunkline.cli.checks.finding import Finding
+
+__all__ = ["Finding", "examine"]

@@ -1,0 +1,146 @@
+"""Checks of the bus and of the workers on it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+
+from trunkline.cli.checks.finding import Patient, bad, fine, odd
+from trunkline.contracts.plugins.extensions import HealthResult
+from trunkline.contracts.retention import MEGABYTE
+from trunkline.contracts.streams import STREAMS
+from trunkline.contracts.tools.subjects import RESULTS
+from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.subjects import CLAIMS, WORKER_BUCKET
+from trunkline.home.bus_form import BUS_FORM, bus_form
+from trunkline.workers import KINDS
+from trunkline_bus import BusError
+from trunkline_bus.operating import StreamState, stream_state
+
+NEARLY = 0.9
+"""How full a stream is when somebody should look."""
+
+START = 'Start the platform with "trunkline up".'
+
+
+async def bus_reachable(patient: Patient) -> HealthResult:
+    """bus.reachable: the server answers, or the embedded one can be started."""
+    if patient.bus is not None:
+        return fine(f"NATS answers at {patient.bus.link.settings.shown_url}")
+    if patient.bus_error:
+        return bad(patient.bus_error, "Start the server, or correct bus.url and its credentials.")
+    binary = server_binary()
+    if binary is None:
+        return bad("nats-server is not installed.", 'Install it with "make" in the checkout, or set bus.url.')
+    return fine("Nothing runs; the embedded server can be started")
+
+
+async def bus_version(patient: Patient) -> HealthResult | None:
+    """bus.version: the server has what Trunkline stands on (2.14)."""
+    if patient.bus is not None:
+        return fine(f"nats-server {patient.bus.server_version}")
+    binary = server_binary()
+    if binary is None or patient.bus_error:
+        return None
+    said = await anyio.run_process([str(binary), "--version"], check=False, stderr=subprocess.STDOUT)
+    version = said.stdout.decode(errors="replace").rpartition("v")[2].strip()
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers >= (2, 14):
+        return fine(f"nats-server {version}")
+    return bad(
+        f"{binary} is version {version or 'unknown'}; 2.14 or later is needed.", "Install a newer one."
+    )
+
+
+async def workers_alive(patient: Patient) -> HealthResult | None:
+    """workers.alive: each of the five kinds has a worker that lives."""
+    if patient.bus is None:
+        return None
+    beats = await living(patient)
+    missing = [kind for kind in KINDS if not any(beat.kind == kind for beat in beats)]
+    if not missing:
+        return fine(f"{len(beats)} workers live, of all five kinds")
+    names = ", ".join(missing)
+    return bad(f"No worker of the kind {names} lives.", f'{START} Or run one: "trunkline run {missing[0]}".')
+
+
+async def memory_stored(patient: Patient) -> HealthResult | None:
+    """memory.stored: memory can write, and every answer is stored."""
+    if patient.bus is None:
+        return None
+    beats = await living(patient)
+    troubles = [beat.trouble for beat in beats if beat.kind == "memory" and beat.trouble]
+    unstored = sum(beat.unstored for beat in beats)
+    if not troubles and not unstored:
+        return fine("Memory can write, and no answer waits for it")
+    said = [f"Memory cannot write: {trouble}." for trouble in troubles]
+    if unstored:
+        said.append(f"{unstored} {'answer waits' if unstored == 1 else 'answers wait'} to be stored.")
+    hint = (
+        "Free some space, or make the folder writable. Nothing is lost: what waits is stored then by itself."
+    )
+    return bad(" ".join(said), hint)
+
+
+async def streams_form(patient: Patient) -> HealthResult | None:
+    """streams.form: what lies on the bus is of a form that this version knows."""
+    found = await bus_form(patient.bus) if patient.bus is not None else None
+    if found is None:
+        return None
+    form, version = found
+    if form > BUS_FORM:
+        return bad(
+            f"The streams are of form {form}, written by Trunkline {version!r}; this one knows up to {BUS_FORM}.",
+            "Update Trunkline on this machine.",
+        )
+    if form < BUS_FORM:
+        return odd(
+            f"The streams are of form {form}, and this version writes {BUS_FORM}.",
+            "They are brought forward when whoever makes the streams is started again.",
+        )
+    return fine(f"The streams are of form {form}")
+
+
+async def streams_room(patient: Patient) -> HealthResult | None:
+    """streams.room: no stream has come near the size that `[retention]` allows it."""
+    if patient.bus is None:
+        return None
+    names = [*(spec.name for spec in STREAMS), CLAIMS.stream_name, RESULTS.stream_name]
+    states = [await stream_state(patient.bus, name) for name in names]
+    refusing = [one for one in states if one.refuses and one.full > NEARLY]
+    dropping = [one for one in states if not one.refuses and one.full > NEARLY]
+    if refusing:
+        return bad(
+            f"{_fullness(refusing)}: what does not fit any more is refused.", "Raise it in [retention]."
+        )
+    if dropping:
+        hint = "Raise it in [retention], unless the rest is as old as you need."
+        return odd(f"{_fullness(dropping)}: the oldest goes before its time.", hint)
+    used, most = sum(one.bytes for one in states), sum(one.max_bytes or 0 for one in states)
+    return fine(f"The streams hold {used // MEGABYTE} of at most {most // MEGABYTE} MB")
+
+
+def _fullness(states: list[StreamState]) -> str:
+    return ", ".join(
+        f"{one.name} has {one.bytes // MEGABYTE} of {(one.max_bytes or 0) // MEGABYTE} MB" for one in states
+    )
+
+
+async def living(patient: Patient) -> list[WorkerBeat]:
+    """The beats of the workers that live."""
+    assert patient.bus is not None
+    bucket = patient.bus.kv(WORKER_BUCKET)
+    try:
+        entries = [await bucket.get(key) for key in await bucket.keys()]
+    except BusError:
+        return []
+    return [entry.value for entry in entries if entry is not None and entry.value is not None]
+
+
+def server_binary() -> Path | None:
+    """The nats-server that would be started: beside this Python, or on the PATH."""
+    beside = shutil.which("nats-server", path=str(Path(sys.executable).parent))
+    found = beside or shutil.which("nats-server")
+    return Path(found) if found else None

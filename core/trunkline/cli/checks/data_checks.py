@@ -1,0 +1,291 @@
+"""Checks of memory and of the gateway's files."""
+
+import errno
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from trunkline.cli.checks.bus_checks import living
+from trunkline.cli.checks.finding import Patient, bad, fine, odd
+from trunkline.contracts.plugins.extensions import HealthResult
+from trunkline.errors import ConfigError
+from trunkline.home.restoring import was_broken_off
+from trunkline.runtime.http.auth import SHORTEST
+from trunkline.runtime.remotes.registry import Registry
+
+if TYPE_CHECKING:
+    from pygit2 import Tree
+
+
+async def home_restore(patient: Patient) -> HealthResult:
+    """home.restore: no restore was broken off in its middle."""
+    if not was_broken_off(patient.home.path):
+        return fine("No restore was broken off")
+    return bad(
+        f"A restore into {patient.home.path} was broken off in its middle.",
+        "Start Trunkline once: it puts back what was there before.",
+    )
+
+
+BROKEN_CHUNKS = (
+    "SELECT files.path, chunks.fault FROM chunks JOIN passages ON passages.id = chunks.passage"
+    " JOIN files ON files.id = passages.file WHERE chunks.fault != '' ORDER BY files.path"
+)
+
+
+async def memory_history(patient: Patient) -> HealthResult:
+    """memory.history: the memory root is a git repository whose last version can be read and added to (PA-F7)."""
+    root = patient.home.memory
+    if not (root / ".git").exists():
+        return fine(f"{root} gets its history on the first start")
+    import pygit2
+
+    try:
+        repository = pygit2.Repository(str(root))
+        if repository.head_is_unborn:
+            return fine("The history is empty so far")
+        head = repository.head.peel(pygit2.Commit)
+        await anyio.to_thread.run_sync(_read_folders, head.tree)
+    except (pygit2.GitError, KeyError, ValueError) as error:
+        return bad(
+            f"The history of {root} cannot be read: {error}.",
+            "Run: trunkline memory doctor. It mends what can be mended; what cannot comes from a backup.",
+        )
+    shut = [folder for folder in (root / ".git", root / ".git" / "objects") if not os.access(folder, os.W_OK)]
+    if shut:
+        return bad(f"Nothing can be added to the history: you may not write to {shut[0]}.", CHMOD)
+    return fine(f"The history of {root} ends at {str(head.id)[:10]}")
+
+
+CHMOD = "Run: chmod -R u+rwX on that folder, as its owner. Answers are kept and stored as soon as it can be written."
+
+
+def _read_folders(tree: "Tree") -> None:
+    """Read all folders of a version. Raises KeyError and GitError for one that is lost."""
+    import pygit2
+
+    waiting = [tree]
+    while waiting:
+        waiting += [item for item in waiting.pop() if isinstance(item, pygit2.Tree)]
+
+
+async def memory_files(patient: Patient) -> HealthResult:
+    """memory.files: every file of memory can be read, is small enough to stand in history, and is searched whole."""
+    from trunkline.workers.memory.drift import LARGEST as KEPT  # which brings pygit2 along
+    from trunkline.workers.memory.index.passage import LARGEST as SEARCHED
+
+    root = patient.home.memory
+    sizes, closed = await anyio.to_thread.run_sync(_looked_through, root, SEARCHED)
+    left = [path for path, size in sizes if size > KEPT]
+    before = await anyio.to_thread.run_sync(_committed, root, left)
+    cut = [path for path, size in sizes if size <= KEPT]
+    told = (
+        (
+            f"Not in history, because they are larger than {KEPT >> 20} MiB",
+            [p for p in left if p not in before],
+        ),
+        (f"In history as they were before they grew larger than {KEPT >> 20} MiB", before),
+        (f"Searched in their first {SEARCHED >> 20} MiB alone", cut),
+        ("Not to be opened by you, so changes in them do not come into history", closed),
+    )
+    if not any(paths for _, paths in told):
+        return fine("All files of memory can be read, are in history and are searched whole")
+    hints = [
+        "Split large files into smaller ones, or move them out of memory." if left or cut else "",
+        "Run: chmod -R u+rwX on what cannot be opened." if closed else "",
+    ]
+    said = " ".join(f"{what}: {_named(paths)}." for what, paths in told if paths)
+    return odd(said, " ".join(filter(None, hints)))
+
+
+def _looked_through(root: Path, than: int) -> tuple[list[tuple[str, int]], list[str]]:
+    """The files of memory above a size, with their sizes in bytes; and the files and folders that cannot be opened."""
+    found, closed = [], []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != ".git"]
+        closed += [
+            Path(folder, name) for name in folders if not os.access(Path(folder, name), os.R_OK | os.X_OK)
+        ]
+        for name in names:
+            with suppress(OSError):
+                path = Path(folder, name)
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode) and status.st_size > than:
+                    found.append((path.relative_to(root).as_posix(), status.st_size))
+                if stat.S_ISREG(status.st_mode) and not os.access(path, os.R_OK):
+                    closed.append(path)
+    return sorted(found), sorted(path.relative_to(root).as_posix() for path in closed)
+
+
+def _committed(root: Path, paths: list[str]) -> list[str]:
+    """Those that the last commit holds; none when that cannot be told (memory.history says why)."""
+    import pygit2
+
+    with suppress(pygit2.GitError, KeyError, ValueError):
+        tree = pygit2.Repository(str(root)).head.peel(pygit2.Tree)
+        return [path for path in paths if path in tree]
+    return []
+
+
+def _named(paths: list[str]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ", ".join(paths[:3]) + more
+
+
+async def memory_lock(patient: Patient) -> HealthResult:
+    """memory.lock: nobody but our own memory worker holds the memory root.
+
+    The pid in the file is read and the lock is not tried, so that a worker that starts now is not disturbed.
+    """
+    holder = _holder(patient.home.memory / ".git" / "trunkline" / "lock")
+    if holder is None:
+        return fine("Nobody holds the memory root")
+    beats = await living(patient) if patient.bus is not None else []
+    ours = {beat.pid for beat in beats if beat.kind == "memory"}
+    if holder in ours or (patient.run is not None and holder == patient.run.pid):
+        return fine(f"Our memory worker (pid {holder}) holds the memory root")
+    return odd(
+        f"Process {holder} holds {patient.home.memory} and is no worker that we know.",
+        "Stop it before you start Trunkline, or use another memory root.",
+    )
+
+
+async def remotes_files(patient: Patient) -> HealthResult | None:
+    """remotes.files: each file in `remotes/` of the home can be read. While one is not, no other host is let in."""
+    try:
+        remotes = Registry(patient.home.remotes).all()
+    except ConfigError as error:
+        return bad(error.sentence, f"{error.hint} Until then no other host is let in.")
+    return fine(f"{len(remotes)} other hosts may be let in") if remotes else None
+
+
+async def memory_purges(patient: Patient) -> HealthResult:
+    """memory.purges: the notes of purges can be read, and no purge was cut short. While a line of `audit/purges.jsonl`
+    cannot be read, agents cannot write to memory and no archive is imported: nobody knows what may not come back."""
+    from trunkline.workers.memory.purging.notes import read_notes  # which brings pygit2 along
+
+    file = patient.home.memory / "audit" / "purges.jsonl"
+    try:
+        notes, damaged = read_notes(file.read_text("utf-8")) if file.exists() else ([], [])
+    except (OSError, UnicodeDecodeError) as error:
+        return bad(f"{file} cannot be read: {error}.", PURGES)
+    if damaged:
+        return bad(f"{file}:{damaged[0]} is no note of a purge.", PURGES)
+    begun = [note.target for note in notes if note.state == "begun"]
+    if begun:
+        return odd(
+            f"A purge was cut short: {', '.join(begun)}.", f"Run it again: trunkline memory purge {begun[0]}"
+        )
+    return fine(f"The notes of purges can be read ({len(notes)})")
+
+
+PURGES = (
+    "Until then agents cannot write to memory. Run: trunkline memory history audit/purges.jsonl, then trunkline memory "
+    "revert, and start again."
+)
+
+
+async def memory_chunks(patient: Patient) -> HealthResult:
+    """memory.chunks: no file among the chunks of memory is broken, as far as the search index knows them."""
+    import apsw
+
+    index = patient.home.cache / "memory.db"
+    if not index.exists():
+        return fine("The chunks of memory are looked at when memory first starts")
+    try:
+        connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
+        broken = list(connection.execute(BROKEN_CHUNKS))
+        connection.close()
+    except apsw.Error as error:
+        return odd(f"{index} cannot be read: {error}.", "Memory makes it anew when it starts.")
+    if not broken:
+        return fine("No chunk of memory is broken")
+    first = ", ".join(f"{path} ({code})" for path, code in broken[:3])
+    return odd(
+        f"{len(broken)} of the files in the folder of chunks are not valid chunks and are ignored: {first}.",
+        "Mend them with an editor, or take an earlier state: trunkline memory history, trunkline memory revert.",
+    )
+
+
+def _holder(lock: Path) -> int | None:
+    """The pid in a lock file, if that process lives."""
+    try:
+        pid = int(lock.read_text(encoding="ascii").strip())
+        os.kill(pid, 0)
+    except PermissionError:
+        return pid
+    except (OSError, ValueError):
+        return None
+    return pid
+
+
+async def gateway_port(patient: Patient) -> HealthResult:
+    """gateway.port: the port is free, or our own gateway has it."""
+    gateway = patient.config.settings.gateway
+    if patient.run is not None and patient.run.gateway:
+        return fine(f"The gateway answers at {patient.run.gateway}")
+    if here := await _gateways_here(patient):
+        return fine(f"A gateway runs on this host (pid {', '.join(map(str, here))})")
+    if gateway.port == 0:
+        return fine("Any free port is taken")
+    problem = _port_problem(gateway.host, gateway.port)
+    if problem is None:
+        return fine(f"{gateway.host}:{gateway.port} is free")
+    return bad(
+        f"{gateway.host}:{gateway.port} cannot be used: {problem}.", "Set gateway.port to another one."
+    )
+
+
+async def _gateways_here(patient: Patient) -> list[int]:
+    """The process ids of our gateways on this host; such a one has the port when workers run apart."""
+    beats = await living(patient) if patient.bus is not None else []
+    return [beat.pid for beat in beats if beat.kind == "gateway" and beat.host == socket.gethostname()]
+
+
+def _port_problem(host: str, port: int) -> str | None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            taken = "another program has it"
+            return (
+                taken if error.errno == errno.EADDRINUSE else (error.strerror or "it cannot be bound").lower()
+            )
+    return None
+
+
+async def gateway_token(patient: Patient) -> HealthResult:
+    """gateway.token: the token file holds a token and is readable for its owner only."""
+    path = patient.home.token_file
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return fine("The token is made on the first start")
+    if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
+        return bad(f"{path} holds no token.", "Remove it; the next start makes a new one.")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        return bad(f"Other people on this machine can read {path}.", f"Run: chmod 600 {path}")
+    if len(path.read_text(encoding="utf-8", errors="replace").strip()) < SHORTEST:
+        return bad(
+            f"The token in {path} is shorter than {SHORTEST} characters, so the gateway does not start.",
+            "Remove the file; the next start makes a new one.",
+        )
+    return fine(f"{path} is readable for you only")
+
+
+async def gateway_local(patient: Patient) -> HealthResult:
+    """gateway.local: the gateway listens on this machine only, unless configured otherwise."""
+    host = patient.config.settings.gateway.host
+    if host in ("127.0.0.1", "::1", "localhost"):
+        return fine(f"The gateway listens on {host} only")
+    origin = patient.config.origins["gateway.host"]
+    return odd(
+        f"The gateway listens on {host} ({origin}), so others can reach it.", "Use 127.0.0.1 behind a proxy."
+    )

@@ -1,0 +1,35 @@
+"""The check that memory's search answers."""
+
+from trunkline.cli.checks.finding import Patient, bad, fine, odd
+from trunkline.contracts.memory.indexing import AskIndex
+from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH
+from trunkline.contracts.plugins.extensions import HealthResult
+from trunkline_bus import BusError, NoResponders
+
+SECONDS = 4.0
+
+
+async def memory_search(patient: Patient) -> HealthResult | None:
+    """memory.search: a search of memory answers, and its embedder does."""
+    if patient.bus is None:
+        return None
+    question = SearchMemory(query="memory", kinds=("file", "turn", "chunk"), limit=1)
+    try:
+        await patient.bus.call(MEMORY_SEARCH, question, timeout=SECONDS)
+        stats = await patient.bus.call(MEMORY_INDEX_STATS, AskIndex(), timeout=SECONDS)
+    except NoResponders:
+        return None  # workers.alive tells it
+    except BusError as error:
+        return bad(
+            f"A search of memory answers with an error: {error}.",
+            "Run: trunkline memory reindex. If that fails, stop the platform and delete "
+            f"{patient.home.cache / 'memory.db'}: memory makes it anew.",
+        )
+    vectors = stats.vectors
+    if vectors is not None and vectors.fault:
+        return odd(
+            f"The embedder {vectors.embedder} fails, and words alone are searched: {vectors.fault}",
+            "See that it can be reached. If its model is another one now, run: trunkline memory reindex --vectors.",
+        )
+    return fine(f"Search answers; {stats.passages} passages are in its index")

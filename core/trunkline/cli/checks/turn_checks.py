@@ -1,0 +1,68 @@
+"""Checks of what bounds a turn, and of what its requests carry."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from trunkline._util.regular import read_regular
+from trunkline._util.toml import read_settings
+from trunkline.cli.checks.finding import Patient, fine, odd
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
+from trunkline.contracts.plugins.extensions import HealthResult
+from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
+from trunkline.contracts.tools.subjects import LIST_TOOLS
+from trunkline.workers.monitor.visible import unknown_names
+from trunkline_bus import Bus, BusError
+
+PATIENCE = 3.0
+"""Seconds to wait for the tools worker."""
+
+
+async def turns_bounded(patient: Patient) -> HealthResult:
+    """turns.bounded: how many tool calls an answer and a turn may have. The number of steps has no limit yet."""
+    settings = patient.config.settings.monitor
+    return fine(
+        f"{settings.max_tool_calls} tool calls of one answer are run at most, {settings.parallel_tool_calls} at once; "
+        "nothing limits the steps of a turn, so cancel one that goes on for ever"
+    )
+
+
+async def tools_always_send(patient: Patient) -> HealthResult | None:
+    """tools.always_send: each name in `always_send`, in the preferences and in each `block.toml`, stands for a tool."""
+    if patient.bus is None:
+        return None
+    wrong = []
+    for block, file, names in _always_send(patient.home.memory):
+        found = await _tools(patient.bus, block)
+        if found is None:
+            return None
+        missing = unknown_names(names, found.tools or (), found.own)
+        wrong += [f"{file}: {', '.join(missing)}"] if missing else []
+    if wrong:
+        hint = (
+            "Write the names as the agent's discover_tools lists them. The other tools are sent all the same."
+        )
+        return odd(f"always_send names tools that are not there: {'; '.join(wrong)}", hint)
+    return fine("Every tool that is always to be sent is there")
+
+
+def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
+    """The choices in files that can be read, each with a block that it counts for; other checks tell of the rest."""
+    kinds: list[tuple[str, Path, type[Preferences] | type[BlockConfig]]] = [
+        ("main", root / PREFERENCES, Preferences),
+        *((file.parent.name, file, BlockConfig) for file in sorted(root.glob("blocks/*/block.toml"))),
+    ]
+    for block, file, kind in kinds:
+        with suppress(OSError, ValueError):
+            always = read_settings(str(file), read_regular(file).decode("utf-8"), kind).always_send
+            if always:
+                yield block, file, always
+
+
+async def _tools(bus: Bus, block: str) -> ToolCatalogue | None:
+    """The block's tools; None when no tools worker answers."""
+    try:
+        return await bus.call(LIST_TOOLS, ListTools(block=block), timeout=PATIENCE, repeatable=True)
+    except BusError:
+        return None

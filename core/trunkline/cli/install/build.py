@@ -1,0 +1,192 @@
+"""Building the wheel of a project's folder, once a person has agreed: its build is code, and runs in a sandbox that
+reaches neither a network nor the person's files."""
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+
+from trunkline._util.text import one_line
+from trunkline.cli.install import build_backend
+from trunkline.cli.install.pip import Pip
+from trunkline.cli.install.project import ELSE, Project
+from trunkline.contracts.sandbox.sandbox import WORKSPACE, Sandbox, SandboxLimits, SandboxResult
+from trunkline.errors import PluginError
+
+LIMITS = SandboxLimits(timeout=600.0, memory=2048, cpus=2.0, processes=256)
+"""What a build may take: compilers take more than an agent's programs."""
+
+LEFT_OUT = shutil.ignore_patterns(".venv", "__pycache__", "node_modules", ".git", ".tox", ".nox")
+"""What no build reads and what may be large."""
+
+SYSTEM = Path("/usr")
+"""What lies here every sandbox has, or has its own of."""
+
+LIBRARIES = "/build/libraries"
+
+EARLIEST = "315532800"
+"""The earliest time that a wheel can hold (1980), in seconds: the same source makes the same wheel."""
+
+
+async def build(pip: Pip, project: Project, folder: Path, sandbox: Sandbox, *, isolated: bool = True) -> Path:
+    """Build the wheel of a project. Runs code of the project, in the sandbox alone.
+
+    Args:
+        pip: Fetches what the build needs, as wheels, so that none of that code runs outside of the sandbox either.
+        project: What a person has agreed to.
+        folder: An empty folder to work in.
+        sandbox: Where the build runs.
+        isolated: Give the build what its ``build-system.requires`` names, and nothing else; otherwise what is
+            installed here.
+
+    Raises:
+        PluginError: it cannot be built here. Nothing was installed.
+        ToolError: the sandbox cannot be used.
+    """
+    return await _Build(pip, project, folder, sandbox, isolated).wheel()
+
+
+class _Build:
+    """One build, in a folder of its own."""
+
+    def __init__(self, pip: Pip, project: Project, folder: Path, sandbox: Sandbox, isolated: bool) -> None:
+        self._pip = pip
+        self._project = project
+        self._sandbox = sandbox
+        self._isolated = isolated
+        self._libraries = folder / "libraries"
+        self._workspace = folder / "workspace"
+        self._wheels = self._workspace / Path(build_backend.WHEELS).relative_to(WORKSPACE)
+        self._requires = self._workspace / Path(build_backend.REQUIRES).relative_to(WORKSPACE)
+
+    async def wheel(self) -> Path:
+        self._prepare()
+        if self._isolated:
+            self._fetch(self._project.build_requires)
+            await self._run("requires")
+            self._fetch(self._further())
+        await self._run("wheel")
+        return self._taken()
+
+    def _prepare(self) -> None:
+        self._libraries.mkdir(parents=True)
+        self._wheels.mkdir(parents=True)
+        place = self._workspace / Path(build_backend.PROJECT).relative_to(WORKSPACE)
+        try:
+            shutil.copytree(self._project.folder, place, symlinks=True, ignore=LEFT_OUT)
+        except (OSError, shutil.Error) as error:
+            raise PluginError(
+                f"{self._project.folder} cannot be copied to be built: {one_line(str(error))[:500]}",
+                hint="Look at the files that are named.",
+            ) from error
+
+    def _fetch(self, requires: tuple[str, ...]) -> None:
+        """Unpack the wheels that a build needs. Only wheels, so nothing of them is run here."""
+        if not requires:
+            return
+        for text in requires:
+            _insist_on_index(self._project.name, text)
+        done = self._pip.fetch(
+            "install", "--quiet", "--target", str(self._libraries), "--only-binary", ":all:", *requires
+        )
+        if done.returncode:
+            needs = ", ".join(requires)
+            raise PluginError(
+                f"What builds {self._project.name} ({one_line(needs)}) cannot be had: {done.stderr.strip()[-500:]}",
+                hint="Look at the network, or build with what is installed here: --no-build-isolation.",
+            )
+
+    def _further(self) -> tuple[str, ...]:
+        """What the build asked for besides, in a file that its code wrote."""
+        if _is_regular(self._requires):
+            with suppress(OSError, msgspec.DecodeError):
+                return msgspec.json.decode(self._requires.read_bytes(), type=tuple[str, ...])
+        raise self._failed("did not say what it needs")
+
+    async def _run(self, hook: str) -> None:
+        told = {
+            "hook": hook,
+            "backend": self._project.backend,
+            "backend_path": self._project.backend_path,
+            "libraries": [LIBRARIES] if self._isolated else [str(folder) for folder in _installed()],
+        }
+        program = "/build/build_backend.py"
+        shown = _unseen([_python(), *([] if self._isolated else _installed())])
+        if self._isolated:
+            shown[LIBRARIES] = self._libraries
+        done = await self._sandbox.run(
+            (_interpreter(), "-I", "-S", "-B", program),
+            workspace=self._workspace,
+            env={"SOURCE_DATE_EPOCH": EARLIEST},
+            read_only={program: Path(build_backend.__file__), **shown},
+            stdin=msgspec.json.encode(told),
+            limits=LIMITS,
+            label=f"build {self._project.name}",
+        )
+        if done.exit_code != 0:
+            raise self._failed(_why(done))
+
+    def _taken(self) -> Path:
+        """The one wheel that was built, out of reach of what built it."""
+        found = [place for place in self._wheels.iterdir() if place.suffix == ".whl" and _is_regular(place)]
+        if len(found) != 1:
+            raise self._failed("made no wheel")
+        return Path(shutil.move(found[0], self._libraries.parent / found[0].name))
+
+    def _failed(self, why: str) -> PluginError:
+        return PluginError(
+            f"The build of {self._project.name} {why}. Nothing was installed.",
+            hint=f"It ran in a sandbox without a network and without your files. {ELSE}",
+        )
+
+
+def _insist_on_index(name: str, text: str) -> None:
+    try:
+        address = Requirement(text).url
+    except InvalidRequirement:
+        address = text
+    if address is not None:
+        raise PluginError(
+            f"The build of {name} needs {one_line(text)}, which is no package of the index.", hint=ELSE
+        )
+
+
+def _is_regular(place: Path) -> bool:
+    """Whether code that nobody trusts has made a plain file there: a link would lead out of the workspace."""
+    return place.is_file() and not place.is_symlink()
+
+
+def _interpreter() -> str:
+    """This Python, behind all links and environments."""
+    return os.path.realpath(sys.executable)
+
+
+def _python() -> Path:
+    """Where this Python lies, behind all links and environments."""
+    return Path(os.path.realpath(sys.base_prefix))
+
+
+def _installed() -> list[Path]:
+    """The folders that this Python imports from, but for its own library's, which every Python has."""
+    own = {Path(sysconfig.get_path(key)).resolve() for key in ("stdlib", "platstdlib")}
+    own |= {folder / "lib-dynload" for folder in own}
+    folders = dict.fromkeys(Path(entry).resolve() for entry in sys.path if entry)
+    return [folder for folder in folders if folder.is_dir() and folder not in own]
+
+
+def _unseen(folders: Iterable[Path]) -> dict[str, Path]:
+    """Those that lie outside of what every sandbox is shown."""
+    return {str(folder): folder for folder in folders if not folder.is_relative_to(SYSTEM)}
+
+
+def _why(done: SandboxResult) -> str:
+    if done.killed:
+        return f"was ended at its limit: {done.killed}"
+    said = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
+    return f"failed: {said[-800:]}" if said else f"failed with exit code {done.exit_code}"

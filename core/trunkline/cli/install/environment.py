@@ -1,0 +1,89 @@
+"""What is installed here, and who needs what. Reads metadata only."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from trunkline.contracts.hookspecs import PROJECT
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The distributions of this Python by name."""
+
+    found: dict[str, Distribution]
+
+    @classmethod
+    def here(cls) -> "Environment":
+        """What this process sees."""
+        found: dict[str, Distribution] = {}
+        for dist in distributions():
+            if dist.name:
+                found.setdefault(canonicalize_name(dist.name), dist)
+        return cls(found)
+
+    @cached_property
+    def platform(self) -> frozenset[str]:
+        """The platform: its own distribution, those that it bundles, and all that these need."""
+        return frozenset(self.closure([PROJECT], extras=True))
+
+    def version(self, name: str) -> str | None:
+        """The installed version, None when it is not installed."""
+        return self.found[name].version if name in self.found else None
+
+    def closure(self, names: Iterable[str], *, extras: bool = False) -> set[str]:
+        """Names, and all that they need that is installed."""
+        known: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in known and name in self.found:
+                known.add(name)
+                waiting += [canonicalize_name(need.name) for need in self._needs(name, extras=extras)]
+        return known
+
+    def needing(self, name: str, *, besides: Iterable[str] = ()) -> list[str]:
+        """Who needs a distribution, by name."""
+        return sorted(
+            other
+            for other in set(self.found) - set(besides) - {name}
+            if name in {canonicalize_name(need.name) for need in self._needs(other, extras=True)}
+        )
+
+    def conflicts(self, requires: Iterable[str]) -> Iterator[tuple[Requirement, str]]:
+        """The requirements that something installed does not meet, each with the installed version."""
+        for need in _parsed(requires):
+            version = self.version(canonicalize_name(need.name))
+            if version is None or (need.marker is not None and not need.marker.evaluate({"extra": ""})):
+                continue
+            if not need.specifier.contains(version, prereleases=True):
+                yield need, version
+
+    def files(self, name: str) -> set[Path]:
+        """The files of a distribution."""
+        dist = self.found.get(name)
+        return {Path(str(dist.locate_file(file))).resolve() for file in dist.files or ()} if dist else set()
+
+    def modules(self, name: str) -> set[str]:
+        """The top names that a plugin's entry points import."""
+        dist = self.found.get(name)
+        points = dist.entry_points.select(group=PROJECT) if dist else ()
+        return {point.module.partition(".")[0] for point in points}
+
+    def _needs(self, name: str, *, extras: bool) -> Iterator[Requirement]:
+        for need in _parsed(self.found[name].requires or ()):
+            if extras or need.marker is None or need.marker.evaluate({"extra": ""}):
+                yield need
+
+
+def _parsed(requires: Iterable[str]) -> Iterator[Requirement]:
+    for text in requires:
+        try:
+            yield Requirement(text)
+        except InvalidRequirement:  # of somebody else's old package: it cannot be resolved by pip either
+            continue

@@ -1,0 +1,144 @@
+"""A folder with a project, read without running any of its code: what would be built from it, and by what."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trunkline._util.paths import Folder, PathRefused, beneath
+from trunkline.cli.install.described import SCRIPTS, Described, plugin_packages, seen_in, valid_name
+from trunkline.errors import PluginError
+from trunkline.plugins.asks import MANIFEST, Asks, read
+
+SETTLED_BY_BUILD = "(its build settles it)"
+"""Stands for a version that ``pyproject.toml`` leaves to the build."""
+
+ELSE = "Build a wheel of it in an environment that may be harmed (python -m build), then install the wheel."
+
+MOST_SOURCE = 4 * 1024 * 1024
+"""Bytes of source that are looked through for hooks and effects."""
+
+_TABLES = {"scripts": SCRIPTS[0], "gui-scripts": SCRIPTS[1]}
+_FOLDERS = ("src/", "")
+"""Where a project keeps its packages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project(Described):
+    """A project that is not built yet. ``build_requires``, ``backend`` and ``backend_path`` are those of PEP 517 and
+    518: what building it needs, and the object that builds it, which is code that runs."""
+
+    folder: Path
+    build_requires: tuple[str, ...]
+    backend: str
+    backend_path: tuple[str, ...]
+
+
+def read_project(folder: Path) -> Project:
+    """Read a project from its ``pyproject.toml`` and its manifest. Follows no link out of the folder.
+
+    Raises:
+        PluginError: it cannot be read, or leaves to its build what a person has to see before the build runs: its
+            name, what it needs, or its entry points.
+    """
+    with beneath(folder) as inside:
+        return _read(inside, folder)
+
+
+def _read(inside: Folder, folder: Path) -> Project:
+    told = _pyproject(inside, folder)
+    project = told.get("project")
+    if not isinstance(project, dict):
+        raise _unreadable(folder, "has no [project] table")
+    late = {"name", "dependencies", "entry-points", *_TABLES} & set(project.get("dynamic", ()))
+    if late:
+        raise _unreadable(folder, f"leaves {', '.join(sorted(late))} to its build")
+    name = valid_name(project.get("name"), str(folder))
+    points = _points(project)
+    return Project(
+        folder=folder.resolve(),
+        name=name,
+        version=str(project.get("version", SETTLED_BY_BUILD)),
+        summary=str(project.get("description", "")),
+        requires=_texts(project.get("dependencies", ()), folder),
+        points=points,
+        asks=_asks(inside, points, name),
+        seen=seen_in(_source(inside, points)),
+        **_build(told.get("build-system"), folder),
+    )
+
+
+def _pyproject(inside: Folder, folder: Path) -> dict[str, Any]:
+    text = _text(inside, "pyproject.toml")
+    if text is None:
+        raise _unreadable(folder, "has no pyproject.toml")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(folder, f"has a pyproject.toml that cannot be read: {error}") from error
+
+
+def _build(table: Any, folder: Path) -> dict[str, Any]:
+    """What PEP 518 takes where nothing is said is setuptools."""
+    table = table if isinstance(table, dict) else {}
+    return {
+        "build_requires": _texts(table.get("requires", ("setuptools>=40.8.0",)), folder),
+        "backend": str(table.get("build-backend", "setuptools.build_meta:__legacy__")),
+        "backend_path": _texts(table.get("backend-path", ()), folder),
+    }
+
+
+def _points(project: dict[str, Any]) -> dict[str, dict[str, str]]:
+    tables = dict(project.get("entry-points", {}))
+    tables |= {group: project[key] for key, group in _TABLES.items() if project.get(key)}
+    return {
+        str(group): {str(name): str(point) for name, point in names.items()}
+        for group, names in tables.items()
+        if isinstance(names, dict)
+    }
+
+
+def _asks(inside: Folder, points: dict[str, dict[str, str]], owner: str) -> Asks | None:
+    for package in sorted(plugin_packages(points)):
+        for folder in _FOLDERS:
+            text = _text(inside, f"{folder}{package}/{MANIFEST}")
+            if text is not None:
+                return read(text, owner)
+    return None
+
+
+def _source(inside: Folder, points: dict[str, dict[str, str]]) -> str:
+    """The source of the packages that would be loaded, up to a bound."""
+    found: list[str] = []
+    left = MOST_SOURCE
+    for path in _modules(inside, plugin_packages(points)):
+        text = _text(inside, path, limit=left)
+        left -= len(text or "")
+        found.append(text or "")
+    return "\n".join(found)
+
+
+def _modules(inside: Folder, packages: set[str]) -> Iterator[str]:
+    for place in (f"{folder}{package}" for package in sorted(packages) for folder in _FOLDERS):
+        yield f"{place}.py"
+        if inside.exists(place):
+            yield from (entry.path for entry in inside.walk(place) if entry.path.endswith(".py"))
+
+
+def _text(inside: Folder, path: str, *, limit: int = MOST_SOURCE) -> str | None:
+    """The text of a file, None where there is none that may be read."""
+    try:
+        return inside.read_bytes(path, limit=limit).decode(errors="replace")
+    except (OSError, PathRefused):
+        return None
+
+
+def _texts(given: Any, folder: Path) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise _unreadable(folder, "has a list in pyproject.toml that is none of texts")
+    return tuple(given)
+
+
+def _unreadable(folder: Path, what: str) -> PluginError:
+    return PluginError(f"{folder} {what}, so nobody can see what it is before its code runs.", hint=ELSE)

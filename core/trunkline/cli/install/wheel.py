@@ -1,0 +1,102 @@
+"""What a wheel is and holds, read from its archive. None of its code is run or imported."""
+
+import configparser
+import hashlib
+import sysconfig
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from pathlib import Path, PurePosixPath
+
+from trunkline.cli.install.described import SCRIPTS, Described, plugin_packages, seen_in, valid_name
+from trunkline.errors import PluginError
+from trunkline.plugins.asks import MANIFEST, Asks, read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel(Described):
+    """A wheel. ``places`` are the files that installing it writes; ``info`` is the folder of its metadata."""
+
+    file: Path
+    places: tuple[Path, ...]
+    info: str
+
+    @property
+    def sha256(self) -> str:
+        """The archive's hash."""
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+    @property
+    def below_sites(self) -> Iterator[tuple[str, ...]]:
+        """Of each file that comes to lie where Python looks for modules, by whatever way, the path below there."""
+        sites = [Path(sysconfig.get_path(key)).resolve() for key in ("purelib", "platlib", "stdlib")]
+        for place in self.places:
+            lies = place.parent.resolve() / place.name
+            site = next((site for site in sites if lies.is_relative_to(site)), None)
+            if site is not None:
+                yield lies.relative_to(site).parts
+
+
+def read_wheel(file: Path) -> Wheel:
+    """Read a wheel. Raises PluginError when it is none, or its manifest cannot be understood."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return _read(file, archive)
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, configparser.Error) as error:
+        raise PluginError(
+            f"{file.name} is no wheel that can be read: {error}.", hint="Build it again."
+        ) from error
+
+
+def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    (info,) = {part for name in names if (part := name.split("/")[0]).endswith(".dist-info")}
+    metadata = HeaderParser().parsestr(archive.read(f"{info}/METADATA").decode())
+    points = _points(archive, f"{info}/entry_points.txt", names)
+    source = "\n".join(archive.read(name).decode(errors="replace") for name in names if name.endswith(".py"))
+    name = valid_name(metadata["Name"], file.name)
+    return Wheel(
+        file=file,
+        name=name,
+        version=metadata["Version"],
+        summary=metadata.get("Summary", ""),
+        requires=tuple(metadata.get_all("Requires-Dist", ())),
+        points=points,
+        places=tuple(_places(names, points)),
+        info=info,
+        asks=_asks(archive, names, points, name),
+        seen=seen_in(source),
+    )
+
+
+def _points(archive: zipfile.ZipFile, file: str, names: list[str]) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names are told apart by case
+    if file in names:
+        parser.read_string(archive.read(file).decode())
+    return {group: dict(parser[group]) for group in parser.sections()}
+
+
+def _asks(
+    archive: zipfile.ZipFile, names: list[str], points: dict[str, dict[str, str]], owner: str
+) -> Asks | None:
+    for package in sorted(plugin_packages(points)):
+        if (manifest := f"{package}/{MANIFEST}") in names:
+            return read(archive.read(manifest).decode(errors="replace"), owner)
+    return None
+
+
+def _inside(name: str) -> tuple[str, PurePosixPath]:
+    """Where a file of the archive goes: a key of sysconfig's paths, and the path below it."""
+    first, *rest = name.split("/")
+    if first.endswith(".data") and len(rest) > 1:
+        return ("include" if rest[0] == "headers" else rest[0]), PurePosixPath(*rest[1:])
+    return "purelib", PurePosixPath(name)
+
+
+def _places(names: list[str], points: dict[str, dict[str, str]]) -> list[Path]:
+    paths = sysconfig.get_paths()
+    found = [Path(paths[key]) / below for key, below in map(_inside, names)]
+    scripts = [name for group in SCRIPTS for name in points.get(group, ())]
+    return found + [Path(paths["scripts"]) / script for script in scripts]

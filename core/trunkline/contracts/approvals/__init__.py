@@ -1,0 +1,1 @@
+"""Approvals: the messages about calls that wait for a person, and a client that watches them."""

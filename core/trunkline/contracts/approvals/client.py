@@ -1,0 +1,68 @@
+"""Approvals as they come and go, for whoever shows them to people: all that wait, then every change.
+
+What is heard live and what the stream holds become one order, also across outages: nothing is missed or told twice.
+"""
+
+import logging
+import math
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+
+import anyio
+
+from trunkline.contracts.approvals.messages import Approval
+from trunkline.contracts.approvals.subjects import APPROVAL
+from trunkline_bus import Bus, BusError, Received
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = 10_000
+PAUSE = 1.0
+
+Stage = tuple[bool, bool]
+
+
+async def approvals_of(bus: Bus) -> AsyncGenerator[Approval, None]:
+    """Those that wait now, oldest first, then each that is asked, reminded of or settled, until closed."""
+    send, receive = anyio.create_memory_object_stream[Approval | None](math.inf)
+    told: OrderedDict[str, Stage] = OrderedDict()
+
+    async def heard(message: Received[Approval]) -> None:
+        send.send_nowait(None if message.gap else message.data)
+
+    async def look_again() -> None:
+        send.send_nowait(None)
+
+    undo = bus.on_reconnect(look_again)
+    subscription = await bus.subscribe(APPROVAL, heard, limit=1)
+    try:
+        send.send_nowait(None)
+        async for news in receive:
+            for approval in await _stored(bus) if news is None else (news,):
+                if _is_news(approval, told):
+                    yield approval
+    finally:
+        undo()
+        await subscription.aclose()
+
+
+def _is_news(approval: Approval, told: "OrderedDict[str, Stage]") -> bool:
+    """Whether it has come further than was told. What was settled before anybody was told of it is no news."""
+    stage = (approval.settled is not None, approval.reminded_at is not None)
+    before = told.get(approval.id)
+    told[approval.id] = max(stage, before or stage)
+    told.move_to_end(approval.id)
+    if len(told) > REMEMBERED:
+        told.popitem(last=False)
+    return stage > before if before is not None else approval.settled is None
+
+
+async def _stored(bus: Bus) -> tuple[Approval, ...]:
+    while True:
+        try:
+            found = [stored.data async for stored in bus.history(APPROVAL, after=0)]
+        except BusError as error:
+            log.debug("what waits for a decision cannot be read now: %s", error)
+            await anyio.sleep(PAUSE)
+        else:
+            return tuple(sorted(found, key=lambda approval: approval.asked_at))

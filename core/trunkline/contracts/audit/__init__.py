@@ -1,0 +1,1 @@
+"""The audit log: its entries and its subject."""

@@ -1,0 +1,1 @@
+"""Blocks: their configuration and the messages about them."""

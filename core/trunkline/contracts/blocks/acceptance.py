@@ -1,0 +1,26 @@
+"""Which blocks take messages, and what is said of those that take none: the same at the gateway and the bare loop."""
+
+import re
+
+from trunkline.contracts.blocks.messages import BlockConfig
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+
+def is_block_name(text: str) -> bool:
+    """Whether a text keeps the rule for block names (MB-F3)."""
+    return _NAME.fullmatch(text) is not None
+
+
+def not_there(name: str) -> str:
+    """What is said of a block that is not there."""
+    return f"There is no block called {name!r}."
+
+
+def why_shut(name: str, config: BlockConfig, problem: str) -> str:
+    """Why a block takes no messages; "" for one that does. ``problem`` says which file about it cannot be read."""
+    if problem:
+        return f"The block {name!r} takes no messages until a person mends a file. {problem}"
+    if not config.enabled:
+        return f"The block {name!r} is switched off. Switch it on: trunkline blocks start {name}"
+    return ""

@@ -1,0 +1,16 @@
+"""The owner's choices for all blocks, ``preferences.toml`` in memory (conflict C37)."""
+
+import msgspec
+
+from trunkline.contracts.blocks.messages import Discovery
+
+PREFERENCES = "preferences.toml"
+
+
+class Preferences(msgspec.Struct, frozen=True, kw_only=True):
+    """The owner's choices that a turn heeds. What is unknown here belongs to others, such as plugins."""
+
+    model: str | None = None
+    vision_model: str | None = None
+    discovery: Discovery | None = None
+    always_send: tuple[str, ...] | None = None

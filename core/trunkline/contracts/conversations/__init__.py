@@ -1,0 +1,1 @@
+"""Conversations: messages, and the operations on stored conversations."""

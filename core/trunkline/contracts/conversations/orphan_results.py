@@ -1,0 +1,21 @@
+"""Results of tools that stand behind no call: no provider takes a transcript with one."""
+
+from collections.abc import Iterable
+
+from trunkline.contracts.conversations.messages import Message
+
+NO_CALL = "No call that waits for a result has this id: a tool's message follows the message with its call."
+
+
+def unasked_result(messages: Iterable[Message]) -> int | None:
+    """The number of the first result that answers no call of the assistant's message before it, or one that has its
+    answer; None when there is none."""
+    waiting: set[str | None] = set()
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            if message.tool_call_id not in waiting:
+                return number
+            waiting.discard(message.tool_call_id)
+        elif message.role != "system":
+            waiting = {call.id for call in message.tool_calls}
+    return None

@@ -1,0 +1,277 @@
+"""The gateway as channels and commands see it: the ``Gateway`` protocol over the bus, for one channel's name.
+
+A request that got no answer is sent again, with the same client id, so a message that was accepted counts once.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+import anyio
+import msgspec
+
+from trunkline.contracts.approvals.client import approvals_of
+from trunkline.contracts.approvals.messages import (
+    Approval,
+    ApprovalList,
+    ApprovalScope,
+    ApprovalView,
+    ForgetGrant,
+    GetApproval,
+    GrantList,
+    ListApprovals,
+    ListGrants,
+)
+from trunkline.contracts.approvals.subjects import FORGET_GRANT, GET_APPROVAL, LIST_APPROVALS, LIST_GRANTS
+from trunkline.contracts.blocks.messages import (
+    ArchiveBlock,
+    Block,
+    BlockConfig,
+    BlockList,
+    BlockStopped,
+    ChangeBlock,
+    CreateBlock,
+    DeleteBlock,
+    ListBlocks,
+    ResetBlock,
+    RestoreBlock,
+    ShowBlock,
+    StopBlock,
+)
+from trunkline.contracts.conversations.messages import (
+    ConversationPage,
+    ConversationSummary,
+    ListConversations,
+)
+from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.gateway.messages import (
+    CancelTurn,
+    ConversationView,
+    ForkTurn,
+    GetConversation,
+    GetTurn,
+    MessageAccepted,
+    RenameConversation,
+    SendMessage,
+    TurnView,
+)
+from trunkline.contracts.gateway.subjects import (
+    ARCHIVE_BLOCK,
+    CANCEL_TURN,
+    CHANGE_BLOCK,
+    CREATE_BLOCK,
+    DECIDE_APPROVAL,
+    DELETE_BLOCK,
+    FORK_TURN,
+    GET_ANSWERER,
+    GET_CONVERSATION,
+    GET_TURN,
+    LIST_BLOCKS,
+    LIST_CONVERSATIONS,
+    RENAME_CONVERSATION,
+    RESET_BLOCK,
+    RESTORE_BLOCK,
+    SEND,
+    SHOW_BLOCK,
+    STOP_BLOCK,
+)
+from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.messages import ApprovalDecided
+from trunkline.contracts.turns.poll import Looks
+from trunkline.errors import Unavailable
+from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, new_id
+
+Req = TypeVar("Req")
+Rep = TypeVar("Rep")
+
+STOPPING = 30.0
+"""Seconds that a gateway may take to end the turns of a block, besides what it takes to answer."""
+
+
+class GatewayClient:
+    """What a channel is given. ``channel`` is its name and a subject key; ``patience`` is how long to try, in seconds;
+    ``shows`` is what people see there of an answer, which goes along with each message.
+
+    Every method raises RemoteFault with a code and a sentence for people, or Unavailable when no gateway answers.
+    """
+
+    def __init__(self, bus: Bus, channel: str, *, patience: float = 20.0, shows: str = "") -> None:
+        self._bus = bus
+        self._shows = shows
+        self._channel = channel
+        self._patience = patience
+        self._looks = Looks()
+
+    async def send(self, message: SendMessage) -> MessageAccepted:
+        """Hand in a message; it is on disk when this returns, and counts once however often it was sent."""
+        if message.client_id is None:
+            message = msgspec.structs.replace(message, client_id=new_id())
+        if self._shows and not message.shows:
+            message = msgspec.structs.replace(message, shows=self._shows)
+        return await self._persist(SEND, message)
+
+    def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
+        """The turn's events from ``after`` on. Raises ValueError when ``after`` is no position."""
+        return FeedReader(self._bus, conversation, turn, after=after, looks=self._looks)
+
+    async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
+        """End a turn; one that has ended stays as it is."""
+        await self._persist(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
+
+    async def decide(
+        self,
+        turn: str,
+        call: str,
+        call_hash: str,
+        *,
+        allow: bool,
+        scope: ApprovalScope = "once",
+        answer: str = "",
+    ) -> None:
+        """Decide about a parked call, or answer its question. The first decision counts; another one is refused with
+        ``conflict``.
+
+        With a wider ``scope`` a yes holds for calls like it too."""
+        decision = ApprovalDecided(
+            turn=turn,
+            call=call,
+            call_hash=call_hash,
+            allow=allow,
+            by=self._channel,
+            scope=scope,
+            answer=answer,
+        )
+        await self._persist(DECIDE_APPROVAL, decision)
+
+    async def waiting(self) -> tuple[Approval, ...]:
+        """The calls that wait for a person now, those of all channels."""
+        return (await self.approval_list()).approvals
+
+    def approvals(self) -> AsyncGenerator[Approval, None]:
+        """The calls that wait for a person, then each change of one, until closed: those of all channels."""
+        return approvals_of(self._bus)
+
+    async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
+        """The calls that wait for a person, and those decided in the last hour if so wished."""
+        return await self._persist(LIST_APPROVALS, ListApprovals(block=block, settled=settled))
+
+    async def approval(self, id: str) -> ApprovalView:
+        """One of them with its arguments; as much of the id will do as tells it from the others."""
+        return await self._persist(GET_APPROVAL, GetApproval(id=id))
+
+    async def grants(self) -> GrantList:
+        """What was allowed for longer than one call."""
+        return await self._persist(LIST_GRANTS, ListGrants())
+
+    async def forget_grant(self, id: str) -> None:
+        """Take such a permission back."""
+        await self._once(FORGET_GRANT, ForgetGrant(id=id))
+
+    async def fork(self, wish: ForkTurn) -> MessageAccepted:
+        """Ask again from a step of a turn, in a new conversation; counts once however often it was sent."""
+        if wish.client_id is None:
+            wish = msgspec.structs.replace(wish, client_id=new_id())
+        return await self._persist(FORK_TURN, wish)
+
+    async def turn(self, turn: str) -> TurnView:
+        """Where a turn stands."""
+        return await self._persist(GET_TURN, GetTurn(turn=turn))
+
+    async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
+        """A conversation with its messages, those of the running turn included."""
+        request = GetConversation(conversation=conversation, include_tools=include_tools)
+        return await self._persist(GET_CONVERSATION, request)
+
+    async def conversations(self, query: ListConversations) -> ConversationPage:
+        """A page of conversations, newest first."""
+        return await self._persist(LIST_CONVERSATIONS, query)
+
+    async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
+        """Give a conversation a title; None is the one that is made from what was said first."""
+        found = await self._persist(
+            RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
+        )
+        assert found.summary is not None
+        return found.summary
+
+    async def blocks(self) -> tuple[Block, ...]:
+        """All blocks that are not archived."""
+        return (await self.block_list()).blocks
+
+    async def block_list(self, *, archived: bool = False) -> BlockList:
+        """All blocks, with the archived ones if so wished."""
+        return await self._persist(LIST_BLOCKS, ListBlocks(archived=archived))
+
+    async def block(self, name: str) -> Block:
+        """One block."""
+        return (await self._persist(SHOW_BLOCK, ShowBlock(name=name))).block
+
+    async def answerer(self, block: str | None = None) -> Answerer:
+        """Who answers in a block; None is the default block. Raises Unavailable when no monitor says it at once."""
+        return await _answered(
+            lambda: self._call(GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True)
+        )
+
+    # Changes of blocks are not sent again once somebody may have heard them: a second archive is another one.
+
+    async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
+        """Make a block."""
+        return (await self._once(CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig()))).block
+
+    async def change_block(self, name: str, changes: Mapping[str, Any]) -> Block:
+        """Change choices of a block, by dotted keys; None takes one out."""
+        return (await self._once(CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))).block
+
+    async def stop_block(self, name: str, *, finish: bool = False) -> BlockStopped:
+        """Switch a block off, and cancel its turns or let them finish."""
+        return await self._once(STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
+
+    async def reset_block(self, name: str, *, hard: bool = False) -> Block:
+        """Cancel a block's turns, and have it forget."""
+        return (await self._once(RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
+
+    async def archive_block(self, name: str) -> None:
+        """Cancel a block's turns and put it away, as it is."""
+        await self._once(ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
+
+    async def restore_block(self, name: str) -> Block:
+        """Bring the newest archive of that name back."""
+        return (await self._once(RESTORE_BLOCK, RestoreBlock(name=name))).block
+
+    async def delete_block(self, name: str, *, archived: bool = False) -> None:
+        """Cancel a block's turns and delete it, or delete the newest archive of that name."""
+        await self._once(DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
+
+    async def _persist(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
+        """Ask until somebody answers or ``patience`` is over. Only for requests that may be repeated."""
+
+        async def ask() -> Rep:
+            deadline = anyio.current_time() + self._patience
+            while True:
+                try:
+                    return await self._call(endpoint, request, min(5.0, self._patience), repeatable=True)
+                except (CallTimeout, NoResponders):
+                    if anyio.current_time() >= deadline:
+                        raise
+
+        return await _answered(ask)
+
+    async def _once(self, endpoint: Endpoint[Any, Rep], request: Any, longer: float = 0.0) -> Rep:
+        return await _answered(lambda: self._call(endpoint, request, self._patience + longer))
+
+    async def _call(
+        self, endpoint: Endpoint[Any, Rep], request: Any, timeout: float, *, repeatable: bool = False
+    ) -> Rep:
+        return await self._bus.call(
+            endpoint, request, timeout=timeout, repeatable=repeatable, channel=self._channel
+        )
+
+
+async def _answered(ask: Callable[[], Awaitable[Rep]]) -> Rep:
+    try:
+        return await ask()
+    except RemoteFault:
+        raise
+    except BusError as error:
+        raise Unavailable(
+            f"No gateway answers: {error}", hint="Start one with `trunkline up`, or look at its log."
+        ) from error

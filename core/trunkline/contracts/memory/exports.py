@@ -1,0 +1,67 @@
+"""Fetching what memory exported, a piece at a time: it may be larger than this process."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from trunkline.contracts.memory.messages import ExportMemory, MemoryExport
+from trunkline.contracts.memory.subjects import MEMORY_EXPORT
+from trunkline.contracts.workers.subjects import EXPORTS
+from trunkline.errors import StorageError, Unavailable
+from trunkline_bus import Bus, background_tasks
+
+EXPORT_SECONDS = 3_600.0
+
+
+async def export_memory(
+    bus: Bus,
+    file: Path,
+    *,
+    derived: bool = False,
+    timeout: float = EXPORT_SECONDS,
+    told: Callable[[int, int], None] = lambda done, size: None,
+) -> MemoryExport:
+    """Have memory exported and write the archive to ``file``, which appears when it is whole.
+
+    ``derived`` takes the search index along. ``timeout`` is how long memory may take to write it, in seconds.
+    ``told`` hears how many bytes of how many arrived.
+
+    Raises:
+        Unavailable: it did not arrive whole.
+        StorageError: the file cannot be written.
+        BusError: memory refused or does not answer.
+    """
+    done = await bus.call(MEMORY_EXPORT, ExportMemory(derived=derived), timeout=timeout)
+    objects = bus.objects(EXPORTS)
+    part = file.with_name(file.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        async with _watched(part, done.size, told):
+            whole = await objects.get_file(done.object, part)
+        if not whole:
+            raise Unavailable("Memory was exported but did not arrive whole.", hint="Try again.")
+        part.replace(file)
+    except OSError as error:
+        reason = (error.strerror or "storage failed").lower()
+        raise StorageError(f"{file} cannot be written: {reason}.", hint="Choose another place.") from error
+    finally:
+        part.unlink(missing_ok=True)
+        await objects.delete(done.object)
+    return done
+
+
+@asynccontextmanager
+async def _watched(file: Path, size: int, told: Callable[[int, int], None]) -> AsyncIterator[None]:
+    """Tells now and then how far a file has grown."""
+
+    async def watch() -> None:
+        while True:
+            await anyio.sleep(0.2)
+            if await anyio.Path(file).exists():
+                told((await anyio.Path(file).stat()).st_size, size)
+
+    async with background_tasks() as group:
+        group.start_soon(watch)
+        yield

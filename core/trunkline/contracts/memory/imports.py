@@ -1,0 +1,55 @@
+"""Handing memory an archive to bring in, by the object store: it may be larger than this process."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from trunkline.contracts.memory.messages import ImportMemory, ImportProgress, MemoryImport
+from trunkline.contracts.memory.store import NOWHERE
+from trunkline.contracts.memory.subjects import MEMORY_IMPORT
+from trunkline.contracts.workers.subjects import IMPORTS
+from trunkline.errors import Unavailable
+from trunkline_bus import Bus, Scope, new_id
+
+IDLE_SECONDS = 120.0
+"""How long memory may be silent. It shows life all the time, so then it is gone."""
+
+Mode = Literal["merge", "restore"]
+
+
+async def import_memory(
+    bus: Bus,
+    archive: Path,
+    *,
+    actor: str,
+    mode: Mode = "merge",
+    settings: bool = False,
+    dry_run: bool = False,
+    scope: Scope = NOWHERE,
+    told: Callable[[ImportProgress], None] = lambda progress: None,
+) -> MemoryImport:
+    """Have memory bring an archive in, and return its account. See ``ImportMemory`` for what the words mean.
+
+    Raises:
+        Unavailable: memory ended before it was done; importing again does the rest.
+        RemoteFault: memory refused; ``bad_archive`` when the archive is why. Nothing was changed.
+        BusError: memory does not answer.
+        OSError: the archive cannot be read.
+    """
+    name = f"import-{new_id()}.tar"
+    objects = bus.objects(IMPORTS)
+    size = (await anyio.Path(archive).stat()).st_size
+    told(ImportProgress(stage="sending", total=size))
+    try:
+        await objects.put_file(name, archive)
+        wish = ImportMemory(object=name, actor=actor, mode=mode, settings=settings, dry_run=dry_run)
+        async with bus.call_streaming(MEMORY_IMPORT, wish, scope=scope, idle_timeout=IDLE_SECONDS) as replies:
+            async for said in replies:
+                if isinstance(said, MemoryImport):
+                    return said
+                told(said)
+    finally:
+        await objects.delete(name)
+    raise Unavailable("Memory ended before the import was done.", hint="Import again: what is in stays in.")

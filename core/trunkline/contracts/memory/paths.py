@@ -1,0 +1,77 @@
+"""Whose a folder of memory is, and which path is meant. Rules on text only.
+
+An actor's private layer lies in ``agents/<actor>/`` or ``blocks/<block>/agents/<actor>/``, and no other actor's tools
+come to see it.
+"""
+
+import re
+
+from trunkline.contracts.memory.chunks import Layer
+from trunkline.contracts.memory.initial_files import SEED
+from trunkline_bus import key_of
+
+OWNER = "owner"
+"""The person whose memory it is: sees everything."""
+
+AGENT = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
+_CHUNKS = re.compile(r"(?:blocks/[^/]+/)?(?:agents/[^/]+/)?chunks(?:/|$)", re.IGNORECASE)
+_PRIVATE = re.compile(r"(?:blocks/[^/]+/)?agents(?:/([^/]+))?(?:/|$)", re.IGNORECASE)
+
+
+def agent_folder(actor: str) -> str:
+    """The name of an actor's private folder."""
+    return actor if re.fullmatch(AGENT, actor) else key_of(actor)
+
+
+def whole_path(block: str, path: str) -> str:
+    """A path from the memory root: one that begins with ``/`` is, every other is relative to the block's folder.
+
+    The files that every memory begins with are named without the slash too, as people and texts name them
+    (``AGENT.md``): in exactly these letters, so that no spelling of a path means one file here and another one to the
+    policies. A block's own file of that name is reached from the root (``/blocks/main/AGENT.md``).
+    """
+    if path.startswith("/"):
+        return path[1:]
+    if path in SEED:
+        return path
+    return f"blocks/{block}/{path}" if path.strip("/") else f"blocks/{block}"
+
+
+def name_in(block: str, whole: str) -> str:
+    """How a path from the memory root is named in a block: ``whole_path`` makes the same path of it again."""
+    name = whole.removeprefix(f"blocks/{block}/")
+    return f"/{whole}" if name == whole or name in SEED else name
+
+
+def layer_folder(layer: Layer, block: str, actor: str) -> str:
+    """The folder of a layer of chunks, before its ``chunks/``."""
+    parts = [f"blocks/{block}"] if layer.startswith("project") else []
+    parts += [f"agents/{agent_folder(actor)}"] if layer.endswith("agent") else []
+    return "/".join(parts)
+
+
+def is_owners(path: str) -> bool:
+    """Whether a path is the owner's alone to change, by whatever way: what agents may do (C37, policies and each
+    block's settings) and what was done. Preferences are choices and no limits, so agents may write them, by a call
+    that shows a person their text; they do not come unseen with an archive (``is_preferences``)."""
+    parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
+    settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
+    return settings or parts[:1] in (["policies"], ["audit"])
+
+
+def is_preferences(path: str) -> bool:
+    """Whether a path is that of the owner's preferences: which models are asked, for how much."""
+    return [part.casefold() for part in path.split("/") if part not in ("", ".")] == ["preferences.toml"]
+
+
+def is_chunk_place(path: str) -> bool:
+    """Whether a path lies in or is a folder of chunks: these are made and changed as chunks, within their policy."""
+    plain = "/".join(part for part in path.split("/") if part not in ("", "."))
+    return _CHUNKS.match(plain) is not None
+
+
+def private_to_another(path: str, actor: str) -> bool:
+    """Whether a path of memory lies in the private folder of somebody else, or is the folder that holds them."""
+    plain = "/".join(part for part in path.split("/") if part not in ("", "."))
+    found = _PRIVATE.match(plain)
+    return found is not None and actor != OWNER and found[1] != agent_folder(actor)

@@ -1,0 +1,476 @@
+"""Memory: what a store must do (``MemoryStore``), what others are given of it (``Memory``), and its rules."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+import anyio
+
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    ConversationPage,
+    ConversationSlice,
+    ConversationSummary,
+    ListConversations,
+)
+from trunkline.contracts.memory.chunks import (
+    BEST,
+    LINKED,
+    PAGE,
+    SAID,
+    SURE_ENOUGH,
+    TRUSTED,
+    Chunk,
+    Layer,
+    LinkedChunk,
+    Recalled,
+    Remembered,
+)
+from trunkline.contracts.memory.embedder import Embedder
+from trunkline.contracts.memory.indexing import IndexProgress, IndexStats
+from trunkline.contracts.memory.messages import (
+    ImportMemory,
+    ImportProgress,
+    MemoryBlame,
+    MemoryChange,
+    MemoryChanged,
+    MemoryDifference,
+    MemoryEntry,
+    MemoryFile,
+    MemoryFinding,
+    MemoryHit,
+    MemoryHits,
+    MemoryImport,
+    MemoryReverted,
+    PassageKind,
+    RevertMemory,
+    SearchMemory,
+    UnreadEntry,
+)
+from trunkline.contracts.memory.purge import Kept
+from trunkline.contracts.memory.purger import Purge
+from trunkline.errors import ToolError
+from trunkline_bus import Refusal, Scope
+
+NOWHERE = Scope()
+"""The scope of a change that belongs to no conversation."""
+
+
+class Memory(Protocol):
+    """The memory of one block, as tools and context sources are given it. Paths are relative to the block's subtree;
+    a path that begins with ``/`` is relative to the whole memory. Raises ToolError with a text for the model."""
+
+    async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
+    async def write(self, path: str, content: str, *, expected: str | None = None) -> str: ...
+    async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str: ...
+    async def delete(self, path: str, *, expected: str | None = None) -> str: ...
+    async def search(
+        self,
+        query: str,
+        *,
+        path: str = "",
+        kind: Literal["content", "filename"] = "content",
+        limit: int = 10,
+        kinds: Sequence[PassageKind] = (),
+        tags: Sequence[str] = (),
+        speaker: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        conversation: str = "",
+        min_confidence: float = 0.0,
+    ) -> MemoryHits:
+        """Search text (``content``) or names (``filename``) under a path, best first. What else may be given narrows a
+        search of text, as in ``SearchMemory``; times without a zone are those of this place."""
+        ...
+
+    async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]: ...
+    async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]: ...
+    async def blame(
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
+    ) -> MemoryBlame: ...
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference: ...
+    async def revert(
+        self, path: str, version: str | None = None, *, to: str | None = None
+    ) -> MemoryReverted: ...
+    async def export(self, target: Path) -> int:
+        """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes."""
+        ...
+
+    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
+        """Bring in an export, or an archive of another system (``kind``, else it is recognised). What the owner alone
+        may change stays as it is, and is told."""
+        ...
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        tags: Sequence[str] = (),
+        confidence: float = TRUSTED,
+        chunk_type: str | None = None,
+        layer: Layer | None = None,
+        conversation: str | None = None,
+        message: str | None = None,
+        source: str = SAID,
+        expires_at: datetime | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> Remembered:
+        """Keep a text as chunks. ``conversation`` is by default the one that this memory was given for."""
+        ...
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        conversation: str | None = None,
+        limit: int = BEST,
+        min_confidence: float = SURE_ENOUGH,
+        tags: Sequence[str] = (),
+        chunk_type: str | None = None,
+    ) -> Recalled:
+        """The chunks that answer a question, best first; no model is asked."""
+        ...
+
+    async def chunk(self, chunk: str, *, archived: bool = False) -> Chunk | None:
+        """A chunk by its id; None when there is none, or it is private to another."""
+        ...
+
+    async def chunks(
+        self,
+        *,
+        tags: Sequence[str] = (),
+        chunk_type: str | None = None,
+        conversation: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        archived: bool = False,
+        limit: int = PAGE,
+        offset: int = 0,
+    ) -> Sequence[Chunk]:
+        """Chunks that have all of ``tags`` and whatever else is given, newest first."""
+        ...
+
+    async def linked(
+        self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
+    ) -> Sequence[LinkedChunk]:
+        """What a chunk is linked to, in both directions, strongest first."""
+        ...
+
+    async def link(
+        self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
+    ) -> str:
+        """Link a chunk to another by hand, or take such a link out; returns the version."""
+        ...
+
+    async def revise(
+        self,
+        chunk: str,
+        *,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        confidence: float | None = None,
+        chunk_type: str | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> str:
+        """Change what is given of a chunk; returns the version."""
+        ...
+
+    async def forget(self, chunk: str, *, reason: str = "") -> str:
+        """Take a chunk out of the files and the indexes; history keeps it. Returns the version."""
+        ...
+
+
+class NoMemory:
+    """There is none here, whatever is asked of it: on other hosts, and in tests that give none."""
+
+    def __getattr__(self, verb: str) -> Any:
+        return self._refuse
+
+    async def _refuse(self, *arguments: Any, **named: Any) -> Any:
+        raise ToolError("Memory cannot be reached from here.", kind="unsupported")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkType:
+    """A type of chunk. A custom one may name the fields it needs and those it may have (RLM-F5)."""
+
+    name: str
+    description: str = ""
+    required_fields: tuple[str, ...] = ()
+    optional_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkType:
+    """A type of link that is made by hand, such as ``depends_on``."""
+
+    name: str
+    description: str = ""
+
+
+class Change:
+    """One wish to change files, before it is committed: path to new text, or to None for a deletion.
+
+    ``scope`` tells the conversation and turn it belongs to, if any; history names them. ``known`` says how many bytes
+    at the beginning of a file are in memory already, of those that only grow or move: rules saw them before.
+    ``homeless`` are the blocks that it writes into and that are not there once it is made.
+    """
+
+    __slots__ = ("actor", "files", "homeless", "known", "reason", "scope")
+
+    def __init__(
+        self,
+        files: dict[str, bytes | None],
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        known: Mapping[str, int] = MappingProxyType({}),
+        homeless: frozenset[str] = frozenset(),
+    ) -> None:
+        self.files = files
+        self.known = known
+        self.homeless = homeless
+        self.actor = actor
+        self.reason = reason
+        self.scope = scope
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge took out of history, and how many commits it wrote anew.
+
+    ``paths`` are gone, of ``changed`` a part is. ``versions`` went of paths that hold other files too, with the ids
+    of what they held. ``kept`` is what holds some of the same text still.
+    """
+
+    paths: tuple[str, ...]
+    commits: int
+    changed: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    kept: tuple[Kept, ...] = ()
+
+
+class MemoryRule(Protocol):
+    """Looks at every change before it is committed: redaction, retention, limits."""
+
+    def __call__(self, change: Change) -> Change:
+        """Return the change, or another in its place. Raise Refusal to refuse it; any other exception refuses too."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What there is here that a memory may count on: plugins with their versions, adapters, tools.
+
+    Nothing is said of adapters or tools when they are empty.
+    """
+
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    adapters: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+
+
+class MemoryStore(ABC):
+    """The one writer of a memory root. Every method that changes returns after the change is committed to history.
+
+    Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
+    ``write_conflict``, ``write_failure``; nothing is left half-written.
+
+    The memory worker sets ``rules``, ``on_change``, ``installed`` (what is here) and ``embedder`` before ``open``.
+    Every change that is asked for passes through all rules in order before it is committed; ``on_change`` is called
+    after each commit, edits made by hand included.
+
+    Chunks are looked up in an index that the worker makes of the files, in main memory, unless the store has one of its
+    own and can be asked for them: then it is a ``trunkline.workers.memory.chunks.source.Source`` too.
+    """
+
+    rules: Sequence[MemoryRule] = ()
+    installed: Callable[[], Installed] = Installed
+    embedder: Embedder | None = None
+    on_change: Callable[[MemoryChanged], None] = staticmethod(lambda changed: None)
+
+    async def tend(self) -> None:
+        """Look after the root while it is open (edits by hand, indexes, packing). Runs until it is cancelled."""
+        await anyio.sleep_forever()
+
+    @abstractmethod
+    async def open(self, root: Path, cache: Path) -> None:
+        """Take the root, make sure that history works, bring the index up to date.
+
+        Raises:
+            StorageError: history cannot be established, or another process holds the root.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Commit what is waiting and let go of the root."""
+
+    @abstractmethod
+    async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
+
+    async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
+        """Several small files as they are now, each or why it cannot be read, in the order of the paths. Every turn
+        begins with such a question; a store that can answer it in one go does so here."""
+        found: list[MemoryFile | Refusal] = []
+        for path in paths:
+            try:
+                found.append(await self.read(path))
+            except Refusal as refusal:
+                found.append(refusal)
+        return found
+
+    @abstractmethod
+    async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
+        """Commit files together and return the version. ``expected`` maps a path to the hash it must have."""
+
+    @abstractmethod
+    async def edit(
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
+        """Replace the first occurrence of ``old``. ``expected`` is the hash that the file must have, as below."""
+
+    @abstractmethod
+    async def move(
+        self,
+        source: str,
+        target: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str: ...
+
+    @abstractmethod
+    async def delete(
+        self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
+    ) -> str: ...
+
+    async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
+        """Take a change back as a change of its own. A store that cannot refuses with ``not_found``."""
+        raise _cannot("take changes back")
+
+    @abstractmethod
+    async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]: ...
+
+    @property
+    def vectors(self) -> float | None:
+        """The share of passages (0 to 1) that a search finds by their meaning; None when it goes by words alone."""
+        return None
+
+    async def index_stats(self) -> IndexStats:
+        """What the index holds. Raises Refusal ``not_supported`` when the store has none."""
+        raise Refusal(
+            "not_supported", "This memory has no index: its store looks through all of it at every search."
+        )
+
+    async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
+        """Make the index anew, and say now and then how far it is; with ``vectors`` those as well. Raises as
+        ``index_stats``."""
+        return await self.index_stats()
+
+    @abstractmethod
+    async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]: ...
+
+    async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
+        """What lies under a folder, at whatever depth, and is not read, such as links; nothing where there is no such
+        folder. A guard whose rules lie there has to know of it."""
+        return ()
+
+    @abstractmethod
+    async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]: ...
+
+    async def blame(
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
+    ) -> MemoryBlame:
+        """Who wrote the lines ``first`` to ``last`` of a file, with ``mainline`` who brought them into this memory. A
+        store that cannot refuses with ``not_found``."""
+        raise _cannot("say who wrote a line")
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs at a path between versions. A store that cannot refuses with ``not_found``."""
+        raise _cannot("compare versions")
+
+    @abstractmethod
+    async def export(self, target: Path, *, derived: bool = False) -> int:
+        """Write the archive (tar of files and history) and return how many files it holds.
+
+        With ``derived`` search indexes are taken along, as far as the store has any.
+        """
+
+    async def trace(self, target: str) -> Purge:
+        """What a path, a chunk or a conversation (by its id) stands for. Nothing is changed; no paths when there is
+        nothing.
+
+        Raises:
+            Refusal: ``invalid_path``, or ``not_supported``: this store cannot.
+        """
+        raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
+
+    async def purge(
+        self, purge: Purge, without: Callable[[str, bytes, Purge], bytes | None], *, actor: str
+    ) -> Purged:
+        """Take what ``trace`` found out of memory and history, as if it had never been.
+
+        ``without`` says what is left of a version of any other file that names it. To do it again changes nothing, and
+        finishes what a crash cut short. Raises as ``trace``, or as any change.
+        """
+        raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
+
+    async def bring_in(
+        self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
+    ) -> MemoryImport:
+        """Bring in an archive that ``export`` wrote, or one of another system's files, and say what was done.
+
+        ``archive`` may be used up. ``told`` hears, in any thread, how far it is.
+
+        Raises:
+            Refusal: ``bad_archive``, ``not_supported``, or as any change. A bad archive changes nothing.
+        """
+        raise Refusal("not_supported", "This memory is kept in a store that cannot bring archives in.")
+
+    async def examine(self, *, mend: bool) -> Sequence[MemoryFinding]:
+        """Look whether what is stored is whole, and mend what can be mended. A store may know nothing of that."""
+        return ()
+
+    @abstractmethod
+    async def append_conversation(self, append: AppendConversation) -> int:
+        """Append the messages that are not stored yet, commit, and return how many there are."""
+
+    @abstractmethod
+    async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice: ...
+
+    @abstractmethod
+    async def list_conversations(self, query: ListConversations) -> ConversationPage: ...
+
+    @abstractmethod
+    async def find_conversation(self, conversation: str) -> ConversationSummary | None: ...
+
+
+def _cannot(what: str) -> Refusal:
+    return Refusal("not_found", f"This memory's store cannot {what}.")

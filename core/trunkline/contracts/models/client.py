@@ -1,0 +1,120 @@
+"""The models of this installation, over the bus: what tools and background work are given as ``Completer``."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.models.messages import Complete, Completion
+from trunkline.contracts.models.subjects import COMPLETE
+from trunkline.errors import CompletionError, ErrorCode
+from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope, new_id
+
+SILENCE = 5.0
+"""Seconds without a sign of life after which the monitor that was asked counts as dead."""
+
+TRIES = 3
+PAUSE = 0.5
+"""How often a question is asked when no monitor is there or the one that had it is gone, and seconds between."""
+
+
+class Questioner(ABC):
+    """``Completer`` that makes a question of what it is given; how that is asked is another's."""
+
+    async def complete(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        purpose: str = "tool",
+        model: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        max_cost: int | None = None,
+        timeout: float | None = None,
+    ) -> Completion:
+        """The answer to a text or to messages; see ``Completer``."""
+        question = Complete(
+            messages=_messages(prompt),
+            purpose=purpose,
+            model=model,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            max_cost=max_cost,
+            timeout=timeout,
+        )
+        return await self.ask(_checked(question))
+
+    @abstractmethod
+    async def ask(self, question: Complete) -> Completion:
+        """The answer to a question that a monitor can read. Raises CompletionError."""
+
+
+class BlockModel(Questioner):
+    """``Completer`` for one block. ``actor`` is who asks, ``conversation`` and ``turn`` are those that the questions
+    belong to, if any."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        block: str,
+        *,
+        actor: str = "",
+        conversation: str | None = None,
+        turn: str | None = None,
+    ) -> None:
+        self._bus = bus
+        self._actor = actor
+        self._scope = Scope(block=block, conversation=conversation, turn=turn)
+
+    async def ask(self, question: Complete) -> Completion:
+        """Ask a monitor, and another one when that is gone."""
+        question = msgspec.structs.replace(question, actor=self._actor)
+        for last in (*(False,) * (TRIES - 1), True):
+            try:
+                return await self._asked(question)
+            except (NoResponders, CallTimeout, _Elsewhere) as error:
+                if last:
+                    raise _unavailable() from error
+                await anyio.sleep(PAUSE)
+            except BusError as error:
+                raise _unavailable() from error
+        raise AssertionError("the last try returns or raises")
+
+    async def _asked(self, question: Complete) -> Completion:
+        try:
+            async with self._bus.call_streaming(
+                COMPLETE, question, scope=self._scope, idle_timeout=SILENCE
+            ) as answers:
+                async for answer in answers:
+                    return answer
+        except RemoteFault as fault:
+            if fault.code == ErrorCode.ENGINE_UNAVAILABLE:
+                raise _Elsewhere from fault
+            raise CompletionError(fault.code, fault.message) from fault
+        raise _Elsewhere
+
+
+class _Elsewhere(Exception):
+    """The monitor that was asked stops; another may answer."""
+
+
+def _messages(prompt: str | Sequence[Message]) -> tuple[Message, ...]:
+    """A text as the one message of a user; messages as they are."""
+    if isinstance(prompt, str):
+        return (Message(id=new_id("msg"), role="user", content=prompt),)
+    return tuple(prompt)
+
+
+def _checked(wish: Complete) -> Complete:
+    """The question, when a monitor can read it. Raises CompletionError."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(wish), Complete)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise CompletionError(ErrorCode.INVALID_REQUEST, f"The model cannot be asked so: {error}.") from error
+
+
+def _unavailable() -> CompletionError:
+    code = ErrorCode.ENGINE_UNAVAILABLE
+    return CompletionError(code, "No model can be asked right now. Try again.")

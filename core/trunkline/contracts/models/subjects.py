@@ -1,0 +1,14 @@
+"""The monitors' endpoints: a model's answer outside of a turn, and who answers."""
+
+from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.models.messages import Complete, Completion
+from trunkline_bus import Endpoint, Subject
+
+COMPLETE = Endpoint(
+    "model.complete", Subject("trunkline.cmd.model.complete"), Complete, Completion, streaming=True,
+    doc="One answer of a model, without tools. Leaving before it came ends the call at the vendor.",
+)  # fmt: skip
+ANSWERER = Endpoint(
+    "model.answerer", Subject("trunkline.cmd.model.answerer"), GetAnswerer, Answerer, root=False,
+    doc="Who answers in a block.",
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""What the tools worker and a plugin in a process of its own say to each other."""
+
+from typing import Any, Literal
+
+from trunkline.contracts.models.messages import Complete
+from trunkline.contracts.tools.messages import ToolProgress, ToolSpec
+from trunkline_bus import Payload
+
+
+class ListOwnTools(Payload, frozen=True, kw_only=True, tag="plugin.tools.v1"):
+    """Ask a plugin for its tools."""
+
+
+class OwnTools(Payload, frozen=True, kw_only=True, tag="plugin.tools-told.v1"):
+    """The tools of a plugin. ``life`` names the process, so that a new one is seen."""
+
+    life: str
+    tools: tuple[ToolSpec, ...] = ()
+
+
+class RunTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
+    """Run a tool of the plugin. Everything was checked; ``workspace`` is the block's folder, ``roots`` those beneath
+    which absolute paths may lie, and ``closed`` what of them may not be touched."""
+
+    call: str
+    name: str
+    arguments: dict[str, Any]
+    block: str
+    conversation: str
+    turn: str
+    actor: str
+    workspace: str
+    roots: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+
+
+class RunText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):
+    """A piece of the result."""
+
+    text: str
+
+
+MemoryVerb = Literal[
+    "read", "write", "edit", "delete", "search", "list", "history", "blame", "diff", "revert",
+    "remember", "recall", "chunk", "chunks", "linked", "link", "revise", "forget",
+]  # fmt: skip
+
+
+class MemoryWish(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"):
+    """What the tool wants of the memory of the block that the call belongs to, and of no other."""
+
+    number: int
+    verb: MemoryVerb
+    arguments: dict[str, Any]
+
+
+class ModelWish(Payload, frozen=True, kw_only=True, tag="plugin.model-wish.v1"):
+    """A question of the tool to a model, for the block, conversation and turn of its call."""
+
+    number: int
+    question: Complete
+
+
+class ProgramWish(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v1"):
+    """A program that the tool wants run in the sandbox of its call, in the call's workspace if it is ``placed``;
+    ``limits`` are those of ``trunkline.SandboxLimits``. Without words it only asks whether one can be run."""
+
+    number: int
+    argv: tuple[str, ...] = ()
+    placed: bool = True
+    env: dict[str, str] = {}
+    folder: str = ""
+    stdin: bytes = b""
+    limits: dict[str, Any] = {}
+
+
+class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
+    """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence.
+
+    ``kind`` is that of the error, one of ``TOOL_ERROR_KINDS``. ``loads`` are the names of tools that the model is to
+    have from now on. ``derived``: the result repeats what memory holds.
+    """
+
+    status: Literal["ok", "error", "failed"]
+    text: str = ""
+    kind: str = ""
+    loads: tuple[str, ...] = ()
+    derived: bool = False
+
+
+RunReply = ToolProgress | RunText | MemoryWish | ModelWish | ProgramWish | RunEnded
+
+
+class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
+    """The answer to a wish: ``result`` as a text of JSON, or the text of an error with its code, or its kind."""
+
+    call: str
+    number: int
+    result: str = ""
+    error: str | None = None
+    code: str = ""
+
+
+class Heard(Payload, frozen=True, kw_only=True, tag="plugin.heard.v1"):
+    """The answer has reached its tool."""

@@ -1,0 +1,1 @@
+"""Policies and permissions: their records, and the permissions that go with a request."""

@@ -1,0 +1,106 @@
+"""What a program in a sandbox may be begun with. For backends: what each has to refuse is refused here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from trunkline.contracts.sandbox.sandbox import USUAL, WORKSPACE, SandboxLimits
+from trunkline.errors import ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What ``start`` was asked for, checked.
+
+    ``folder`` is relative to the workspace, ``""`` for itself. Make it with ``asked``.
+    """
+
+    argv: tuple[str, ...]
+    workspace: Path | None
+    env: dict[str, str]
+    folder: str
+    read_only: dict[str, Path] = field(default_factory=dict)
+    limits: SandboxLimits = USUAL
+    label: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the program begins, as it sees it."""
+        return f"{WORKSPACE}/{self.folder}" if self.folder else WORKSPACE
+
+
+LONGEST_ARGUMENT = 128 * 1024 - 1
+"""Bytes of one argument or ``NAME=value`` (MAX_ARG_STRLEN of Linux, with its NUL)."""
+
+MOST_WORDS = 1024 * 1024
+"""Bytes of all arguments and the environment together: half of what Linux gives to a stack of 8 MiB."""
+
+BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
+
+
+def asked(
+    argv: Sequence[str],
+    *,
+    workspace: Path | None,
+    env: Mapping[str, str],
+    folder: str = "",
+    read_only: Mapping[str, Path] | None = None,
+    limits: SandboxLimits = USUAL,
+    label: str = "",
+) -> Program:
+    """What a program is begun with, in plain form. For backends.
+
+    Raises:
+        ToolError: words that no program can be given, a folder outside the workspace, or a place that is none.
+    """
+    whole = {**BASE_ENV, **env}
+    _refuse_words([*argv], whole)
+    for place in read_only or {}:
+        if not _is_place(place):
+            raise ToolError(
+                f"{place!r} is no place for a file in a sandbox: name it from the root, beside {WORKSPACE}.",
+                kind="invalid_arguments",
+            )
+    if folder.startswith("/") or ".." in PurePosixPath(folder).parts or "\0" in folder:
+        raise ToolError(f"{folder!r} is not a folder below the workspace.", kind="invalid_arguments")
+    if workspace is None and folder not in ("", "."):
+        raise ToolError(
+            f"{folder!r} cannot be there: the program was given no workspace.", kind="invalid_arguments"
+        )
+    plain = str(PurePosixPath(folder)) if folder not in ("", ".") else ""
+    return Program(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
+
+
+def _refuse_words(argv: list[str], env: dict[str, str]) -> None:
+    if not argv or not argv[0]:
+        raise ToolError("There is no program to run: name it, then its arguments.", kind="invalid_arguments")
+    for name in env:
+        if not name or "=" in name:
+            raise ToolError(
+                f"{name!r} cannot be the name of an environment variable.", kind="invalid_arguments"
+            )
+    words = [*argv, *(f"{name}={value}" for name, value in env.items())]
+    try:
+        sizes = [len(word.encode()) for word in words]
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            "An argument or environment variable is not valid text.", kind="invalid_arguments"
+        ) from error
+    if any("\0" in word for word in words):
+        raise ToolError(
+            "An argument or environment variable holds a NUL character, which no program can be given.",
+            kind="invalid_arguments",
+        )
+    if max(sizes) > LONGEST_ARGUMENT or sum(sizes) + 16 * len(sizes) > MOST_WORDS:
+        raise ToolError(
+            f"The arguments and the environment are too long: at most {LONGEST_ARGUMENT} bytes each and {MOST_WORDS} "
+            f"together. Give long text to the program on its standard input or in a file.",
+            kind="too_large",
+        )
+
+
+def _is_place(place: str) -> bool:
+    taken = ("", "/proc", "/dev", "/sys", WORKSPACE)
+    parts = place.split("/")
+    plain = place.startswith("/") and not {"", ".", ".."} & set(parts[1:]) and "\0" not in place
+    return plain and not any(place == one or (one and place.startswith(f"{one}/")) for one in taken)

@@ -1,0 +1,61 @@
+"""What came of a program, in words for a model: exit code, standard output, standard error, within a bound."""
+
+from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
+from trunkline.errors import ToolError, ToolErrorKind
+
+LONGEST = 50_000
+"""Characters of output that are told (MB-F17)."""
+
+_ENDED = {
+    "timeout": "It did not end in its time, so it was ended after {seconds:.1f} s, with all that it had begun.",
+    "memory": "It needed more than the {memory} MB of memory that it may have, so it was ended with all that it had "
+    "begun. A person can permit it more.",
+    "disk": "It filled the workspace, or its disk, beyond what it may hold ([plugins.sandbox] workspace), so it was "
+    "ended with all that it had begun. Remove what is not needed, or have a person permit more.",
+    "unmeasured": "What it took of this machine could not be measured, so it was ended with all that it had begun.",
+    "panic": "It was ended by panic, with all that it had begun.",
+}
+
+_KINDS: dict[str, ToolErrorKind] = {
+    "timeout": "timeout",
+    "memory": "limit_exceeded",
+    "disk": "limit_exceeded",
+    "unmeasured": "limit_exceeded",
+}
+
+
+def told(ran: SandboxResult, limits: SandboxLimits) -> str:
+    """The result as text; ``limits`` are those that it had.
+
+    Raises:
+        ToolError: the program was ended before it had; the text has what it printed until then.
+    """
+    if not ran.killed:
+        missing = (
+            "" if ran.exit_code != 127 else " (there is no such program here, or it began one that is not)"
+        )
+        return f"exit code {ran.exit_code}{missing}, {ran.seconds:.1f} s{printed(ran)}"
+    why = _ENDED.get(ran.killed, "It was ended from outside, with all that it had begun.")
+    kind = _KINDS.get(ran.killed, "cancelled")
+    raise ToolError(
+        f"{why.format(seconds=ran.seconds, memory=limits.memory)} What it was to do may be done in part: look before "
+        f"you run it again.{printed(ran)}",
+        kind=kind,
+    )
+
+
+def printed(ran: SandboxResult) -> str:
+    """Both streams, each under its name; what is too long loses its middle."""
+    texts = {"stdout": ran.stdout.decode(errors="replace"), "stderr": ran.stderr.decode(errors="replace")}
+    shorter = min(map(len, texts.values()))
+    room = max(LONGEST // 2, LONGEST - shorter)
+    parts = [f"\n--- {name}\n{cut(text, room).rstrip()}" for name, text in texts.items() if text.strip()]
+    return "".join(parts) or "\nIt printed nothing."
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning and its end with a line between them that says how much is missing."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

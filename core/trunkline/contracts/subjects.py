@@ -1,0 +1,20 @@
+"""The one table of what is said where: every endpoint and topic, with the streams and buckets that keep them.
+
+The docs page, the NATS permissions in ``deploy/``, the stream filters and the span names are drawn from here.
+``trunkline.<plane>.<area>.<key...>.<verb or fact>``; planes: ``cmd`` request and reply, ``turn`` the durable inbox,
+``journal``, ``feed``, ``evt`` facts, ``ctl`` operators (never queued), ``x`` plugins' own, ``dead`` letters.
+"""
+# ruff: noqa: F403  one table in several files; to list its names here again would be a second table
+
+from trunkline.contracts.approvals.subjects import *
+from trunkline.contracts.audit.subjects import *
+from trunkline.contracts.channels.subjects import *
+from trunkline.contracts.gateway.subjects import *
+from trunkline.contracts.memory.subjects import *
+from trunkline.contracts.models.subjects import *
+from trunkline.contracts.plugins.subjects import *
+from trunkline.contracts.streams import *
+from trunkline.contracts.tools.subjects import *
+from trunkline.contracts.topology import *
+from trunkline.contracts.turns.subjects import *
+from trunkline.contracts.workers.subjects import *

@@ -1,0 +1,308 @@
+"""``@trunkline.tool``: a function becomes a tool. Signature = schema, docstring = description. No dispatch in here."""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from trunkline._util.strand import Strand
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.tools.messages import Effect, ToolSchema, ToolSpec
+from trunkline.contracts.tools.tool import Meant, Tool, ToolAlias, ToolContext
+from trunkline.errors import PluginError, ToolError
+
+BlockPath = Annotated[
+    str,
+    msgspec.Meta(
+        description="A path inside the workspace, relative to it.", extra_json_schema={"format": "block-path"}
+    ),
+]
+"""Annotates a parameter that holds a path in the block's workspace, so that the path stage checks it."""
+
+MemoryPath = Annotated[str, msgspec.Meta(extra_json_schema={"format": "memory-path"})]
+"""Annotates a parameter that holds the path of a file of memory, so that the gate can ask about it."""
+
+MemoryTree = Annotated[str, msgspec.Meta(extra_json_schema={"format": "memory-tree"})]
+"""Annotates a parameter that holds the path of a file of memory, or of a folder with all that lies or lay in it."""
+
+NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+DEFAULT_TIMEOUT = 60.0
+
+_ARGUMENT = re.compile(r"^\s{0,8}\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
+
+
+class FunctionTool(Tool):
+    """A tool made of a function; ``function`` is the function itself, to be called in tests."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        spec: ToolSpec,
+        arguments: type[msgspec.Struct],
+        context: str | None,
+    ) -> None:
+        self.function = function
+        self.spec = spec
+        self._arguments = arguments
+        self._context = context
+        self._preview: Callable[..., Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name} ({self.spec.effect})>"
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Check the arguments and run the function, a synchronous one in a thread.
+
+        Raises:
+            ToolError: the arguments do not fit the schema, or the function says so.
+        """
+        return _as_text(await _called(self.function, self._given(context, arguments)))
+
+    def shows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Have this function say what a call would do, for the person who is asked about it: it takes the tool's own
+        parameters and returns a preview. A decorator."""
+        self._preview = function
+        return function
+
+    def also(self, function: Callable[..., Meant]) -> Callable[..., Meant]:
+        """Have models call this tool, or another one, by the function's name as well: its signature is how they put
+        the call, and it returns the call that is meant. A decorator.
+
+        Raises:
+            PluginError: the function cannot be an alias; the sentence says why.
+        """
+        self.aliases = (*self.aliases, _alias(function))
+        return function
+
+    async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
+        """What ``shows`` was given says."""
+        if self._preview is None:
+            return None
+        shown: ApprovalDetail = await _called(self._preview, self._given(context, arguments))
+        return shown
+
+    def _given(self, context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+        given = _values(self.spec.name, self._arguments, arguments)
+        if self._context:
+            given[self._context] = context
+        return given
+
+
+def _values(name: str, kind: type[msgspec.Struct], arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name, with the defaults of those that were left out."""
+    try:
+        values = msgspec.convert(arguments, kind)
+    except msgspec.ValidationError as error:
+        raise ToolError(
+            f"The arguments of {name} are not right: {error}.", kind="invalid_arguments"
+        ) from error
+    return {field: getattr(values, field) for field in kind.__struct_fields__}
+
+
+def _alias(function: Callable[..., Meant]) -> ToolAlias:
+    name = function.__name__
+    description, described = _documentation(function)
+    fields, _ = _parameters(function, name, described)
+    kind = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
+
+    def means(arguments: dict[str, Any]) -> Meant:
+        return function(**_values(name, kind, arguments))
+
+    return ToolAlias(ToolSchema(name=name, description=description, parameters=_schema(kind, name)), means)
+
+
+async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """What it returns; a synchronous one runs in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(**given)
+    strand = Strand()
+    contained = partial(strand.run, partial(_contained, function, given))
+    try:
+        return await anyio.to_thread.run_sync(contained, abandon_on_cancel=True)
+    finally:
+        strand.interrupt()  # one that is given up must not go on and take time from everybody
+
+
+def tool(
+    *,
+    effect: Effect,
+    name: str | None = None,
+    idempotent: bool = False,
+    timeout: float | None = None,
+    paths: tuple[str, ...] = (),
+    free: tuple[str, ...] = (),
+    network: bool = False,
+    urls: tuple[str, ...] = (),
+    argv: str = "",
+    plan: bool = False,
+    ends_planning: bool = False,
+    look: bool = False,
+    data: bool = False,
+    derived: bool = False,
+    always_send: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionTool]:
+    """Turn a function into a tool.
+
+    ``effect`` says what a repeat would do: ``read`` (nothing, so it may run again after a crash), ``write``,
+    ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
+    ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
+    names those that a lasting approval leaves open, such as a file's content; all others it binds by value.
+    ``network``: it reaches other hosts. ``urls`` names parameters that hold the address of one, so that each host is a
+    resource of its own (``external:HOST``): a person is asked about hosts that the model chose. ``argv`` names the
+    parameter that holds a program's argument vector: one that only reads needs no approval. ``look``: its programs
+    only read, whatever the arguments, and are run where nothing can be changed. ``plan``: it may be used while
+    planning, on plan files if it has paths at all. ``ends_planning``: it may end planning (``context.planning.end()``),
+    so a person is asked about each call, whatever is permitted. ``data``: what it returns was written elsewhere (a
+    file, a page, memory, a program's output), so the model gets it marked as data, in which nobody tells it what to do.
+    ``derived``: what it returns repeats what memory holds, so no search of memory returns it as evidence.
+    ``always_send``: a model that is not shown all tools should have it at hand, because it is for every day. A
+    parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
+    the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
+
+    Raises:
+        PluginError: the function cannot be a tool; the sentence says why.
+    """
+
+    def decorate(function: Callable[..., Any]) -> FunctionTool:
+        made = _made(function, name or function.__name__, effect, idempotent, timeout, paths)
+        made.spec = replace(
+            made.spec,
+            free=free,
+            network=network or bool(urls),
+            urls=urls,
+            argv=argv,
+            plan=plan,
+            ends_planning=ends_planning,
+            look=look,
+            data=data,
+            derived=derived,
+            category="always-send" if always_send else "discoverable",
+        )
+        return made
+
+    return decorate
+
+
+def _made(
+    function: Callable[..., Any],
+    name: str,
+    effect: Effect,
+    idempotent: bool,
+    timeout: float | None,
+    paths: tuple[str, ...],
+) -> FunctionTool:
+    description, described = _documentation(function)
+    _refuse_unless(
+        NAME.match(name), name, "its name may have letters, digits, _ and -, 64 at most", "Give name=..."
+    )
+    _refuse_unless(
+        effect in typing.get_args(Effect), name, f"{effect!r} is no effect", "read, write, send or exec."
+    )
+    _refuse_unless(
+        description, name, "it has no docstring", "The model chooses tools by it: say what it does."
+    )
+    fields, context = _parameters(function, name, described)
+    arguments = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    schema = _schema(arguments, name)
+    held = partial(_holding, schema["properties"])
+    for path in paths:
+        _refuse_unless(path in schema["properties"], name, f"paths names {path!r}, which is no parameter", "")
+    spec = ToolSpec(
+        name=name,
+        description=description,
+        parameters=schema,
+        effect=effect,
+        idempotent=idempotent,
+        timeout=DEFAULT_TIMEOUT if timeout is None else timeout,
+        paths=tuple(dict.fromkeys((*paths, *held("block-path")))),
+        memory_paths=held("memory-path"),
+        memory_trees=held("memory-tree"),
+    )
+    return FunctionTool(function, spec, arguments, context)
+
+
+def _parameters(
+    function: Callable[..., Any], name: str, described: dict[str, str]
+) -> tuple[list[tuple[str, Any, Any] | tuple[str, Any]], str | None]:
+    """The schema's fields, and the name of the parameter that takes the context."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any, Any] | tuple[str, Any]] = []
+    context = None
+    for parameter in inspect.signature(function).parameters.values():
+        kind = hints.get(parameter.name)
+        named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        _refuse_unless(named, name, f"{parameter} cannot be given by name", "Use named parameters only.")
+        _refuse_unless(
+            kind is not None, name, f"{parameter.name} has no type", "Annotate it: the schema needs it."
+        )
+        if kind is ToolContext:
+            context = parameter.name
+            continue
+        if text := described.get(parameter.name):
+            kind = Annotated[kind, msgspec.Meta(description=text)]
+        bare = parameter.default is parameter.empty
+        fields.append((parameter.name, kind) if bare else (parameter.name, kind, parameter.default))
+    return fields, context
+
+
+def _schema(arguments: type[msgspec.Struct], name: str) -> dict[str, Any]:
+    try:
+        (_,), parts = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    except TypeError as error:
+        raise PluginError(f"{name} cannot be a tool: {error}", hint="Use types that JSON has.") from error
+    own = parts.pop(arguments.__name__)
+    schema = {"type": "object", "properties": own["properties"], "required": own["required"]}
+    schema["additionalProperties"] = False
+    return schema | ({"$defs": parts} if parts else {})
+
+
+def _holding(properties: dict[str, Any], format: str) -> tuple[str, ...]:
+    """The parameters that hold a text of this format, or may."""
+    return tuple(
+        name
+        for name, part in properties.items()
+        if any(option.get("format") == format for option in (part, *part.get("anyOf", ())))
+    )
+
+
+def _documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The docstring's first paragraph, and what its ``Args:`` say of each parameter."""
+    text = inspect.getdoc(function) or ""
+    first = " ".join(text.split("\n\n")[0].split())
+    described: dict[str, str] = {}
+    _, _, section = text.partition("\nArgs:\n")
+    last = ""
+    for line in section.splitlines():
+        if not line.strip() or not line.startswith(" "):
+            break
+        if found := _ARGUMENT.match(line):
+            last = found.group(1)
+            described[last] = found.group(2).strip()
+        elif last:
+            described[last] += " " + line.strip()
+    return first, described
+
+
+def _refuse_unless(fits: object, name: str, why: str, cure: str) -> None:
+    if not fits:
+        raise PluginError(f"{name} cannot be a tool: {why}.", hint=cure)
+
+
+def _contained(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Run a function in a thread. A GeneratorExit from it would end every coroutine on its way up, not only ours."""
+    try:
+        return function(**given)
+    except GeneratorExit as error:
+        raise RuntimeError(f"{function.__name__} raised GeneratorExit") from error
+
+
+def _as_text(result: object) -> str:
+    if isinstance(result, str):
+        return result
+    return "Done." if result is None else msgspec.json.encode(result).decode()

@@ -1,0 +1,198 @@
+"""What people see of a turn, told from its journal: as it runs, again by a new owner, and for a feed that was lost.
+
+Pure: entries in, events out. A journal is only ever added to, so whoever tells it tells the same events in the same
+order, and each has its number for good.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.turns.messages import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    CancelRecorded,
+    FeedEvent,
+    FeedItem,
+    Finished,
+    JournalEntry,
+    MessageSteered,
+    ModelCallFailed,
+    ModelCallFinished,
+    ModelCallPlanned,
+    RanTool,
+    ReasoningDelta,
+    Started,
+    Steered,
+    TextDelta,
+    ToolEnded,
+    ToolFinished,
+    ToolStarted,
+    TurnEnded,
+    TurnRecord,
+    approval_requested,
+    approval_settled,
+    denial,
+)
+from trunkline.errors import FIXED_SENTENCES
+
+JOURNAL_EPOCH = 1_000_000_000
+"""The epoch of items told from the journal: above every real one, so nothing of the feed comes after them."""
+
+
+def is_finished(record: TurnRecord) -> bool:
+    """Whether the record ends its turn."""
+    return any(isinstance(entry, Finished) for entry in record.entries)
+
+
+class Told(NamedTuple):
+    """An event and its number among those of the journal; see ``FeedItem``."""
+
+    event: FeedEvent
+    number: int | UnsetType = UNSET
+
+
+def told_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
+    """The feed items of a finished turn, from all its records in order."""
+    teller = Teller()
+    told = [
+        (record.turn, one) for record in records for entry in record.entries for one in teller.tell(entry)
+    ]
+    return [
+        FeedItem(turn=turn, epoch=JOURNAL_EPOCH, index=index, event=one.event, number=one.number)
+        for index, (turn, one) in enumerate(told)
+    ]
+
+
+class Teller:
+    """Tells entries, which must be given in the journal's order. Of a journal without its beginning nobody can say
+    what number an event has, so there they have none."""
+
+    def __init__(self) -> None:
+        self._turn = ""
+        self._step = 0
+        self._calls: dict[str, ToolCall] = {}
+        self._asked: dict[str, ApprovalAsked] = {}
+        self._client_tools: frozenset[str] = frozenset()
+        self._count: int | UnsetType = UNSET
+
+    def tell(self, entry: JournalEntry) -> Iterator[Told]:
+        """All that the entry means to people."""
+        return (told for told, _ in self._numbered(entry))
+
+    def tell_new(self, entry: JournalEntry) -> Iterator[Told]:
+        """The same without what they were shown while it came: text, and the tools that the model's side ran."""
+        return (told for told, came_before in self._numbered(entry) if not came_before)
+
+    def _numbered(self, entry: JournalEntry) -> Iterator[tuple[Told, bool]]:
+        if isinstance(entry, Started):
+            self._count = 0
+        for event, came_before in self._events(entry):
+            if isinstance(event, TextDelta | ReasoningDelta | TurnEnded):
+                yield Told(event), came_before
+            else:
+                yield Told(event, self._count), came_before
+                self._count = UNSET if self._count is UNSET else self._count + 1
+
+    def _events(self, entry: JournalEntry) -> Iterator[tuple[FeedEvent, bool]]:
+        """The events, each with whether it was shown while it came."""
+        match entry:
+            case ModelCallPlanned(step=step):
+                self._step = step
+            case ModelCallFinished():
+                yield from ((event, True) for event in self._answer(entry))
+                yield from ((event, False) for event in self._asked_for(entry))
+            case ModelCallFailed(partial=partial) | CancelRecorded(partial=partial):
+                yield from ((event, True) for event in self._said(partial))
+            case _:
+                yield from ((event, False) for event in self._happened(entry))
+
+    def _happened(self, entry: JournalEntry) -> Iterator[FeedEvent]:
+        match entry:
+            case Started(request=request, statuses=statuses):
+                self._turn = request.turn
+                self._client_tools = frozenset(tool.name for tool in request.client_tools)
+                yield from statuses or ()
+            case ToolFinished(outcome=outcome, call_id=call_id) if outcome.status != "approval":
+                yield ToolEnded(
+                    step=self._step,
+                    call_id=call_id,
+                    name=self._calls[call_id].name if call_id in self._calls else "",
+                    output=outcome.output,
+                    error=outcome.status != "ok",
+                    error_kind=outcome.kind or "",
+                    stored=outcome.stored,
+                )
+            case ApprovalAsked() if entry.call_id in self._calls:
+                self._asked[entry.call_id] = entry
+                yield approval_requested(self._turn, self._calls[entry.call_id], entry)
+            case ApprovalRecorded():
+                yield from self._settled(entry)
+            case Steered(message=message):
+                yield MessageSteered(message=message)
+            case Finished():
+                yield _ended(entry)
+
+    def _answer(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
+        """What was said, with the tools that the model's side ran where they came."""
+        self._step = entry.step
+        if entry.reasoning:
+            yield ReasoningDelta(step=entry.step, offset=0, text=entry.reasoning)
+        begin = 0
+        for ran in entry.ran:
+            yield from self._said(entry.text, begin, ran.at)
+            begin = max(begin, ran.at)
+            yield from ran_events(entry.step, ran)
+        yield from self._said(entry.text, begin)
+
+    def _asked_for(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
+        for call in entry.tool_calls:
+            self._calls[call.id] = call
+            yield ToolStarted(step=entry.step, call=call, client=call.name in self._client_tools)
+
+    def _settled(self, entry: ApprovalRecorded) -> Iterator[FeedEvent]:
+        asked = self._asked.get(entry.call_id)
+        yield approval_settled(self._turn, entry, asked)
+        if not entry.allow and asked is not None and not asked.is_question:
+            name = self._calls[entry.call_id].name
+            text = denial(name, entry.by)
+            yield ToolEnded(
+                step=self._step,
+                call_id=entry.call_id,
+                name=name,
+                output=text,
+                error=True,
+                error_kind="approval_denied",
+            )
+
+    def _said(self, text: str, begin: int = 0, end: int | None = None) -> Iterator[FeedEvent]:
+        if piece := text[begin:end]:
+            yield TextDelta(step=self._step, offset=begin, text=piece)
+
+
+def ran_events(step: int, ran: RanTool) -> tuple[FeedEvent, FeedEvent]:
+    """A call that the model's side ran, and its result."""
+    ended = ToolEnded(
+        step=step,
+        call_id=ran.call.id,
+        name=ran.call.name,
+        output=ran.output,
+        error=ran.error,
+        error_kind="upstream_error" if ran.error else "",
+    )
+    return ToolStarted(step=step, call=ran.call), ended
+
+
+def _ended(entry: Finished) -> TurnEnded:
+    return TurnEnded(
+        reason=entry.reason,
+        message_id=entry.message_id,
+        usage=entry.usage,
+        code=entry.code,
+        sentence=FIXED_SENTENCES[entry.code] if entry.code else None,
+        detail=entry.detail,
+        context=entry.context,
+        cost=entry.cost,
+    )

@@ -1,0 +1,287 @@
+"""Putting a turn's feed in order, without I/O: items come in any order, twice or late; events go out once.
+
+Within an epoch the indexes count up from 0 without a hole, and an epoch first shows again, from offset 0, what was
+finished before it. So only the highest epoch counts, and its items are taken strictly by index. Text is trimmed by
+what was handed out already, or told anew when it has become another; everything else goes out once per id.
+
+A position names all that was taken: ``2.5`` is item 5 of epoch 2, ``1.7_2.5`` says that items 0 to 7 of epoch 1
+were taken before, ``1.7_2.5~3`` that the events numbered 0 to 2 were among all these, and ``2.5-1`` that of item 6,
+which became several events, the first was handed out: whoever comes back from there is told all of them again.
+
+From a position and the stored feed a reader's whole state can be built again. Where the feed lost something, text is
+told anew; of everything else the numbers say what the reader has, since every epoch tells them in the journal's order.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from math import inf
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from trunkline.contracts.turns.feed_journal import JOURNAL_EPOCH
+from trunkline.contracts.turns.messages import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    FeedItem,
+    MessageSteered,
+    ReasoningDelta,
+    StatusShown,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+
+_LOST = "\0"
+"""Stands for a character that the reader has taken, or has to do without, and cannot look up."""
+
+Chain = list[tuple[int, int]]
+
+
+class Position(NamedTuple):
+    """The epochs and last indexes of what was taken, and how many numbered events that were."""
+
+    chain: Chain
+    numbered: int = 0
+
+
+def parse_position(position: str) -> Position:
+    """A position's parts; an empty chain for "". Raises ValueError when it is no position."""
+    chain: Chain = []
+    whole, dash, part = position.partition("-")
+    if dash and not _is_number(part):
+        raise ValueError(f"{position!r} is not a position in a feed")
+    places, tilde, numbered = whole.partition("~")
+    if tilde and not (places and _is_number(numbered)):
+        raise ValueError(f"{position!r} is not a position in a feed")
+    for part in places.split("_") if places else ():
+        epoch, dot, index = part.partition(".")
+        if not (dot and _is_number(epoch) and _is_number(index)):
+            raise ValueError(f"{position!r} is not a position in a feed")
+        chain.append((int(epoch), int(index)))
+    if chain and chain[-1][0] > JOURNAL_EPOCH:
+        raise ValueError(f"{position!r} is not a position in a feed")
+    if any(later[0] <= earlier[0] for earlier, later in pairwise(chain)):
+        raise ValueError(f"{position!r} is not a position in a feed")
+    return Position(chain, int(numbered or 0))
+
+
+def _is_number(text: str) -> bool:
+    return 0 < len(text) < 19 and text.isascii() and text.isdigit()
+
+
+class FeedMerge:
+    """The reader's state. Tell it what is stored, ``offer`` what arrives, then ``take`` what has become due.
+
+    ``text`` changes with every event that ``take`` yields, so it always fits the event just handed out.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._passed: Chain = []
+        self._epoch = -1
+        self._next = 0
+        self._waiting: dict[int, FeedItem] = {}
+        self._numbered = 0
+        """How many numbered events were handed out; these are the first ones."""
+        self._texts: dict[int, str] = {}
+        self._reasonings: dict[int, str] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._doubtful = -1
+        """The epoch of which items are missing that the reader had before it resumed; -1 for none."""
+        self._sure: set[int] = set()
+        """Steps that a later epoch has told since."""
+        self._told: dict[int, int] = {}
+        """How much of each step's text this epoch has told."""
+
+    @property
+    def position(self) -> str:
+        """What has been taken, for a later ``resume``; "" at the start."""
+        chain = [*self._passed, (self._epoch, self._next - 1)] if self._next else self._passed
+        places = "_".join(f"{epoch}.{index}" for epoch, index in chain)
+        return f"{places}~{self._numbered}" if self._numbered else places
+
+    @property
+    def hole(self) -> bool:
+        """Whether something that came is held up by something that did not."""
+        return bool(self._waiting)
+
+    @property
+    def ready(self) -> bool:
+        """Whether ``take`` has something to hand out, or nothing will ever come."""
+        return self.ended or self._next in self._waiting
+
+    @property
+    def text(self) -> str:
+        """All text that is valid after the last event, step after step."""
+        return "".join(self._texts[step] for step in sorted(self._texts)).replace(_LOST, "")
+
+    def resume(self, position: str, stored: Iterable[FeedItem]) -> None:
+        """Take all that ``position`` covers without handing it out. ``stored`` is the feed as far as it is known.
+
+        Where it lost some of that, nobody can say what text the reader has, so the next epoch tells it anew.
+        """
+        items = _ordered(stored)
+        doubtful = -1
+        chain, self._numbered = parse_position(position)
+        for epoch, last in chain:
+            self._enter(epoch)
+            covered = [item for item in items if item.epoch == epoch and item.index <= last]
+            for item in covered:
+                self._consume(item)
+            if len({item.index for item in covered}) <= last:
+                doubtful = epoch
+            self._next = last + 1
+        self._doubtful = doubtful
+
+    def offer_stored(self, stored: Iterable[FeedItem]) -> None:
+        """Take note of all that is stored; of it, only the highest epoch will be handed out."""
+        for item in reversed(_ordered(stored)):
+            self.offer(item)
+
+    def offer(self, item: FeedItem) -> None:
+        """Take note of an item, whatever the order in which it comes."""
+        if item.epoch > self._epoch:
+            self._enter(item.epoch)
+        if item.epoch == self._epoch and item.index >= self._next:
+            self._waiting[item.index] = item
+
+    def take(self) -> Iterator[tuple[str, FeedEvent]]:
+        """What is due, each with the position to resume from after it: no two have the same. Nothing comes after
+        ``TurnEnded``."""
+        while not self.ended and self._next in self._waiting:
+            before = self.position
+            item = self._waiting.pop(self._next)
+            self._next += 1
+            for number, (part, last) in enumerate(self._apply(item), start=1):
+                yield (self.position if last else f"{before}-{number}"), part
+
+    def _enter(self, epoch: int) -> None:
+        if self._next:
+            self._passed.append((self._epoch, self._next - 1))
+        self._epoch, self._next = epoch, 0
+        self._waiting.clear()
+        self._told.clear()
+
+    def _consume(self, item: FeedItem) -> None:
+        for _ in self._apply(item):
+            pass
+
+    def _apply(self, item: FeedItem) -> Iterator[tuple[FeedEvent, bool]]:
+        """What the item adds to what was handed out, each with whether it is the last of this item."""
+        event = item.event
+        for step in self._overlong(event):
+            yield from ((part, False) for part, _ in self._say_again(step))
+        match event:
+            case TextDelta():
+                self._told[event.step] = event.offset + len(event.text)
+                if event.offset == 0 and self._in_doubt(event.step):
+                    self._texts[event.step] = event.text
+                    yield from self._say_again(event.step)
+                else:
+                    yield from self._grow(self._texts, event)
+            case ReasoningDelta():
+                yield from self._grow(self._reasonings, event)
+            case TextReset():
+                self._told.pop(event.step, None)
+                if self._drop(event.step) or self._in_doubt(event.step):
+                    yield event, True
+            case _:
+                if self._is_new(item):
+                    self.ended = isinstance(event, TurnEnded)
+                    yield event, True
+
+    def _is_new(self, item: FeedItem) -> bool:
+        """Whether an event that is no text was not handed out yet: by its number, where it has one, and by its id."""
+        key = _once(item.event)
+        new = key not in self._seen
+        self._seen.add(key)
+        if item.number is not UNSET:
+            new = new and item.number >= self._numbered
+            self._numbered = max(self._numbered, item.number + 1)
+        return new
+
+    def _in_doubt(self, step: int) -> bool:
+        """Whether this is the first that a new epoch tells of a step of which nobody knows what the reader has."""
+        if not -1 < self._doubtful < self._epoch or step in self._sure:
+            return False
+        self._sure.add(step)
+        return True
+
+    def _grow(
+        self, kept: dict[int, str], event: TextDelta | ReasoningDelta
+    ) -> Iterator[tuple[FeedEvent, bool]]:
+        known = kept.get(event.step, "").ljust(event.offset, _LOST)
+        overlap = known[event.offset : event.offset + len(event.text)]
+        if not event.text.startswith(overlap):
+            kept[event.step] = known[: event.offset] + event.text
+            yield from self._say_again(event.step)
+        elif len(overlap) < len(event.text):
+            kept[event.step] = known + event.text[len(overlap) :]
+            yield type(event)(step=event.step, offset=len(known), text=event.text[len(overlap) :]), True
+
+    def _overlong(self, event: FeedEvent) -> list[int]:
+        """The steps that the event closes and of which more was handed out than they have become; now cut to that."""
+        found = [
+            step
+            for step, length in self._told.items()
+            if step < _closed_by(event) and length < len(self._texts.get(step, ""))
+        ]
+        for step in found:
+            self._texts[step] = self._texts[step][: self._told[step]]
+        return found
+
+    def _say_again(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
+        """The step reads otherwise than what was handed out: a reset, then all of it as it is now."""
+        reasoning, text = self._reasonings.get(step, ""), self._texts.get(step, "")
+        self._drop(step)
+        yield TextReset(step=step), False
+        if reasoning:
+            self._reasonings[step] = reasoning
+            yield ReasoningDelta(step=step, offset=0, text=reasoning), not text
+        if text:
+            self._texts[step] = text
+            yield TextDelta(step=step, offset=0, text=text), True
+
+    def _drop(self, step: int) -> bool:
+        """Forget a step's text and reasoning; whether there was any."""
+        return any([self._texts.pop(step, ""), self._reasonings.pop(step, "")])
+
+
+def _ordered(items: Iterable[FeedItem]) -> list[FeedItem]:
+    return sorted(items, key=lambda item: (item.epoch, item.index))
+
+
+def _closed_by(event: FeedEvent) -> float:
+    """The steps below this number have all their text when the event comes."""
+    match event:
+        case ToolStarted() | ToolEnded():
+            return event.step + 1
+        case TextDelta() | ReasoningDelta():
+            return event.step
+        case TurnEnded():
+            return inf
+        case _:
+            return 0
+
+
+def _once(event: FeedEvent) -> tuple[str, str]:
+    """What makes an event the same as another that was handed out."""
+    match event:
+        case ApprovalRequested():  # a call may be asked about again, and that is another question
+            return type(event).__name__, event.id or event.call.id
+        case ApprovalSettled():
+            return type(event).__name__, event.id or event.call_id
+        case ToolStarted():
+            return type(event).__name__, event.call.id
+        case ToolEnded():
+            return type(event).__name__, event.call_id
+        case MessageSteered():
+            return type(event).__name__, event.message.id
+        case StatusShown():
+            return type(event).__name__, event.name
+        case _:
+            return type(event).__name__, ""

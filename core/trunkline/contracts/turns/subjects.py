@@ -1,0 +1,54 @@
+"""What turns say: the inbox, the journal, the effect ledger, the feed, facts."""
+
+from trunkline.contracts.streams import EFFECT_STREAM, FACT_STREAM, FEED_STREAM, INBOX_STREAM, JOURNAL_STREAM
+from trunkline.contracts.tools.messages import EffectRecord
+from trunkline.contracts.turns.messages import FeedItem, InboxItem, TurnFact, TurnRecord
+from trunkline_bus import (
+    Subject,
+    Topic,
+)
+
+INBOX: Topic[InboxItem] = Topic(
+    name="turn inbox",
+    subject=Subject("trunkline.turn.inbox.{conversation}"),
+    stored=Subject("trunkline.turn.part.{partition}.{conversation}"),
+    payload=InboxItem,  # type: ignore[arg-type]
+    stream=INBOX_STREAM,
+    doc="What a turn is asked to do: messages, steering, cancels, decisions. Durable until done.",
+)
+MOVED: Topic[InboxItem] = Topic(
+    name="moved inbox items",
+    subject=Subject("trunkline.turn.moved.{conversation}"),
+    stored=INBOX.stored,
+    payload=InboxItem,  # type: ignore[arg-type]
+    stream=INBOX_STREAM,
+    doc="What waits in the inbox while that is dealt into another number of partitions; heard only meanwhile.",
+)
+JOURNAL: Topic[TurnRecord] = Topic(
+    name="turn journal",
+    subject=Subject("trunkline.journal.turn.{conversation}.{turn}"),
+    payload=TurnRecord,
+    stream=JOURNAL_STREAM,
+    doc="Every step of a turn, before and after it happens. Written by compare-and-set over the conversation.",
+)
+EFFECT: Topic[EffectRecord] = Topic(
+    name="effect ledger",
+    subject=Subject("trunkline.journal.effect.{call}"),
+    payload=EffectRecord,  # type: ignore[arg-type]
+    stream=EFFECT_STREAM,
+    doc="Started and finished tool calls, so that none has its effect twice.",
+)
+FEED: Topic[FeedItem] = Topic(
+    name="turn feed",
+    subject=Subject("trunkline.feed.turn.{conversation}.{turn}"),
+    payload=FeedItem,
+    stream=FEED_STREAM,
+    doc="What a turn shows while it runs.",
+)
+TURN_FACT: Topic[TurnFact] = Topic(
+    name="turn facts",
+    subject=Subject("trunkline.evt.turn.{block}.{fact}"),
+    payload=TurnFact,
+    stream=FACT_STREAM,
+    doc="A turn started, parked or finished.",
+)

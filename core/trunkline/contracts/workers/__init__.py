@@ -1,0 +1,1 @@
+"""Workers among themselves: liveness, spans and panic."""

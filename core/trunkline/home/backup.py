@@ -1,0 +1,314 @@
+"""Backup and restore of a home: one tar archive. Knows files and the archive's form; memory itself is exported by
+its worker, so that the archive holds a picture of one commit.
+
+::
+
+    backup.json  README.txt  memory/…  memory/.git/…  trunkline.toml  [plugins.toml]  [token]  [bus/…]  end
+"""
+
+import io
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+import trunkline
+from trunkline._util.archives.manifest import SUMS
+from trunkline._util.archives.reading import safe_name, unlike, write_summed
+from trunkline.config import load_config
+from trunkline.errors import TrunklineError
+from trunkline.home.directory import RESTORING, Home, make_folder, storage_errors
+from trunkline.home.form import FORM, read_mark, refuse_newer
+from trunkline.home.restoring import Restoring, carry_out, form_of, put_back
+from trunkline.home.runfile import instance_lock, lock_path
+from trunkline.plugins.pins import FILE as PINS
+
+SCHEMA = 1
+"""The form of the archive. It goes up when an older Trunkline could not use a newer archive; such a one is refused."""
+
+LABEL, END = "backup.json", "end"
+"""The first and the last member: tar itself does not notice an archive that was cut between two members."""
+
+MEMORY, SETTINGS, TOKEN, BUS, README = "memory", "trunkline.toml", "token", "bus", "README.txt"
+PARTS = (MEMORY, SETTINGS, PINS, TOKEN, BUS)
+ASIDE = "replaced"
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """What an archive says of itself, in its first member."""
+
+    schema: int
+    version: str
+    created: datetime
+    holds: tuple[str, ...]
+    form: int = 0
+    """The form of the home it was made of (``form.py``); 0 when it was made before there was one."""
+
+
+@dataclass(slots=True)
+class Restored:
+    """What a restore brought, and where what was there before lies now."""
+
+    label: Label
+    aside: Path | None = None
+    moved: list[str] = field(default_factory=list)
+
+
+# Backup ------------------------------------------------------------------------------------------------------
+
+
+def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: bool) -> Label:
+    """Write an archive to ``target``, which appears when it is complete, readable by its owner only.
+
+    ``exported`` is memory's own export. ``bus`` takes the embedded server's store along.
+
+    Raises:
+        AlreadyRunning: the platform runs, and the bus store changes while it does.
+        StorageError: the archive cannot be written.
+    """
+    holds = [MEMORY]
+    holds += [SETTINGS] if home.config_file.is_file() else []
+    holds += (
+        [PINS] if (home.path / PINS).is_file() else []
+    )  # without it, what was agreed to would bind nobody
+    holds += [TOKEN] if token and home.token_file.is_file() else []
+    holds += [BUS] if bus else []
+    label = Label(
+        schema=SCHEMA,
+        version=trunkline.__version__,
+        created=datetime.now(UTC),
+        holds=tuple(holds),
+        form=_form(home),
+    )
+    part = target.with_name(f".{target.name}.part")
+    with storage_errors(target):
+        try:
+            with _private(part) as file, tarfile.open(fileobj=file, mode="w") as tar:
+                _add(tar, LABEL, msgspec.json.encode(label))
+                _copy(exported, tar)
+                for name in (SETTINGS, PINS, TOKEN):
+                    if name in holds:
+                        _add(tar, name, (home.path / name).read_bytes())
+                if bus:
+                    with instance_lock(home):
+                        _add_folder(tar, BUS, home.bus)
+                _add(tar, END, b"")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    return label
+
+
+def _form(home: Home) -> int:
+    mark = read_mark(home.path)
+    return mark.form if mark is not None else FORM
+
+
+@contextmanager
+def _private(path: Path) -> Iterator[io.BufferedWriter]:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _copy(exported: Path, tar: tarfile.TarFile) -> None:
+    with tarfile.open(exported) as source:
+        for member in source:
+            tar.addfile(member, source.extractfile(member) if member.isreg() else None)
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = len(data), 0o600, int(datetime.now(UTC).timestamp())
+    tar.addfile(info, io.BytesIO(data))
+
+
+def _add_folder(tar: tarfile.TarFile, name: str, folder: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            _add(tar, f"{name}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
+
+# Restore -----------------------------------------------------------------------------------------------------
+
+
+def read_label(archive: Path) -> Label:
+    """What an archive says of itself.
+
+    Raises:
+        TrunklineError: it is no backup, or one of a newer version.
+        StorageError: it cannot be read.
+    """
+    with _opened(archive) as tar:
+        return _label(tar, archive)
+
+
+def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Restored:
+    """Unpack an archive into a home that does not run.
+
+    All is unpacked beside its place first, so an archive that is broken changes nothing. With ``replace`` what is
+    there is moved to ``replaced-<time>`` in the home, never deleted.
+
+    Raises:
+        AlreadyRunning: the platform runs on the home.
+        NewerForm: a newer version wrote the home.
+        ConfigError: this version does not know the archive's settings.
+        TrunklineError: the archive is no backup, damaged, or of a newer version; or the home is not empty.
+        StorageError: something cannot be written.
+    """
+    read_label(archive)
+    refuse_newer(home.path)
+    with (
+        _nothing_left_if_refused(home),
+        instance_lock(home),
+        storage_errors(home.path),
+        tempfile.TemporaryDirectory(prefix=RESTORING, dir=home.path) as scratch,
+    ):
+        put_back(home.path)
+        with _opened(archive) as tar:
+            restored = Restored(_label(tar, archive))
+            _unpack(tar, Path(scratch), archive)
+        places = _places(home, Path(scratch), restored.label)
+        out = _in_the_way(home, places, restored, replace)
+        into = tuple((place, Path(scratch) / part) for part, place in places.items())
+        plan = Restoring(out=out, into=into, form=form_of(home.path), aside=restored.aside)
+        carry_out(home.path, plan, restored.label.form)
+    return restored
+
+
+@contextmanager
+def _nothing_left_if_refused(home: Home) -> Iterator[None]:
+    """Make the folders that a restore needs; if it is refused, what was not there before is gone again."""
+    lock = lock_path(home)
+    new = [path for path in (home.run, home.path, *home.path.parents) if not path.exists()]
+    locked = lock.exists()
+    try:
+        for folder in (home.path, home.run):
+            make_folder(folder)
+        yield
+    except BaseException:
+        if not locked:
+            lock.unlink(missing_ok=True)
+        for folder in new:
+            with suppress(OSError):  # others may have put something there meanwhile
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
+    try:
+        with tarfile.open(archive) as tar:
+            yield tar
+    except FileNotFoundError as error:
+        if error.filename != str(archive):
+            raise
+        raise TrunklineError(f"There is no file {archive}.") from error
+    except (tarfile.TarError, EOFError) as error:
+        why = str(error).partition("\n")[0].rstrip(" :-.") or "it ends in its middle"
+        raise _broken(archive, f"it is no whole tar archive ({why})") from error
+
+
+def _label(tar: tarfile.TarFile, archive: Path) -> Label:
+    first = tar.next()
+    data = tar.extractfile(first) if first is not None and first.name == LABEL else None
+    try:
+        label = msgspec.json.decode(data.read() if data else b"", type=Label)
+    except msgspec.MsgspecError as error:
+        raise TrunklineError(
+            f"{archive} is not a backup of Trunkline.",
+            hint='"trunkline backup" makes them. What "trunkline memory export" wrote is unpacked with tar.',
+        ) from error
+    if label.schema > SCHEMA or label.form > FORM:
+        raise TrunklineError(
+            f"{archive} was made by Trunkline {label.version!r}, which is newer (form {label.schema} of a home of form "
+            f"{label.form}; this one, {trunkline.__version__}, knows up to {SCHEMA} and {FORM}).",
+            hint="Update Trunkline, then restore. Nothing was changed.",
+        )
+    return label
+
+
+def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
+    """Plain files and folders of the known parts, and nothing else: an archive may come from anywhere. Memory is
+    checked against the sums that its export brought; a backup from before there were any has none."""
+    name, sums, digests = "", b"", dict[str, str]()
+    for member in tar:
+        name, path = member.name, safe_name(member)
+        data = tar.extractfile(member)
+        if name == SUMS and data is not None:
+            sums = data.read()
+        if path.parts[0] not in PARTS:
+            continue
+        target = folder / path
+        make_folder(target if member.isdir() else target.parent)
+        if data is not None:
+            mode = 0o600 if path.parts[0] != MEMORY else 0o755 if member.mode & 0o100 else 0o644
+            digests[name] = write_summed(data, target, mode)
+    if name != END:
+        raise _broken(archive, "its end is missing")
+    wrong = [one for one in unlike(sums, digests) if one.startswith(f"{MEMORY}/")] if sums else []
+    if wrong:
+        raise _broken(archive, f"{wrong[0][:200]!r} is not what it was when the backup was made")
+
+
+def _places(home: Home, scratch: Path, label: Label) -> dict[str, Path]:
+    """Where each part belongs, by the settings that are restored."""
+    missing = [part for part in label.holds if not (scratch / part).exists()]
+    if missing:
+        raise TrunklineError(f"The backup is damaged: {', '.join(missing)} should be in it and is not.")
+    memory = load_config(scratch).settings.runtime.memory_root
+    if memory.is_relative_to(scratch):
+        memory = home.path / memory.relative_to(scratch)
+    _insist_on_wanted(memory.resolve(), home)
+    places = {part: home.path / part for part in PARTS if (scratch / part).exists()}
+    return {**places, MEMORY: memory}
+
+
+def _insist_on_wanted(memory: Path, home: Home) -> None:
+    """An archive may come from anywhere, so its settings do not say what lies outside of the home; this home's do, or
+    the environment."""
+    if memory.is_relative_to(home.path.resolve()):
+        return
+    if memory != load_config(home.path).settings.runtime.memory_root.resolve():
+        raise TrunklineError(
+            f"The backup's settings put memory at {memory}, outside of {home.path}.",
+            hint=f"If that is what you want: TRUNKLINE_RUNTIME__MEMORY_ROOT='{memory}' trunkline restore ...",
+        )
+
+
+def _in_the_way(
+    home: Home, places: dict[str, Path], restored: Restored, replace: bool
+) -> tuple[tuple[Path, Path], ...]:
+    """What must be moved, and where to; what a bus of before has under way and what is derived does not fit another
+    memory."""
+    wanted = [*places.values(), home.bus, home.cache]
+    there = [
+        path for path in dict.fromkeys(wanted) if path.is_file() or (path.is_dir() and any(path.iterdir()))
+    ]
+    if there and not replace:
+        names = ", ".join(str(path) for path in there)
+        raise TrunklineError(
+            f"{home.path} is not empty: {names}.",
+            hint="Restore into another home (TRUNKLINE_HOME), or give --replace: what is there is moved aside.",
+        )
+    if there:
+        restored.aside = home.path / f"{ASIDE}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        make_folder(restored.aside)
+    for path in dict.fromkeys(wanted):
+        if path.is_dir() and path not in there:
+            path.rmdir()
+    restored.moved = [path.name for path in there]
+    return tuple((path, restored.aside / path.name) for path in there if restored.aside is not None)
+
+
+def _broken(archive: Path, why: str) -> TrunklineError:
+    return TrunklineError(
+        f"{archive} cannot be used: {why}.", hint="Nothing was changed. Take another backup."
+    )

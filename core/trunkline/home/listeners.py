@@ -1,0 +1,82 @@
+"""What listens on this machine for a home: each process that opens a port writes it down in ``run/listeners``."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from trunkline._util.folders import make_private
+
+CONNECT_SECONDS = 1.0
+FOLDER = "listeners"
+ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""The addresses that stand for all of a machine's, and where such a listener is reached from here."""
+
+
+class Listener(msgspec.Struct, frozen=True, kw_only=True):
+    """An open port: its ``address``, what it is there for, and which ``credential`` a client must have."""
+
+    address: str
+    purpose: str
+    credential: str
+
+
+@contextmanager
+def listed(run: Path, listener: Listener) -> Iterator[None]:
+    """Have ``trunkline doctor`` tell of a listener while the block lasts. ``run`` is the ``run`` folder of the home.
+
+    A folder that cannot be written keeps nothing from listening.
+    """
+    port = urlsplit(listener.address).port
+    file = run / FOLDER / f"{os.getpid()}-{port}.json"
+    with suppress(OSError):
+        make_private(file.parent)
+        file.write_bytes(msgspec.json.encode(listener))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def listeners(run: Path) -> list[Listener]:
+    """What listens now, by address. Notes of processes that died are removed."""
+    found = (_listener(file) for file in sorted((run / FOLDER).glob("*.json")))
+    return sorted((one for one in found if one is not None), key=lambda one: one.address)
+
+
+def _listener(file: Path) -> Listener | None:
+    try:
+        listener = msgspec.json.decode(file.read_bytes(), type=Listener)
+    except (OSError, msgspec.DecodeError):
+        return None
+    pid = file.stem.partition("-")[0]
+    if pid.isdigit() and _lives(int(pid)) and _accepts(listener.address):
+        return listener
+    with suppress(OSError):
+        file.unlink()
+    return None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _accepts(address: str) -> bool:
+    where = urlsplit(address)
+    host = where.hostname or ""
+    try:
+        socket.create_connection((ANY.get(host, host), where.port or 0), CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,72 @@
+"""Brings an older home to this version's form, step by step. Knows no particular step (``migrations.py``).
+
+A crash at any moment leaves the home in the form of its mark, with one step perhaps half done; the next start does that
+step again. Only after a step is done is the home marked.
+"""
+
+import fcntl
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from trunkline.home.directory import RESTORING, Home, storage_errors
+from trunkline.home.form import read_mark, refuse_newer, write_mark
+from trunkline.home.migrations import STEPS, Step
+
+log = logging.getLogger(__name__)
+
+KEPT = "before"
+
+
+def migrate(home: Home, steps: Sequence[Step] = STEPS) -> list[Step]:
+    """Bring a prepared home to the newest form; returns the steps that were done. Processes take turns.
+
+    Raises:
+        NewerForm: a newer version wrote it; nothing was changed.
+        StorageError: something cannot be read or written.
+    """
+    newest = steps[-1].to
+    refuse_newer(home.path, newest)
+    with storage_errors(home.path), _alone(home):
+        mark = read_mark(home.path)
+        if mark is None:
+            write_mark(home.path, newest)
+            return []
+        todo = [step for step in steps if step.to > mark.form]
+        for step in todo:
+            log.info("the home is brought to form %d: %s", step.to, step.says)
+            _copy(home, step)
+            step.run(home)
+            write_mark(home.path, step.to)
+        return todo
+
+
+def _copy(home: Home, step: Step) -> None:
+    """Copy what the step rewrites, unless a try that did not come to its end has done so already."""
+    target = home.path / f"{KEPT}-{step.to}"
+    if not step.copies or target.exists():
+        return
+    draft = home.path / f"{RESTORING}{target.name}"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    for part in step.copies:
+        source = home.memory if part == "memory" else home.path / part
+        if source.is_dir():
+            shutil.copytree(source, draft / part, symlinks=True)
+        elif source.exists():
+            shutil.copy2(source, draft / part)
+    draft.replace(target)
+
+
+@contextmanager
+def _alone(home: Home) -> Iterator[None]:
+    path = Path(home.run / "migration.lock")
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)

@@ -1,0 +1,144 @@
+"""Who is let in: one file a remote in the home's ``remotes`` folder, readable and editable by a person.
+
+It lies in the home and not in memory, because what an agent can write must not decide which hosts the agent reaches.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from trunkline._util.folders import make_private
+from trunkline._util.regular import read_regular
+from trunkline._util.toml import BadSettings, read_settings
+from trunkline.errors import ConfigError
+from trunkline.runtime.remotes.keys import is_public_key
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,14}[a-z0-9])?")
+BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+SEPARATOR = "__"
+"""Between a remote's name and its tool's: ``laptop__read_file``. A remote's name holds no underscore."""
+
+Mark = tuple[tuple[str, int, int], ...]
+
+
+class Remote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A host that is let in. ``key`` is its public key, ``blocks`` are those whose agents may use its tools."""
+
+    name: str
+    key: str
+    blocks: tuple[str, ...]
+    enrolled_at: datetime
+
+
+class Registry:
+    """The remotes of one home. Reads the files anew whenever they changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._mark: Mark | None = None
+        self._known: tuple[Remote, ...] = ()
+
+    def all(self) -> tuple[Remote, ...]:
+        """Every remote, by name.
+
+        Raises:
+            ConfigError: a file cannot be used. It lets nobody in, and hides no other mistake.
+        """
+        mark = self.mark()
+        if mark != self._mark:
+            self._known = tuple(_read(file) for file in self._files())
+            self._mark = mark
+        return self._known
+
+    def find(self, name: str) -> Remote | None:
+        """The remote of that name, if it is let in."""
+        return next((remote for remote in self.all() if remote.name == name), None)
+
+    def mark(self) -> Mark:
+        """Changes whenever the files do."""
+        return tuple(_stamps(self._files()))
+
+    def add(self, remote: Remote) -> None:
+        """Let a remote in, on disk when this returns. Raises ConfigError when there is one of that name."""
+        make_private(self.folder)
+        file = self._file(remote.name)
+        try:
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as target:
+                target.write(_written(remote))
+                target.flush()
+                os.fsync(target.fileno())
+        except FileExistsError as error:
+            raise ConfigError(
+                f"There is a remote called {remote.name} already.",
+                hint=f'Choose another name, or "trunkline remote revoke {remote.name}" first.',
+            ) from error
+
+    def remove(self, name: str) -> None:
+        """Let it in no more. Raises ConfigError when there is none of that name."""
+        check_name(name)
+        try:
+            self._file(name).unlink()
+        except FileNotFoundError as error:
+            raise ConfigError(
+                f"There is no remote called {name}.", hint="See: trunkline remote list"
+            ) from error
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.toml"
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.toml"))
+
+
+def check_name(name: str) -> str:
+    """The name, when it may be one. Raises ConfigError."""
+    if NAME.fullmatch(name) is None:
+        raise ConfigError(
+            f"{name!r} cannot be a remote's name.",
+            hint="Use 1 to 16 of a-z, 0-9 and -, as in laptop or build-2.",
+        )
+    return name
+
+
+def _read(file: Path) -> Remote:
+    try:
+        remote = read_settings(str(file), read_regular(file).decode("utf-8"), Remote)
+    except (OSError, BadSettings, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{file} cannot be used: {error}", hint="Mend it, or delete it and invite again."
+        ) from error
+    wrong = [block for block in remote.blocks if BLOCK.fullmatch(block) is None]
+    if (
+        remote.name != file.stem
+        or NAME.fullmatch(remote.name) is None
+        or not is_public_key(remote.key)
+        or wrong
+    ):
+        raise ConfigError(
+            f"{file} cannot be used: its name, key or blocks are not what they must be.",
+            hint="Mend it, or delete it and invite again.",
+        )
+    return remote
+
+
+def _written(remote: Remote) -> str:
+    blocks = ", ".join(f'"{block}"' for block in remote.blocks)
+    return (
+        f'# Let in by "trunkline remote invite". Deleting this file, or "trunkline remote revoke", shuts it out.\n'
+        f'name = "{remote.name}"\nkey = "{remote.key}"\n'
+        f"# The blocks whose agents may use its tools.\nblocks = [{blocks}]\n"
+        f"enrolled_at = {remote.enrolled_at.isoformat(timespec='seconds')}\n"
+    )
+
+
+def _stamps(files: list[Path]) -> Iterator[tuple[str, int, int]]:
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        yield file.name, status.st_ino, status.st_mtime_ns

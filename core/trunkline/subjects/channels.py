@@ -1,9 +1,0 @@
-"""What is asked of channels: to tell their owner something that answers no message."""
-
-from trunkline.messages.gateway import Done, TellOwner
-from trunkline_bus import Endpoint, Subject
-
-TELL_OWNER = Endpoint(
-    "channels.tell", Subject("trunkline.cmd.channels.{channel}.tell"), TellOwner, Done,
-    doc="Tell the owner something through this channel.",
-)  # fmt: skip

@@ -1,0 +1,147 @@
+"""Approvals and questions in words, for all channels: what a person is shown, and how a reply is read."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from trunkline._util.text import QUOTED, printable
+from trunkline.contracts.approvals.messages import (
+    DEADLINE,
+    Approval,
+    ApprovalDetail,
+    ApprovalScope,
+    decider,
+    withdrawal,
+)
+from trunkline.contracts.channels.channel import Gateway
+
+_ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
+_BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"
+_SENTENCE = r"\s*(?P<word>approve|allow|deny)\s+{}(\s+(?P<scope>once|conversation|always))?\s*"
+_WHOLE, _SHORT = (re.compile(_SENTENCE.format(id), re.IGNORECASE) for id in (_ID, _BEGINNING))
+_REPLY = r"\s*answer\s+{}\s+(?P<answer>\S.*?)\s*"
+_WHOLE_REPLY, _SHORT_REPLY = (
+    re.compile(_REPLY.format(id), re.IGNORECASE | re.DOTALL) for id in (_ID, _BEGINNING)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What somebody says to an approval, or answers to a question. ``id`` may be its beginning."""
+
+    id: str
+    allow: bool
+    scope: ApprovalScope = "once"
+    answer: str = ""
+
+
+def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
+    """The decision in a message that consists only of ``approve ID [once|conversation|always]`` or ``deny ID``, or the
+    answer in one that consists only of ``answer ID`` and the answer. None for every other message: it decides nothing.
+
+    The id must be whole, so that a sentence to an agent is never taken for a decision. With ``short`` the beginning of
+    an id is enough, where only a command can be meant."""
+    reply = (_SHORT_REPLY if short else _WHOLE_REPLY).fullmatch(text)
+    if reply is not None:
+        return Verdict(reply["id"].lower(), True, answer=reply["answer"])
+    found = (_SHORT if short else _WHOLE).fullmatch(text)
+    if found is None:
+        return None
+    allow = found["word"].lower() != "deny"
+    scopes: dict[str, ApprovalScope] = {"conversation": "conversation", "always": "always"}
+    scope = scopes.get((found["scope"] or "").lower(), "once")
+    return Verdict(found["id"].lower(), allow, scope if allow else "once")
+
+
+def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) -> str:
+    """The question, and below it what would be done, or what is asked with the answers that are proposed.
+
+    What somebody else wrote has a mark before each line, so that no line of it passes for the platform's."""
+    if isinstance(detail, msgspec.UnsetType) or not detail.text:
+        return question
+    text = "\n".join(f"{QUOTED}{line}".rstrip() for line in printable(detail.text).split("\n"))
+    more = f"\n(… {detail.left_out} more characters)" if detail.left_out else ""
+    proposed = "".join(f"\n  {number}. {option}" for number, option in enumerate(detail.options, 1))
+    return f"{question}\n{text}{more}{proposed}"
+
+
+def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[conversation|always]") -> str:
+    """What to tell of an approval as it stands now. Where ``approve`` and ``deny`` alone are not how it is answered,
+    ``before`` is what is written before them, and ``wider_by`` how a wider scope is said."""
+    where = f"block {approval.block}, from {approval.channel or 'here'}"
+    if approval.settled is not None:
+        return f"{_outcome(approval)} ({approval.id}, {where}): {approval.question}"
+    if approval.detail.is_question:
+        return _question_news(approval, where, before)
+    begin = "Still waiting for a decision" if approval.reminded_at else "A decision is needed"
+    wider = (
+        f"\nconversation or always also allows later calls like this one: {approval.detail.covers}"
+        if approval.detail.shape
+        else ""
+    )
+    how = f"{before}approve {approval.id}" + (f" {wider_by}" if wider else "")
+    return (
+        f"{begin} ({where}), until {local(approval.expires_at)}. After that the call is denied.\n"
+        f"{approval_words(approval.question, approval.detail)}{wider}\n"
+        f"To answer: {how}, or {before}deny {approval.id}"
+    )
+
+
+def local(at: datetime) -> str:
+    """A time on the clock of this machine, with its zone."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M %Z}"
+
+
+def _question_news(approval: Approval, where: str, before: str) -> str:
+    begin = "Still waiting for an answer" if approval.reminded_at else "An answer is needed"
+    words = "your words, or a number" if approval.detail.options else "your words"
+    return (
+        f"{begin} ({where}), until {local(approval.expires_at)}.\n"
+        f"{approval_words(approval.question, approval.detail)}\n"
+        f"To answer: {before}answer {approval.id} ({words}), or {before}deny {approval.id} to leave it unanswered. "
+        "An answer allows nothing."
+    )
+
+
+def _outcome(approval: Approval) -> str:
+    settled = approval.settled
+    assert settled is not None
+    if settled.withdrawn:
+        return f"Withdrawn, because {withdrawal(settled.withdrawn, settled.by)}"
+    if approval.detail.is_question:
+        if settled.by == DEADLINE:
+            return "No one answered in time"
+        return f"{'Answered' if settled.allow else 'Left unanswered'} by {decider(settled.by)}"
+    if settled.by == DEADLINE:
+        return "No one decided in time, so the call was denied"
+    return f"{'Allowed' if settled.allow else 'Denied'} by {decider(settled.by)}"
+
+
+def chosen(answer: str, options: Sequence[str]) -> str:
+    """The answer, or the proposal that it is the number of. A proposal in its own words comes first."""
+    said = answer.strip()
+    named = next((option for option in options if option.casefold() == said.casefold()), None)
+    if named is None and said.isascii() and said.isdigit() and 0 < int(said) <= len(options):
+        named = options[int(said) - 1]
+    return named or said
+
+
+async def hand_in(gateway: Gateway, approval: Approval, verdict: Verdict) -> None:
+    """Hand in what somebody said to this approval or question. Raises as the gateway does."""
+    await gateway.decide(
+        approval.turn,
+        approval.call,
+        approval.call_hash,
+        allow=verdict.allow,
+        scope=verdict.scope,
+        answer=chosen(verdict.answer, approval.detail.options),
+    )
+
+
+async def waiting_approval(gateway: Gateway, id: str) -> Approval | None:
+    """The one that waits under this id, or alone under one that begins so. Raises as the gateway does."""
+    found = [approval for approval in await gateway.waiting() if approval.id.startswith(id)]
+    return found[0] if len(found) == 1 else None

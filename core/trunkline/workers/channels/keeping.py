@@ -1,0 +1,51 @@
+"""Runs one channel and starts it again when it crashes. Nothing of one particular channel may be in here."""
+
+import logging
+from functools import partial
+
+import anyio
+
+from trunkline.contracts.channels.channel import Channel
+from trunkline.contracts.gateway.client import GatewayClient
+from trunkline.errors import TrunklineError
+from trunkline.plugins import Owned, Plugins
+from trunkline_bus import Bus
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE, CALM = 1.0, 60.0, 60.0
+"""Seconds before a crashed channel starts again: doubled each time, and the first again after a calm time."""
+
+
+async def keep_channel(
+    owned: Owned[Channel], plugins: Plugins, bus: Bus, first_pause: float = FIRST_PAUSE
+) -> None:
+    """Run the channel until it returns: then it is done."""
+    channel = owned.item
+    channel.render = partial(plugins.render, channel=channel.name)
+    gateway = GatewayClient(bus, channel.name, shows=channel.shows)
+    pause = first_pause
+    while True:
+        born = anyio.current_time()
+        try:
+            with plugins.at_work(owned.owner, "channel"):
+                await channel.run(gateway)
+        except BaseException as error:
+            if isinstance(error, anyio.get_cancelled_exc_class()):
+                raise
+            pause = first_pause if anyio.current_time() - born > CALM else pause
+            _log_crash(channel.name, error, pause)
+        else:
+            log.info("channel %s is done", channel.name)
+            return
+        await anyio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _log_crash(name: str, error: BaseException, pause: float) -> None:
+    if isinstance(error, TrunklineError):
+        log.error(
+            "channel %s stopped: %s %s It starts again in %g s", name, error.sentence, error.hint, pause
+        )
+    else:
+        log.error("channel %s crashed and starts again in %g s", name, pause, exc_info=error)

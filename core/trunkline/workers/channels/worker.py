@@ -1,0 +1,92 @@
+"""The channels worker: runs each enabled channel by itself and starts it again when it crashes.
+
+A channel that sits at a person's terminal is left to ``trunkline chat``. No channel's own work may be in here.
+"""
+
+import logging
+from functools import partial
+
+import anyio
+
+from trunkline._util.text import printable
+from trunkline.contracts.channels.channel import Channel
+from trunkline.contracts.channels.foreground import ForegroundChannel
+from trunkline.contracts.channels.subjects import TELL_OWNER
+from trunkline.contracts.gateway.messages import Done, TellOwner
+from trunkline.errors import ErrorCode, Unavailable
+from trunkline.plugins import Owned
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.workers.channels.keeping import FIRST_PAUSE, keep_channel
+from trunkline_bus import Refusal, Request
+
+log = logging.getLogger(__name__)
+
+
+class ChannelsWorker(Worker):
+    """Runs channels. One that crashes hurts no other; one that returns is done."""
+
+    kind = "channels"
+
+    def __init__(self, context: WorkerContext, *, first_pause: float = FIRST_PAUSE) -> None:
+        super().__init__(context)
+        self._first_pause = first_pause
+        self._channels: tuple[Owned[Channel], ...] = ()
+        self._running = anyio.CancelScope()
+        self._ended = anyio.Event()
+
+    async def open(self) -> None:
+        """Pick the channels that are enabled, and say which cannot be run."""
+        enabled = self.context.config.settings.channels.enabled
+        found = {owned.item.name: owned for owned in self.context.plugins.channels()}
+        for name in enabled:
+            if name not in found and name not in self._apart():
+                log.warning(
+                    "channel %s is enabled, but no plugin offers it; offered: %s", name, ", ".join(found)
+                )
+        wanted = [found[name] for name in dict.fromkeys(enabled) if name in found]
+        self._channels = tuple(owned for owned in wanted if not isinstance(owned.item, ForegroundChannel))
+        for owned in self._channels:
+            tell = partial(_tell, owned.item)
+            await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
+
+    def _apart(self) -> set[str]:
+        """The channels of plugins in processes of their own."""
+        config, report = self.context.config, self.context.plugins.report
+        apart = [state for state in report.plugins if state.status == "isolated"]
+        return {
+            name for state in apart for name in config.hosting(state.name, state.owner).speaks_for(state.name)
+        }
+
+    async def serve(self) -> None:
+        """Run the channels until drained or cancelled; a worker without any waits."""
+        try:
+            with self._running:
+                async with anyio.create_task_group() as tasks:
+                    for channel in self._channels:
+                        tasks.start_soon(
+                            keep_channel, channel, self.context.plugins, self.context.bus, self._first_pause
+                        )
+                    await anyio.sleep_forever()
+        finally:
+            self._ended.set()
+        await anyio.sleep_forever()
+
+    async def drain(self) -> None:
+        """End the channels and wait until they have. What they handed in is answered without them."""
+        self._running.cancel()
+        await self._ended.wait()
+
+
+async def _tell(channel: Channel, request: Request[TellOwner]) -> Done:
+    """Who speaks is said by the platform, so no agent can pass for another, or for an approval of the platform's."""
+    try:
+        await channel.tell_owner(
+            printable(f"From the agent of block {request.data.block}:\n{request.data.text}")
+        )
+    except Unavailable as unreachable:
+        raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(unreachable)) from unreachable
+    except Exception as error:
+        log.exception("channel %s could not tell its owner something", channel.name)
+        sentence = f"The channel {channel.name} failed to tell the owner. It may have been told in part."
+        raise Refusal(ErrorCode.INTERNAL, sentence) from error
+    return Done()

@@ -1,0 +1,266 @@
+"""Approvals at the gateway: what waits for a person, the one way to decide it, and what is due.
+
+A question has one decision: that of whoever comes first, over whichever gateway. The inbox's deduplication settles
+what comes at once; who comes later is told who was first.
+"""
+
+import logging
+
+import msgspec
+
+from trunkline.contracts.approvals.messages import (
+    DEADLINE,
+    Approval,
+    ApprovalDue,
+    ApprovalList,
+    ApprovalView,
+    ListApprovals,
+    Withdrawn,
+    decider,
+    withdrawal,
+)
+from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE
+from trunkline.contracts.audit.messages import AuditDecision
+from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.streams import DEADLINES
+from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided, CancelRecorded, withdrawn_by
+from trunkline.contracts.turns.subjects import INBOX
+from trunkline.errors import ErrorCode
+from trunkline.runtime.audit import AuditLog
+from trunkline.workers.gateway.faults import InvalidField, refusal
+from trunkline.workers.gateway.grants import Grants
+from trunkline.workers.gateway.running import Turns, TurnState
+from trunkline.workers.gateway.sender import Sender
+from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_of
+
+log = logging.getLogger(__name__)
+
+ACCEPT_SECONDS = 5.0
+"""How long the inbox may take to answer before the decider is told that the decision was not recorded."""
+
+LONGEST_ANSWER = 32_000
+"""Characters of an answer: as text in a prompt, not as a document."""
+
+AGAIN = 2.0
+"""Seconds after which what is due is tried again."""
+
+
+class Decided(Refusal):
+    """Somebody decided earlier: ``verdict`` and ``by`` tell that decision, which is the one that counts."""
+
+    def __init__(self, allow: bool, by: str, *, question: bool = False) -> None:
+        self.by = by
+        yes, no = ("answered", "left unanswered") if question else ("allowed", "denied")
+        self.verdict = yes if allow else no
+        sentence = f"This was {self.verdict} by {decider(by)} already."
+        if by == DEADLINE:
+            did, so = ("answered", "") if question else ("decided", ", so it was denied")
+            sentence = f"Nobody {did} this in time{so}."
+        super().__init__(ErrorCode.CONFLICT, sentence)
+
+
+class Gone(Refusal):
+    """Nobody is asked any more, though nobody decided: ``why`` and ``by`` tell how the turn ended."""
+
+    def __init__(self, cancelled: CancelRecorded | None) -> None:
+        self.why: Withdrawn = "ended" if cancelled is None else withdrawn_by(cancelled)
+        self.by = "" if cancelled is None else cancelled.by
+        because = withdrawal(self.why, self.by)
+        super().__init__(
+            ErrorCode.CONFLICT, f"The question was withdrawn, because {because}. Nothing was decided."
+        )
+
+
+class Approvals:
+    """Raises Refusal with a fixed code, and BusError when the bus does not answer."""
+
+    def __init__(self, bus: Bus, turns: Turns, grants: Grants, audit: AuditLog) -> None:
+        self._bus = bus
+        self._audit = audit
+        self._turns = turns
+        self._grants = grants
+
+    async def listed(self, wish: ListApprovals) -> ApprovalList:
+        """What waits, oldest first: as the stream has it, so a restart or another gateway makes no difference."""
+        known = [stored.data async for stored in self._bus.history(APPROVAL, after=0)]
+        found = [
+            approval
+            for approval in known
+            if wish.block in (None, approval.block) and (wish.settled or _waits(approval))
+        ]
+        return ApprovalList(approvals=tuple(sorted(found, key=lambda one: (one.asked_at, one.id))))
+
+    async def shown(self, id: str) -> ApprovalView:
+        """One approval with the arguments of its call. Refused with ``not_found``, and ``conflict`` when ``id`` is the
+        beginning of several."""
+        approval = await self._named(id)
+        state = await self._turns.find(approval.turn)
+        call = state.call(approval.call) if state is not None else None
+        return ApprovalView(approval=approval, arguments=call.arguments if call is not None else {})
+
+    async def _named(self, id: str) -> Approval:
+        known = (await self.listed(ListApprovals(settled=True))).approvals
+        found = [approval for approval in known if id and approval.id.startswith(id)]
+        found = [approval for approval in found if approval.id == id] or found
+        if not found:
+            raise refusal(
+                ErrorCode.NOT_FOUND, "No approval has such an id; trunkline approvals list shows what waits."
+            )
+        if len(found) > 1:
+            raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}; write more of it.")
+        return found[0]
+
+    async def decide(self, decision: ApprovalDecided, sender: Sender) -> Decided | None:
+        """Decide about a parked call, or answer its question, once; the same again by the same is harmless. It is bound
+        to the call, or the question, that was shown. Returns the decision that was there, when this only repeats it."""
+        if sender.identity.type != "owner":
+            raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
+        decision = msgspec.structs.replace(decision, by=sender.identity.id)
+        state = await self._turns.find(decision.turn)
+        asked = state.asked(decision.call) if state is not None else None
+        if state is None or asked is None:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
+        _check(decision, asked)
+        grant = self._grants.of(decision, state, asked)
+        first = False
+        if not await self._is_taken(decision, asked, state):
+            if state.finished is not None or state.cancelled is not None:
+                raise Gone(state.cancelled)
+            if asked.call_hash != decision.call_hash:
+                raise refusal(
+                    ErrorCode.CONFLICT,
+                    "The question is not the one that was shown: another is asked about this call now.",
+                )
+            first = await self._append(decision, asked, state)
+            if not first:
+                await self._look_again(decision, asked)
+        if grant is not None:
+            await (self._grants.write(grant) if first else self._grants.write_missed(grant, asked))
+        return None if first else Decided(decision.allow, decision.by, question=asked.is_question)
+
+    async def _look_again(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
+        """Another decision came in at the same moment. Refused unless it was the same."""
+        state = await self._turns.find(decision.turn)
+        if state is None or not await self._is_taken(decision, asked, state):
+            raise refusal(ErrorCode.CONFLICT, "This was decided already.")
+
+    async def _is_taken(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
+        """Whether it was decided so already, by the same: then the reply was lost. Refused when others were first."""
+        first = await self._first(decision, state)
+        if first is None:
+            return False
+        if _said(first) == _said(decision):
+            return True
+        raise Decided(first.allow, first.by, question=asked.is_question)
+
+    async def _first(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
+        """The decision that counts, recorded or on its way there."""
+        recorded = state.decided(decision.call)
+        if recorded is None:
+            return await self._turns.decision(decision, state.request.conversation)
+        scope = "once" if isinstance(recorded.scope, msgspec.UnsetType) else recorded.scope
+        answer = "" if isinstance(recorded.answer, msgspec.UnsetType) else recorded.answer
+        return msgspec.structs.replace(
+            decision, allow=recorded.allow, by=recorded.by, scope=scope, answer=answer
+        )
+
+    async def _append(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
+        """Put the decision into the inbox. Returns whether it is the first."""
+        about = state.request
+        ack = await self._bus.append(
+            INBOX,
+            decision,
+            scope=Scope(block=about.block, conversation=about.conversation, turn=about.turn),
+            msg_id=key_of("decision", about.turn, decision.call, asked.call_hash, str(asked.asked_at)),
+            timeout=ACCEPT_SECONDS,
+            conversation=about.conversation,
+        )
+        if not ack.duplicate:
+            await self._note(decision, asked, state)
+        return not ack.duplicate
+
+    async def _note(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
+        call, about = state.call(decision.call), state.request
+        late = decision.by == DEADLINE
+        if asked.is_question:
+            made: AuditDecision = "expired" if late else "answered" if decision.allow else "unanswered"
+            why = "nobody answered in time." if late else ""
+        else:
+            made = "expired" if late else "approved" if decision.allow else "denied"
+            why = "nobody decided in time." if late else f"for {decision.scope}." if decision.allow else ""
+        await self._audit.note(
+            event="approval",
+            block=about.block,
+            actor=about.actor,
+            conversation=about.conversation,
+            turn=about.turn,
+            call=decision.call,
+            tool=call.name if call is not None else "",
+            decision=made,
+            by=(decision.by,),
+            why=why,
+        )
+
+    # What is due ---------------------------------------------------------------------------------------------
+
+    async def keep_time(self) -> None:
+        """Remind people, and deny each call that no one decided in time, until cancelled."""
+        async with self._bus.pinned(DEADLINES, APPROVAL_DUE) as deliveries:
+            async for delivery in deliveries:
+                try:
+                    await self._due(delivery.data)
+                    await delivery.ack()
+                except BusError as error:
+                    log.warning("approval %s is due and waits for the bus: %s", delivery.data.id, error)
+                    await delivery.nak(AGAIN)
+                except Exception:  # one that cannot be acted on must not stop the clock of all others
+                    log.exception(
+                        "approval %s is due and cannot be acted on; it is tried again", delivery.data.id
+                    )
+                    await delivery.nak(AGAIN)
+
+    async def _due(self, due: ApprovalDue) -> None:
+        if due.what == "remind":
+            return await self._remind(due)
+        state = await self._turns.find(due.turn)
+        asked = state.asked(due.call) if state is not None else None
+        if state is None or asked is None or asked.asked_at != due.asked_at or state.finished is not None:
+            return
+        expired = ApprovalDecided(
+            turn=due.turn, call=due.call, call_hash=asked.call_hash, allow=False, by=DEADLINE
+        )
+        try:
+            if not await self._is_taken(expired, asked, state):
+                await self._append(expired, asked, state)
+        except Refusal:
+            log.debug("approval %s was decided in time", due.id)
+
+    async def _remind(self, due: ApprovalDue) -> None:
+        last = await self._bus.last(APPROVAL, approval=due.id)
+        if last is None or last.data.settled is not None or last.data.reminded_at is not None:
+            return
+        reminded = msgspec.structs.replace(last.data, reminded_at=now())
+        scope = Scope(block=reminded.block, conversation=reminded.conversation, turn=reminded.turn)
+        try:
+            await self._bus.append(APPROVAL, reminded, scope=scope, expect=last.seq, approval=due.id)
+        except SequenceConflict:
+            log.debug("approval %s was decided meanwhile", due.id)
+
+
+def _waits(approval: Approval) -> bool:
+    """Whether a person can still decide. What ran out while nothing ran is settled a little later."""
+    return approval.settled is None and approval.expires_at > now()
+
+
+def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
+    """Refuse a yes as the answer to a question, and an answer as the decision about a call."""
+    if decision.answer and not (asked.is_question and decision.allow):
+        raise InvalidField(("answer",), "This waits for a yes or a no, and is not answered in words.")
+    if asked.is_question and decision.allow and not decision.answer.strip():
+        raise InvalidField(("answer",), "This is a question: it needs an answer in words.")
+    if len(decision.answer) > LONGEST_ANSWER:
+        raise refusal(ErrorCode.TOO_LARGE, f"An answer has {LONGEST_ANSWER} characters at most.")
+
+
+def _said(decision: ApprovalDecided) -> tuple[bool, str, str, str]:
+    return decision.allow, decision.by, decision.scope, decision.answer

@@ -1,0 +1,144 @@
+"""Archived blocks: a block's folder of memory and its workspace go away together, and come back as they were.
+
+Memory goes first and the workspace second. When a crash has come in between, the same command moves the workspace after
+what memory has moved. What is deleted is taken out of its place first, so that nothing of it is ever taken for a part
+of another block or archive; it is removed when memory has forgotten it.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trunkline.contracts.blocks.messages import ArchivedBlock
+from trunkline.errors import ErrorCode, StorageError
+from trunkline.workers.gateway.block_folders import BlockFolders, no_block
+from trunkline.workers.gateway.faults import refusal
+from trunkline.workers.gateway.workspaces import Workspaces
+from trunkline_bus import Refusal, RemoteFault
+
+_ARCHIVE = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]{0,31})_(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{6}Z)")
+_AT = "%Y-%m-%dT%H-%M-%S-%fZ"
+
+
+class BlockArchives:
+    """Raises Refusal with a fixed code, StorageError, and BusError when memory does not answer."""
+
+    def __init__(self, folders: BlockFolders, workspaces: Workspaces) -> None:
+        self._folders = folders
+        self._workspaces = workspaces
+
+    async def listed(self) -> tuple[ArchivedBlock, ...]:
+        """All of them."""
+        found = [
+            match for name in await self._folders.folders("archive") if (match := _ARCHIVE.fullmatch(name))
+        ]
+        return tuple(
+            ArchivedBlock(
+                name=match["name"],
+                archive=match[0],
+                archived_at=datetime.strptime(match["at"], _AT).replace(tzinfo=UTC),
+            )
+            for match in found
+        )
+
+    async def put_away(self, name: str, actor: str) -> None:
+        """Archive a block that is stopped."""
+        if await self._folders.file(name) is None:
+            return await self._finish_putting_away(name)
+        archive = f"{name}_{datetime.now(UTC).strftime(_AT)}"
+        await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"archive block {name}")
+        try:
+            await self._workspaces.put_away(name, archive)
+        except StorageError:
+            await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"keep block {name}")
+            raise
+
+    async def bring_back(self, name: str, actor: str) -> None:
+        """Bring the newest archive of a name back. Refused with ``conflict`` when there is a block of that name, or
+        when files of no block lie in its place."""
+        if await self._folders.file(name) is not None:
+            return await self._finish_bringing_back(name)
+        archive = await self._newest(name)
+        await self._workspaces.put_back_archived(archive)
+        if await self._workspaces.has(name) and archive in await self._workspaces.away():
+            raise _taken(name, self._workspaces.place(name))
+        await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"restore block {name}")
+        try:
+            await self._workspaces.bring_back(name, archive)
+        except StorageError:
+            await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"keep {archive}")
+            raise
+
+    async def delete(self, name: str, actor: str) -> None:
+        """Delete the newest archive of a name; after a crash the one whose workspace is left."""
+        archive = await self._half_deleted(name)
+        if archive is not None:
+            await self._workspaces.take_out_archived(archive)
+        else:
+            archive = await self._newest(name)
+            await self._workspaces.take_out_archived(archive)
+            try:
+                await self._folders.delete(f"archive/{archive}", actor, f"delete archived block {name}")
+            except (Refusal, RemoteFault):
+                await self._workspaces.put_back_archived(archive)
+                raise
+        await self._workspaces.remove(archive)
+
+    async def waits_for_workspace(self, name: str) -> str | None:
+        """The newest archive of a name, when its workspace still lies where the block's was, as an archiving leaves it
+        that was cut short."""
+        newest = _newest_of(name, (one.archive for one in await self.listed()))
+        held = await self._workspaces.away() | await self._workspaces.taken_out()
+        return newest if newest not in held and await self._workspaces.has(name) else None
+
+    async def _half_deleted(self, name: str) -> str | None:
+        """An archive that memory no longer has and whose workspace is not removed yet. What is left of an archive while
+        there is a block of its name belongs to that block, whose restore was cut short."""
+        known = {one.archive for one in await self.listed()}
+        begun = _newest_of(name, await self._workspaces.taken_out() - known)
+        if begun is not None or await self._folders.file(name) is not None:
+            return begun
+        return await self._left(name)
+
+    async def _finish_putting_away(self, name: str) -> None:
+        archive = await self.waits_for_workspace(name)
+        if archive is None:
+            raise no_block(name)
+        await self._workspaces.put_away(name, archive)
+
+    async def _finish_bringing_back(self, name: str) -> None:
+        """Bring the workspace after a block that is back, or back to a block whose deletion was cut short."""
+        left, has = await self._left(name), await self._workspaces.has(name)
+        if left is not None and not has:
+            return await self._workspaces.bring_back(name, left)
+        if left is None and not has and name in await self._workspaces.taken_out():
+            return await self._workspaces.put_back(name)
+        if left is None:
+            await self._newest(name)
+            raise refusal(ErrorCode.CONFLICT, f"There is a block called {name!r} already.")
+        raise _taken(name, self._workspaces.place(name))
+
+    async def _newest(self, name: str) -> str:
+        newest = _newest_of(name, (one.archive for one in await self.listed()))
+        if newest is None:
+            raise refusal(ErrorCode.NOT_FOUND, f"There is no archived block called {name!r}.")
+        return newest
+
+    async def _left(self, name: str) -> str | None:
+        """The newest archived workspace of this name whose archive memory no longer has."""
+        known = {one.archive for one in await self.listed()}
+        return _newest_of(name, await self._workspaces.away() - known)
+
+
+def _taken(name: str, place: Path) -> Refusal:
+    return refusal(
+        ErrorCode.CONFLICT,
+        f"Nothing was restored: there are files in {place} already, where those of the archived block {name!r} belong. "
+        "Move them away, and give the command again.",
+    )
+
+
+def _newest_of(name: str, archives: Iterable[str]) -> str | None:
+    matches = (match for one in archives if (match := _ARCHIVE.fullmatch(one)))
+    return max((match[0] for match in matches if match["name"] == name), default=None)

@@ -1,0 +1,133 @@
+"""A block's ``block.toml``: reading, writing and changing its text. No I/O.
+
+The file holds the owner's choices and nothing the program counts. The day it was made stands in its first line.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+
+from trunkline._util.toml import BadSettings, read_settings, read_toml
+from trunkline.config.edit import edited
+from trunkline.config.problems import near
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.memory.messages import MemoryFile
+
+_MADE = re.compile(r"# Made on (\S+)\.")
+
+
+class UnknownChoice(ValueError):
+    """A key or a value that no block has. ``key`` says which, the text what is wrong with it."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        self.key = key
+        super().__init__(reason)
+
+
+def _keys(kind: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, Any]]:
+    for field in msgspec.structs.fields(kind):
+        key = f"{above}{field.encode_name}"
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            yield from _keys(field.type, f"{key}.")
+        else:
+            yield key, field.type
+
+
+KEYS: Mapping[str, Any] = dict(_keys(BlockConfig))
+"""Every key that the file may have, with the type of its value; those in a table are dotted."""
+
+TABLES = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
+
+
+def encode(config: BlockConfig, made: datetime) -> str:
+    """The text of a new block's file; what is at its default is left out."""
+    import tomlkit
+
+    values = {name: value for name, value in msgspec.to_builtins(config).items() if value is not None}
+    return f"# Made on {made.astimezone(UTC).isoformat(timespec='seconds')}.\n" + tomlkit.dumps(values)
+
+
+def decode(file: MemoryFile) -> BlockConfig:
+    """The choices in a file. Raises BadSettings."""
+    return read_settings(file.path, file.content, BlockConfig)
+
+
+def changed(file: MemoryFile, changes: Mapping[str, Any]) -> str:
+    """The text of the file with dotted keys set, or taken out for None. Comments, order and what is not changed stay.
+
+    Raises:
+        UnknownChoice: a key or a value is none that a block can have.
+        BadSettings: the file cannot be read as it is. Nothing is written over what a person has to mend.
+    """
+    from tomlkit.exceptions import TOMLKitError
+
+    decode(file)
+    values = {key: _checked(key, value) for key, value in changes.items()}
+    try:
+        text = edited(file.content, values)
+    except TOMLKitError as error:
+        raise BadSettings(f"{file.path}: {error}.") from error
+    decode(msgspec.structs.replace(file, content=text))
+    return text
+
+
+def value_of(key: str, words: Sequence[str]) -> Any:
+    """What a person means who typed these words for a key: several words are a list, one may be a list in TOML."""
+    kind = KEYS.get(key)
+    if len(words) == 1 and words[0].startswith("["):
+        try:
+            return msgspec.convert(read_toml(f"v = {words[0]}")["v"], kind)
+        except (ValueError, msgspec.ValidationError):
+            pass  # it is a text, or said to be wrong by whoever checks it
+    entries = [] if list(words) == [""] else list(words)
+    for meant in (entries, *words) if len(words) == 1 else (entries,):
+        try:
+            return msgspec.convert(meant, kind, strict=False)
+        except msgspec.ValidationError:
+            continue
+    return words[0] if len(words) == 1 else entries
+
+
+def made_on(text: str) -> datetime | None:
+    """When the block was made, if its file still says so."""
+    match = _MADE.match(text)
+    try:
+        made = datetime.fromisoformat(match.group(1)) if match else None
+    except ValueError:
+        return None
+    return made if made is None or made.tzinfo else made.replace(tzinfo=UTC)
+
+
+def _checked(key: str, value: Any) -> Any:
+    if value is None and key in TABLES:
+        return None
+    if key not in KEYS:
+        last = key.rpartition(".")[2]
+        meant = [one for one in KEYS if one.rpartition(".")[2] == last] or near(key, KEYS)
+        raise UnknownChoice(key, f"No block has this key. {_or(meant) or _or(sorted(KEYS))}")
+    if value is None:
+        return None
+    try:
+        return msgspec.to_builtins(msgspec.convert(value, KEYS[key]))
+    except msgspec.ValidationError as error:
+        choices = [*_choices(KEYS[key])]
+        wrong = f"It is one of {', '.join(choices)}." if choices else f"{str(error).partition(' - at ')[0]}."
+        raise UnknownChoice(key, wrong) from error
+
+
+def _or(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return f"Did you mean {' or '.join(names)}?" if len(names) < 3 else f"There are {', '.join(names)}."
+
+
+def _choices(kind: Any) -> Iterator[str]:
+    """The texts that a type allows, where it names them."""
+    if get_origin(kind) is Literal:
+        yield from map(str, get_args(kind))
+    else:
+        for part in get_args(kind):
+            yield from _choices(part)

@@ -1,0 +1,333 @@
+"""The block service: blocks are folders of memory, made, listed, changed, stopped, reset, put away, brought back and
+deleted (MB-F1..F4, F23, F29).
+
+What runs in a block is stopped before anything is taken from it. What a crash leaves half-done, the same command
+finishes.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+
+import anyio
+import msgspec
+
+from trunkline._util.toml import BadSettings
+from trunkline.contracts.blocks.acceptance import is_block_name, why_shut
+from trunkline.contracts.blocks.messages import (
+    Block,
+    BlockConfig,
+    BlockList,
+    BlockStopped,
+    ChangeBlock,
+    CreateBlock,
+    DeleteBlock,
+    Pulse,
+    PulseState,
+    ResetBlock,
+    StopBlock,
+)
+from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.memory.initial_files import block_files, renamed
+from trunkline.contracts.memory.messages import MemoryFile
+from trunkline.contracts.models.subjects import ANSWERER
+from trunkline.contracts.policies.messages import PermissionTable
+from trunkline.contracts.workers.subjects import PULSE_BUCKET
+from trunkline.errors import ErrorCode
+from trunkline.runtime.audit import AuditLog
+from trunkline.workers.gateway import block_file
+from trunkline.workers.gateway.block_archives import BlockArchives
+from trunkline.workers.gateway.block_folders import BlockFolders, name_of, no_block
+from trunkline.workers.gateway.conversations import Conversations
+from trunkline.workers.gateway.faults import InvalidField, refusal
+from trunkline.workers.gateway.known_blocks import KnownBlocks, path_of
+from trunkline.workers.gateway.stopping import Ended, Stopping
+from trunkline.workers.gateway.workspaces import Workspaces
+from trunkline_bus import Bus, Refusal, RemoteFault
+
+log = logging.getLogger(__name__)
+
+NAME_RULE = "A block's name is 1 to 32 characters: small letters, digits and dashes, beginning with a letter or digit."
+PRECEDENCE: tuple[PulseState, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
+"""Of several monitors that serve a block, the first of these is what the block is doing."""
+
+_STAY = frozenset({"block.toml", "monitor.md", "documents", "skills", "sliders.json"})
+"""What the owner brought or chose: a reset leaves it. The rest of a block's folder is what its agent was told, wrote
+and learned."""
+_STAY_HARD = frozenset({"block.toml"})
+
+
+class Blocks:
+    """Raises Refusal with a fixed code, and BusError when memory does not answer."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        stopping: Stopping,
+        conversations: Conversations,
+        workspaces: Workspaces,
+        known: KnownBlocks,
+        audit: AuditLog,
+        default: str,
+    ) -> None:
+        self._bus = bus
+        self._stopping = stopping
+        self._audit = audit
+        self._known = known
+        self._conversations = conversations
+        self._workspaces = workspaces
+        self._folders = BlockFolders(bus, known)
+        self._archives = BlockArchives(self._folders, workspaces)
+        self._changing = anyio.Lock()
+        self.default = default
+
+    async def answerer(self, name: str | None) -> Answerer:
+        """Who answers in the block, as a monitor says."""
+        return await self._bus.call(
+            ANSWERER, GetAnswerer(block=name or self.default), timeout=5.0, repeatable=True
+        )
+
+    async def create(self, request: CreateBlock, actor: str) -> Block:
+        """Make a block: its choices and its identity, in one commit."""
+        _check_name(request.name)
+        async with self._changing:
+            if await self._folders.file(request.name) is not None:
+                raise refusal(ErrorCode.CONFLICT, f"There is a block called {request.name!r} already.")
+            await self._make(request, actor)
+        return await self.show(request.name)
+
+    async def ensure_default(self) -> None:
+        """Make the default block if it is missing."""
+        if await self._folders.file(self.default) is None:
+            async with self._changing:
+                if await self._folders.file(self.default) is None:
+                    await self._make(CreateBlock(name=self.default), "gateway")
+
+    @asynccontextmanager
+    async def taking(self, name: str) -> AsyncIterator[None]:
+        """A message is taken into the block meanwhile. Refused as by ``accept_into``, and while it is being stopped."""
+        with self._stopping.entering(name):
+            await self.accept_into(name)
+            yield
+
+    async def accept_into(self, name: str) -> None:
+        """Refuse unless the block takes messages: ``not_found``; ``conflict`` when it is switched off, or when a file
+        that decides about it cannot be read."""
+        if not is_block_name(name):
+            raise no_block(name)
+        block = await self._known.of(name)
+        if block.config is None and name == self.default:
+            await self.ensure_default()
+            block = await self._known.of(name)
+        if block.config is None:
+            raise no_block(name)
+        if why := why_shut(name, block.config, block.problem):
+            raise refusal(ErrorCode.CONFLICT, why)
+
+    async def show(self, name: str) -> Block:
+        """One block."""
+        file = await self._folders.existing(name)
+        pulses = await self._pulses()
+        return await self._block(file, pulses.get(name, Pulse()))
+
+    async def listed(self, *, archived: bool = False) -> BlockList:
+        """All blocks by name, with the archived ones if so wished."""
+        names = [name for name in await self._folders.folders("blocks") if is_block_name(name)]
+        files = await self._folders.files(names)
+        pulses = await self._pulses()
+        blocks = [await self._block(file, pulses.get(_block_of(file), Pulse())) for file in files]
+        return BlockList(
+            blocks=tuple(sorted(blocks, key=lambda block: block.name)),
+            archived=await self._archives.listed() if archived else (),
+        )
+
+    async def change(self, request: ChangeBlock, actor: str) -> Block:
+        """Change choices of a block, as one commit. They count from the next message on."""
+        async with self._changing:
+            file = await self._folders.existing(request.name)
+            with _refusing():
+                text = block_file.changed(file, request.changes)
+            if text != file.content:
+                await self._rewrite(
+                    file, text, actor, f"change block {request.name}: {', '.join(request.changes)}"
+                )
+        return await self.show(request.name)
+
+    async def stop(self, request: StopBlock, actor: str) -> BlockStopped:
+        """Switch a block off: it takes no messages from now on, and its turns and background tasks are ended or left to
+        finish."""
+        await self.change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
+        ended = Ended((), ())
+        if not request.finish:
+            async with self._stopping.stopped(request.name, actor, forget=False) as ended:
+                pass
+        return BlockStopped(block=await self.show(request.name), cancelled=ended.turns, tasks=ended.tasks)
+
+    async def reset(self, request: ResetBlock, actor: str) -> Block:
+        """Stop a block, have it forget, and let it go on. Its choices stay."""
+        name = request.name
+        with _refusing():
+            block_file.decode(await self._folders.existing(name))
+        async with self._stopping.stopped(name, actor), self._changing:
+            stay = _STAY_HARD if request.hard else _STAY
+            for entry in await self._folders.entries(f"blocks/{name}"):
+                if name_of(entry) not in stay:
+                    await self._folders.delete(entry.path, actor, f"reset block {name}")
+            await self._begin_anew(name, stay, actor)
+            if request.hard:
+                await self._workspaces.clear(name)
+        return await self.show(name)
+
+    async def archive(self, name: str, actor: str) -> None:
+        """Stop a block and put it away as it is."""
+        _check_name(name)
+        async with self._stopping.stopped(name, actor), self._changing:
+            await self._archives.put_away(name, actor)
+
+    async def restore(self, name: str, actor: str) -> Block:
+        """Bring the newest archive of a name back, byte for byte."""
+        _check_name(name)
+        async with self._changing:
+            await self._archives.bring_back(name, actor)
+        return await self.show(name)
+
+    async def delete(self, request: DeleteBlock, actor: str) -> None:
+        """Stop a block and delete it, or delete its newest archive, with the workspace. Memory's history keeps what
+        memory held."""
+        name = request.name
+        _check_name(name)
+        if request.archived:
+            async with self._changing:
+                return await self._archives.delete(name, actor)
+        async with self._stopping.stopped(name, actor), self._changing:
+            await self._take_away(name, actor)
+
+    async def _take_away(self, name: str, actor: str) -> None:
+        """The workspace is taken out of its place first: a block that is made anew never has it."""
+        there = await self._folders.file(name) is not None
+        if not there and await self._archives.waits_for_workspace(name):
+            sentence = f"The archiving of {name!r} was cut short. Finish it: trunkline blocks archive {name}"
+            raise refusal(ErrorCode.CONFLICT, sentence)
+        has = await self._workspaces.has(name) or name in await self._workspaces.taken_out()
+        if not there and not has:
+            raise no_block(name)
+        await self._workspaces.take_out(name)
+        if there:
+            try:
+                await self._folders.delete(f"blocks/{name}", actor, f"delete block {name}")
+            except (Refusal, RemoteFault):
+                await self._workspaces.put_back(name)
+                raise
+        await self._workspaces.remove(name)
+
+    async def _clear_place(self, name: str) -> None:
+        """See that a new block does not find the workspace of an earlier one of its name: what an archiving or a
+        deletion left that was cut short, or whoever took a block's folder out of memory by hand. What an owner puts
+        there for a block that never was stays."""
+        if name in await self._workspaces.taken_out():
+            await self._workspaces.remove(name)
+        if (archive := await self._archives.waits_for_workspace(name)) is not None:
+            await self._workspaces.put_away(name, archive)
+        if await self._workspaces.has(name) and await self._folders.was_there(name):
+            log.warning(
+                "what an earlier block %s left in its workspace is now in %s",
+                name,
+                await self._workspaces.set_aside(name),
+            )
+
+    async def _make(self, request: CreateBlock, actor: str) -> None:
+        await self._clear_place(request.name)
+        config, folder = request.config, f"blocks/{request.name}"
+        files = {path_of(request.name): block_file.encode(config, datetime.now(UTC))}
+        own = block_files(request.name, config.monitor_name, config.monitor_emoji)
+        files |= {f"{folder}/{name}": text for name, text in own.items()}
+        await self._folders.write(files, {}, actor, f"create block {request.name}")
+        await self._note(request.name, PermissionTable(), config.permissions, actor)
+
+    async def _rewrite(self, file: MemoryFile, text: str, actor: str, reason: str) -> None:
+        """Write a block's choices. Who is called otherwise is so in ``monitor.md`` too."""
+        name, old = _block_of(file), block_file.decode(file)
+        new = block_file.decode(msgspec.structs.replace(file, content=text))
+        files, expected = {file.path: text}, {file.path: file.hash}
+        if (new.monitor_name, new.monitor_emoji) != (old.monitor_name, old.monitor_emoji):
+            for monitor in await self._folders.read(f"blocks/{name}/monitor.md"):
+                files[monitor.path] = renamed(monitor.content, new.monitor_name, new.monitor_emoji)
+                expected[monitor.path] = monitor.hash
+        await self._folders.write(files, expected, actor, reason)
+        await self._note(name, old.permissions, new.permissions, actor)
+
+    async def _begin_anew(self, name: str, stay: frozenset[str], actor: str) -> None:
+        """Write what a new block has and this one no longer does. Who has lost its identity has no name."""
+        file = await self._folders.existing(name)
+        if "monitor.md" not in stay:
+            without = block_file.changed(file, {"monitor_name": None, "monitor_emoji": None})
+            file = msgspec.structs.replace(file, content=without)
+        config = block_file.decode(file)
+        own = block_files(name, config.monitor_name, config.monitor_emoji)
+        files = {f"blocks/{name}/{one}": text for one, text in own.items() if one not in stay}
+        await self._folders.write(
+            {file.path: file.content, **files}, {file.path: file.hash}, actor, f"reset block {name}"
+        )
+
+    async def _note(self, name: str, old: PermissionTable, new: PermissionTable, actor: str) -> None:
+        """Put into the audit log that the owner changed what a block may do."""
+        if new != old:
+            said, before = (msgspec.json.encode(table).decode() for table in (new, old))
+            why = f"{said} instead of {before}."
+            await self._audit.note(event="permissions", block=name, actor=actor, by=(actor,), why=why)
+
+    async def _block(self, file: MemoryFile, pulse: Pulse) -> Block:
+        name, problem = _block_of(file), ""
+        try:
+            config = block_file.decode(file)
+        except BadSettings as error:
+            config, problem = BlockConfig(enabled=False), str(error)
+            pulse = Pulse(status="ERROR", error=ErrorCode.INVALID_REQUEST)
+        return Block(
+            name=name,
+            config=config,
+            problem=problem,
+            pulse=pulse,
+            created_at=block_file.made_on(file.content) or file.modified_at,
+            conversations=await self._conversations.count(name),
+        )
+
+    async def _pulses(self) -> dict[str, Pulse]:
+        """What each block is doing, over all monitors that live."""
+        beats = [entry.value for entry in await self._bus.kv(PULSE_BUCKET).entries() if entry.value]
+        return {
+            block: together(beat.pulse for beat in beats if beat.block == block)
+            for block in {beat.block for beat in beats}
+        }
+
+
+def together(pulses: Iterable[Pulse]) -> Pulse:
+    """One pulse out of those of several monitors: the status that counts most, and the latest times."""
+    ranked = sorted(pulses, key=lambda pulse: PRECEDENCE.index(pulse.status))
+    times = [pulse.last_run for pulse in ranked if pulse.last_run]
+    beats = [pulse.last_pulse for pulse in ranked if pulse.last_pulse]
+    return msgspec.structs.replace(
+        ranked[0], last_run=max(times, default=None), last_pulse=max(beats, default=None)
+    )
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse a choice that no block has, and a file that cannot be read: who has to look where."""
+    try:
+        yield
+    except block_file.UnknownChoice as error:
+        raise InvalidField(tuple(error.key.split(".")), str(error)) from error
+    except BadSettings as error:
+        sentence = f"Nothing was changed, until a person mends a file. {error}"
+        raise refusal(ErrorCode.CONFLICT, sentence) from error
+
+
+def _check_name(name: str) -> None:
+    if not is_block_name(name):
+        raise InvalidField(("name",), NAME_RULE)
+
+
+def _block_of(file: MemoryFile) -> str:
+    return file.path.split("/")[-2]

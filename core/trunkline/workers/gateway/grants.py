@@ -1,0 +1,142 @@
+"""What a person allowed for longer than one call: policies in memory, bound to a tool and the shape of its arguments.
+
+They are written as the person who decided. Agents cannot write where they lie.
+"""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from trunkline.contracts.approvals.messages import GrantList
+from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.memory.messages import (
+    DeleteMemory,
+    ListMemory,
+    MemoryHistory,
+    ReadManyMemory,
+    WriteManyMemory,
+)
+from trunkline.contracts.memory.subjects import (
+    MEMORY_DELETE,
+    MEMORY_HISTORY,
+    MEMORY_LIST,
+    MEMORY_READ_MANY,
+    MEMORY_WRITE_MANY,
+)
+from trunkline.contracts.policies.messages import Conditions, Policy
+from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.faults import InvalidField, refusal
+from trunkline.workers.gateway.running import TurnState
+from trunkline_bus import Bus, RemoteFault, key_of
+
+FOLDER = "policies"
+BEGINS = "approved-"
+"""How the ids of these policies begin: what else lies in the folder the owner wrote, and is not ours to forget."""
+
+SECONDS = 10.0
+AT_ONCE = 200
+
+
+class Grants:
+    """Raises Refusal with a fixed code, and BusError when memory does not answer."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def of(self, decision: ApprovalDecided, state: TurnState, asked: ApprovalAsked) -> Policy | None:
+        """The policy that a decision makes; None for one about a single call. Refused when there can be none."""
+        if not decision.allow or decision.scope == "once":
+            return None
+        detail, request = asked.detail, state.request
+        call = state.call(decision.call)
+        if isinstance(detail, msgspec.UnsetType) or not detail.shape or call is None:
+            raise InvalidField(("scope",), "This can only be allowed once.")
+        conversation = request.conversation if decision.scope == "conversation" else None
+        tool = detail.tool or call.name
+        return Policy(
+            id=BEGINS + key_of(request.block, tool, detail.shape, conversation or "")[:16],
+            subject=f"block:{request.block}",
+            resource=f"tool:{tool}",
+            action=detail.effect or "*",
+            effect="allow",
+            conditions=Conditions(shape=detail.shape, conversation=conversation),
+            note=detail.covers,
+            created=now(),
+            created_by=decision.by,
+        )
+
+    async def write(self, grant: Policy) -> None:
+        """Keep it; one that is there already stays as it is."""
+        if await self._find(grant.id):
+            return
+        text = msgspec.json.format(msgspec.json.encode(grant), indent=2).decode() + "\n"
+        wish = WriteManyMemory(
+            files={_path(grant.id): text}, actor=grant.created_by, reason=f"allowed: {grant.note}"
+        )
+        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+
+    async def write_missed(self, grant: Policy, asked: ApprovalAsked) -> None:
+        """Keep it if the gateway that took the decision was killed before it did: if nothing has become of it since the
+        question was asked. What was taken back meanwhile is not given again by the same yes."""
+        since = (
+            datetime.min.replace(tzinfo=UTC)
+            if isinstance(asked.asked_at, msgspec.UnsetType)
+            else asked.asked_at
+        )
+        changed = await self._changed(grant.id)
+        # history has whole seconds: in doubt it was taken back, and the person is asked again
+        if changed is None or changed < since.replace(microsecond=0):
+            await self.write(grant)
+
+    async def _changed(self, id: str) -> datetime | None:
+        """When something last became of a grant; None when there never was one."""
+        wish = MemoryHistory(path=_path(id), limit=1)
+        try:
+            changes = (await self._bus.call(MEMORY_HISTORY, wish, timeout=SECONDS, repeatable=True)).changes
+        except RemoteFault as fault:
+            if fault.code == ErrorCode.NOT_FOUND:
+                return None
+            raise
+        return changes[0].timestamp if changes else None
+
+    async def listed(self) -> GrantList:
+        """All of them, oldest first."""
+        try:
+            listing = await self._bus.call(MEMORY_LIST, ListMemory(path=FOLDER), timeout=SECONDS)
+        except RemoteFault as fault:
+            if fault.code == ErrorCode.NOT_FOUND:
+                return GrantList(grants=())
+            raise
+        names = (entry.path.rpartition("/")[2] for entry in listing.entries)
+        ids = [name.removesuffix(".json") for name in names if name.startswith(BEGINS)]
+        found = [grant for id in ids for grant in await self._find(id)]
+        return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
+
+    async def forget(self, id: str, identity: Identity) -> None:
+        """Take one back. Refused with ``not_found``."""
+        if identity.type != "owner":
+            raise refusal(ErrorCode.FORBIDDEN, "Only the owner takes permissions back.")
+        if not id.startswith(BEGINS) or not await self._find(id):
+            raise refusal(
+                ErrorCode.NOT_FOUND,
+                f"Nothing was allowed under {id!r}; trunkline approvals granted lists what was.",
+            )
+        wish = DeleteMemory(path=_path(id), actor=identity.id, reason="no longer allowed")
+        await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+
+    async def _find(self, id: str) -> list[Policy]:
+        wish = ReadManyMemory(paths=(_path(id),))
+        files = (await self._bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
+        try:
+            return [
+                msgspec.structs.replace(msgspec.json.decode(file.content.encode(), type=Policy), id=id)
+                for file in files
+            ]
+        except msgspec.MsgspecError:
+            return []  # a person has broken it; it counts for nothing, and all tools say so
+
+
+def _path(id: str) -> str:
+    return f"{FOLDER}/{id}.json"

@@ -1,0 +1,97 @@
+"""The gateway's HTTP application: all routes behind the gate."""
+
+from collections.abc import Sequence
+
+from opentelemetry import trace
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from trunkline.contracts.gateway.access import HttpRoute
+from trunkline.errors import ErrorCode, TrunklineError
+from trunkline.plugins.owned import Owned
+from trunkline.runtime.http.gate import Gate
+from trunkline.workers.gateway.http import (
+    approvals,
+    blocks,
+    contract,
+    conversations,
+    health,
+    metrics,
+    openai,
+    turns,
+)
+from trunkline.workers.gateway.http.parts import Parts
+from trunkline.workers.gateway.http.replies import error_reply, failed
+from trunkline_bus import BusError, Refusal
+
+__all__ = ["Parts", "build_app", "open_paths"]
+
+tracer = trace.get_tracer("trunkline.gateway")
+
+PUBLIC = ("/healthz", "/readyz")
+
+HIDDEN = "/engine"
+"""The agent loop's own address is not here; clients that ask for it get 404 (conflict C4)."""
+
+
+def build_app(parts: Parts) -> Starlette:
+    """The application. Handlers find ``parts`` in its state."""
+    own: tuple[BaseRoute, ...] = (
+        *conversations.ROUTES,
+        *openai.ROUTES,
+        *turns.ROUTES,
+        *approvals.ROUTES,
+        *blocks.ROUTES,
+        *health.ROUTES,
+        *contract.ROUTES,
+        *(() if parts.metrics_for == "off" else metrics.ROUTES),
+    )
+    app = Starlette(
+        routes=[*own, *_plugin_routes(parts.routes)],
+        middleware=[
+            Middleware(
+                Gate,
+                door=parts.door,
+                refuse=error_reply,
+                tracer=tracer,
+                host=parts.host,
+                hosts=parts.hosts,
+                open_paths=open_paths(parts),
+                hidden=HIDDEN,
+            )
+        ],
+        exception_handlers={
+            Refusal: failed,
+            BusError: failed,
+            TrunklineError: failed,
+            HTTPException: _not_served,
+        },
+    )
+    app.router.redirect_slashes = False
+    app.state.parts = parts
+    return app
+
+
+def open_paths(parts: Parts) -> frozenset[str]:
+    """The paths that need no credential."""
+    of_plugins = (_path(one) for one in parts.routes if one.item.public)
+    return frozenset({*PUBLIC, *of_plugins, *((metrics.PATH,) if parts.metrics_for == "open" else ())})
+
+
+def _plugin_routes(routes: Sequence[Owned[HttpRoute]]) -> list[Route]:
+    return [Route(_path(one), one.item.endpoint, methods=list(one.item.methods)) for one in routes]
+
+
+def _path(route: Owned[HttpRoute]) -> str:
+    return f"/x/{route.owner}/{route.item.path.lstrip('/')}"
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    """No such path, or a method that it does not know."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    code = ErrorCode.NOT_FOUND if status == 404 else ErrorCode.INVALID_REQUEST
+    return error_reply(code, request.url.path, status=status)

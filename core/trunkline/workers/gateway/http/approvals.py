@@ -1,0 +1,62 @@
+"""Approvals under ``/api/approvals``: what waits, and what was allowed for longer. To decide is the turn's path."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trunkline.contracts.approvals.messages import Approval, ApprovalView, ListApprovals
+from trunkline.workers.gateway.http.bodies import flag
+from trunkline.workers.gateway.http.parts import sender_of, services_of
+from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.http.schemas import ApprovalState, ApprovalStates, GrantStates
+
+
+async def list_approvals(request: Request) -> Response:
+    """``GET /api/approvals?block=&settled=``"""
+    wish = ListApprovals(block=request.query_params.get("block"), settled=flag(request, "settled"))
+    found = await services_of(request).approvals.listed(wish)
+    return reply(ApprovalStates(approvals=tuple(_state(one) for one in found.approvals)))
+
+
+async def show(request: Request) -> Response:
+    """``GET /api/approvals/{id}``"""
+    found: ApprovalView = await services_of(request).approvals.shown(request.path_params["id"])
+    return reply(_state(found.approval, found.arguments))
+
+
+async def list_grants(request: Request) -> Response:
+    """``GET /api/approvals/granted``"""
+    return reply(GrantStates(grants=(await services_of(request).grants.listed()).grants))
+
+
+async def forget(request: Request) -> Response:
+    """``DELETE /api/approvals/granted/{id}``"""
+    await services_of(request).grants.forget(request.path_params["id"], sender_of(request).identity)
+    return Response(status_code=204)
+
+
+ROUTES = (
+    Route("/api/approvals", list_approvals, methods=["GET"]),
+    Route("/api/approvals/granted", list_grants, methods=["GET"]),
+    Route("/api/approvals/granted/{id}", forget, methods=["DELETE"]),
+    Route("/api/approvals/{id}", show, methods=["GET"]),
+)
+
+
+def _state(approval: Approval, arguments: dict[str, object] | None = None) -> ApprovalState:
+    return ApprovalState(
+        id=approval.id,
+        turn=approval.turn,
+        call=approval.call,
+        hash=approval.call_hash,
+        tool=approval.tool,
+        block=approval.block,
+        conversation_id=approval.conversation,
+        channel=approval.channel,
+        question=approval.question,
+        detail=approval.detail,
+        asked_at=approval.asked_at,
+        expires_at=approval.expires_at,
+        settled=approval.settled,
+        arguments=arguments,
+    )

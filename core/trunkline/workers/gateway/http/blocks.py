@@ -1,0 +1,147 @@
+"""Blocks under ``/api/blocks``: make, list, show, change, start, stop, reset, archive, restore, delete."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trunkline.contracts.blocks.messages import (
+    Block,
+    ChangeBlock,
+    CreateBlock,
+    DeleteBlock,
+    ResetBlock,
+    StopBlock,
+)
+from trunkline.workers.gateway.faults import InvalidField
+from trunkline.workers.gateway.http.bodies import flag, read_json, read_optional_json
+from trunkline.workers.gateway.http.parts import sender_of, services_of
+from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.http.schemas import (
+    ArchivedBlockLine,
+    BlockChanges,
+    Blocks,
+    BlockState,
+    NewBlock,
+    ResetWish,
+    StopWish,
+)
+
+
+async def list_blocks(request: Request) -> Response:
+    """``GET /api/blocks?archived=``"""
+    found = await services_of(request).blocks.listed(archived=flag(request, "archived"))
+    archived = tuple(
+        ArchivedBlockLine(name=one.name, archive=one.archive, archived_at=one.archived_at)
+        for one in found.archived
+    )
+    return reply(Blocks(blocks=tuple(_state(block) for block in found.blocks), archived=archived))
+
+
+async def create(request: Request) -> Response:
+    """``POST /api/blocks``"""
+    new = await read_json(request, NewBlock)
+    block = await services_of(request).blocks.create(
+        CreateBlock(name=new.name, config=new.config), _owner(request)
+    )
+    return reply(_state(block), 201)
+
+
+async def show(request: Request) -> Response:
+    """``GET /api/blocks/{name}``"""
+    return reply(_state(await services_of(request).blocks.show(request.path_params["name"])))
+
+
+async def change(request: Request) -> Response:
+    """``PATCH /api/blocks/{name}``"""
+    wish = await read_json(request, BlockChanges)
+    return reply(_state(await _changed(request, dict(_dotted(wish.config)))))
+
+
+async def start(request: Request) -> Response:
+    """``POST /api/blocks/{name}/start``"""
+    return reply(_state(await _changed(request, {"enabled": None})))
+
+
+async def stop(request: Request) -> Response:
+    """``POST /api/blocks/{name}/stop``"""
+    wish = await read_optional_json(request, StopWish)
+    stop = StopBlock(name=request.path_params["name"], finish=wish.finish)
+    return reply(_state((await services_of(request).blocks.stop(stop, _owner(request))).block))
+
+
+async def reset(request: Request) -> Response:
+    """``POST /api/blocks/{name}/reset``"""
+    wish = await read_optional_json(request, ResetWish)
+    reset = ResetBlock(name=request.path_params["name"], hard=wish.hard)
+    return reply(_state(await services_of(request).blocks.reset(reset, _owner(request))))
+
+
+async def archive(request: Request) -> Response:
+    """``POST /api/blocks/{name}/archive``"""
+    await services_of(request).blocks.archive(request.path_params["name"], _owner(request))
+    return Response(status_code=204)
+
+
+async def restore(request: Request) -> Response:
+    """``POST /api/blocks/{name}/restore``"""
+    return reply(
+        _state(await services_of(request).blocks.restore(request.path_params["name"], _owner(request)))
+    )
+
+
+async def delete(request: Request) -> Response:
+    """``DELETE /api/blocks/{name}?archived=``"""
+    wish = DeleteBlock(name=request.path_params["name"], archived=flag(request, "archived"))
+    await services_of(request).blocks.delete(wish, _owner(request))
+    return Response(status_code=204)
+
+
+ROUTES = (
+    Route("/api/blocks", list_blocks, methods=["GET"]),
+    Route("/api/blocks", create, methods=["POST"]),
+    Route("/api/blocks/{name}", show, methods=["GET"]),
+    Route("/api/blocks/{name}", change, methods=["PATCH"]),
+    Route("/api/blocks/{name}/start", start, methods=["POST"]),
+    Route("/api/blocks/{name}/stop", stop, methods=["POST"]),
+    Route("/api/blocks/{name}/reset", reset, methods=["POST"]),
+    Route("/api/blocks/{name}/archive", archive, methods=["POST"]),
+    Route("/api/blocks/{name}/restore", restore, methods=["POST"]),
+    Route("/api/blocks/{name}", delete, methods=["DELETE"]),
+)
+
+
+def _owner(request: Request) -> str:
+    return sender_of(request).owner("changes blocks")
+
+
+async def _changed(request: Request, changes: dict[str, Any]) -> Block:
+    wish = ChangeBlock(name=request.path_params["name"], changes=changes)
+    try:
+        return await services_of(request).blocks.change(wish, _owner(request))
+    except InvalidField as error:
+        raise InvalidField(("config", *error.field), error.reason) from error
+
+
+def _dotted(config: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The keys of an object and of those in it; ``block.toml`` has tables for these."""
+    for name, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from _dotted(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _state(block: Block) -> BlockState:
+    return BlockState(
+        name=block.name,
+        status=block.pulse.status,
+        config=block.config,
+        created_at=block.created_at,
+        conversations=block.conversations,
+        current_task=block.pulse.current_task,
+        error=block.pulse.error,
+        problem=block.problem,
+    )

@@ -1,0 +1,188 @@
+"""PA's Gateway API, exactly: ``/conversations`` (PA-F28)."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations, Message
+from trunkline.contracts.gateway.messages import (
+    ConversationView,
+    GetConversation,
+    MessageAccepted,
+    RenameConversation,
+    SendMessage,
+)
+from trunkline.contracts.turns.feed import FeedReader
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.faults import InvalidField
+from trunkline.workers.gateway.http.bodies import moment, read_json, whole_number
+from trunkline.workers.gateway.http.events import events_of, held_up
+from trunkline.workers.gateway.http.held import questions_ahead
+from trunkline.workers.gateway.http.naming import no_such_block
+from trunkline.workers.gateway.http.parts import parts_of, sender_of, services_of
+from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.http.schemas import (
+    ConversationChanges,
+    ConversationDetail,
+    ConversationLine,
+    ConversationList,
+    ConversationMessage,
+    NewMessage,
+)
+from trunkline.workers.gateway.http.sse import EventStream
+from trunkline_bus import Refusal
+
+CLIENT_ID_LENGTH = 200
+
+
+async def new_conversation(request: Request) -> ASGIApp:
+    """``POST /conversations/messages``"""
+    return await _take_in(request, None)
+
+
+async def next_message(request: Request) -> ASGIApp:
+    """``POST /conversations/{id}/messages``"""
+    return await _take_in(request, request.path_params["id"])
+
+
+async def list_conversations(request: Request) -> Response:
+    """``GET /conversations``"""
+    include = request.query_params.get("include")
+    if include not in (None, "one-shot"):
+        raise InvalidField("include", "It is one-shot.")
+    query = ListConversations(
+        block=request.query_params.get("block"),
+        limit=whole_number(request, "limit", 20, least=1, most=100),
+        offset=whole_number(request, "offset", 0, least=0, most=999_999_999),
+        search=request.query_params.get("search"),
+        start=moment(request, "from"),
+        end=moment(request, "to"),
+        one_shot=include == "one-shot",
+    )
+    page = await services_of(request).conversations.page(query)
+    lines = tuple(_line(summary) for summary in page.conversations)
+    return reply(
+        ConversationList(conversations=lines, total=page.total, limit=page.limit, offset=page.offset)
+    )
+
+
+async def get_conversation(request: Request) -> Response:
+    """``GET /conversations/{id}``"""
+    include = request.query_params.get("include")
+    if include not in (None, "tools"):
+        raise InvalidField("include", "It is tools.")
+    wish = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
+    return reply(_detail(await services_of(request).conversations.view(wish)))
+
+
+async def rename(request: Request) -> Response:
+    """``PATCH /conversations/{id}``"""
+    owner = sender_of(request).owner("names conversations")
+    wish = await read_json(request, ConversationChanges)
+    name = RenameConversation(conversation=request.path_params["id"], title=wish.title)
+    return reply(_line(await services_of(request).conversations.rename(name, owner)))
+
+
+ROUTES = (
+    Route("/conversations/messages", new_conversation, methods=["POST"]),
+    Route("/conversations/{id}/messages", next_message, methods=["POST"]),
+    Route("/conversations", list_conversations, methods=["GET"]),
+    Route("/conversations/{id}", get_conversation, methods=["GET"]),
+    Route("/conversations/{id}", rename, methods=["PATCH"]),
+)
+
+
+def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = False) -> EventStream:
+    """The response that shows a turn from where the client has stopped. See ``FeedReader`` for ``fresh``."""
+    parts, after = parts_of(request), position_in(request)
+    try:
+        bus, conversation, turn = parts.services.bus, accepted.conversation, accepted.turn
+        watch = FeedReader(bus, conversation, turn, after=after, fresh=fresh, looks=parts.looks)
+    except ValueError as error:
+        name = "from" if request.query_params.get("from") else "Last-Event-ID"
+        raise InvalidField(name, "It is the id of an event.") from error
+    headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
+    held = held_up(questions_ahead(parts, watch, accepted))
+    return EventStream(events_of(request, watch), closing=parts.closing, headers=headers, beside=held)
+
+
+def position_in(request: Request) -> str:
+    """Where a client that comes back has stopped: ``?from=``, else ``Last-Event-ID``."""
+    return request.query_params.get("from") or request.headers.get("last-event-id") or ""
+
+
+def client_id(request: Request, metadata: dict[str, object]) -> str | None:
+    """What makes a repeated request the same one: ``metadata.client_message_id``, else ``Idempotency-Key``."""
+    given = metadata.get("client_message_id", request.headers.get("idempotency-key"))
+    if given is None:
+        return None
+    if not isinstance(given, str) or not 0 < len(given) <= CLIENT_ID_LENGTH:
+        in_body = "client_message_id" in metadata
+        field = ("metadata", "client_message_id") if in_body else "Idempotency-Key"
+        raise InvalidField(field, f"It is a text of 1 to {CLIENT_ID_LENGTH} characters.")
+    return given
+
+
+async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
+    parts = parts_of(request)
+    new = await read_json(request, NewMessage)
+    block = new.metadata.get("block")
+    if not isinstance(block, str | None):
+        raise InvalidField(("metadata", "block"), "It is a block's name.")
+    message = SendMessage(
+        content=new.content,
+        block=block,
+        conversation=conversation,
+        client_id=client_id(request, new.metadata),
+        metadata=new.metadata,
+    )
+    try:
+        accepted = await parts.services.messages.send(message, sender_of(request))
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND or conversation is not None or block is None:
+            raise
+        raise await no_such_block(parts.services.blocks, block, ("metadata", "block")) from error
+    return watch_turn(request, accepted, fresh=not accepted.duplicate)
+
+
+def _line(summary: ConversationSummary) -> ConversationLine:
+    return ConversationLine(
+        id=summary.id,
+        title=summary.title,
+        created_at=summary.created_at,
+        updated_at=summary.updated_at,
+        message_count=summary.message_count,
+    )
+
+
+def _detail(view: ConversationView) -> ConversationDetail:
+    return ConversationDetail(
+        id=view.summary.id,
+        title=view.summary.title,
+        messages=tuple(_shown(message) for message in view.messages),
+        created_at=view.summary.created_at,
+        updated_at=view.summary.updated_at,
+    )
+
+
+def _shown(message: Message) -> ConversationMessage:
+    """A message; what PA has no field for is in its metadata."""
+    extra = {
+        "turn_id": message.turn,
+        "partial": message.partial or None,
+        "error": message.error or None,
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+        ]
+        or None,
+    }
+    return ConversationMessage(
+        id=message.id,
+        role=message.role,
+        content=message.content,
+        created_at=message.created_at,
+        metadata={**message.metadata, **{name: value for name, value in extra.items() if value is not None}},
+    )

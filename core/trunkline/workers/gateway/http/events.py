@@ -1,0 +1,141 @@
+"""A turn's feed as PA's events. The id of each is the position to come back with."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from trunkline.contracts.approvals.messages import ApprovalScope
+from trunkline.contracts.conversations.messages import Usage
+from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.messages import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    StatusShown,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.http.held import Question, in_words
+from trunkline.workers.gateway.http.parts import is_owner
+from trunkline.workers.gateway.http.replies import code_for, error_body
+from trunkline.workers.gateway.http.schemas import (
+    ApprovalRequestData,
+    ApprovalSettledData,
+    DoneData,
+    StatusData,
+    TextDeltaData,
+    TextResetData,
+    ToolCallData,
+    ToolFailureData,
+    ToolOutputData,
+    UsageCount,
+)
+from trunkline.workers.gateway.http.sse import encode
+
+T = TypeVar("T")
+
+
+async def events_of(request: Request, watch: FeedReader) -> AsyncGenerator[bytes, None]:
+    """The events of a turn until it ends. A failure of ours ends them with ``error``."""
+    stream = watch.events()
+    try:
+        async for event in stream:
+            encoded = encoded_event(event, watch, told_why=is_owner(request))
+            if encoded:
+                yield encoded
+    except Exception as error:
+        yield encode(error_body(code_for(request, error)), event="error")
+    finally:
+        await stream.aclose()
+
+
+async def held_up(questions: AsyncGenerator[Question, None]) -> AsyncGenerator[bytes, None]:
+    """What the turn waits for, before its own first event. It has no id: it is no part of the turn."""
+    async with aclosing(questions):
+        async for question in questions:
+            data = {
+                "turn": question.turn,
+                "approval": msgspec.to_builtins(_approval(question)),
+                "decision": question.path,
+            }
+            yield encode(StatusData(name="waiting", data=data, text=in_words(question)), event="status")
+
+
+def encoded_event(event: FeedEvent, watch: FeedReader, *, told_why: bool) -> bytes:
+    """One event as it is sent, empty for what PA's clients are not shown. ``told_why``: also why the turn failed."""
+    match event:
+        case TextDelta(text=text):
+            return _encode("text-delta", TextDeltaData(content=text), watch)
+        case TextReset():
+            return _encode("text-reset", TextResetData(content=watch.text), watch)
+        case StatusShown():
+            status = StatusData(name=event.name, data=event.data, text=event.text)
+            return _encode("status", status, watch)
+        case ToolStarted(call=call):
+            data = ToolCallData(id=call.id, name=call.name, arguments=call.arguments)
+            return _encode("tool-call", data, watch)
+        case ToolEnded():
+            return _encode("tool-result", _result(event), watch)
+        case ApprovalRequested():
+            return _encode("approval-request", _approval(event), watch)
+        case ApprovalSettled():
+            return _encode("approval-settled", _settled(event), watch)
+        case TurnEnded(code=None):
+            return _encode("done", _done(event), watch)
+        case TurnEnded(code=ErrorCode() as code, detail=detail):
+            return _encode("error", error_body(code, detail=detail if told_why else ""), watch)
+        case _:
+            return b""
+
+
+def usage_of(usage: Usage) -> UsageCount:
+    """Tokens as PA names them."""
+    return UsageCount(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens)
+
+
+def _encode(name: str, data: object, watch: FeedReader) -> bytes:
+    return encode(data, event=name, id=watch.position)
+
+
+def _result(event: ToolEnded) -> ToolOutputData | ToolFailureData:
+    stored = _set(event.stored)
+    metadata = {} if stored is None else {"stored": msgspec.to_builtins(stored)}
+    if event.error:
+        return ToolFailureData(id=event.call_id, error=event.output, metadata=metadata)
+    return ToolOutputData(id=event.call_id, output=event.output, metadata=metadata)
+
+
+def _approval(event: ApprovalRequested) -> ApprovalRequestData:
+    return ApprovalRequestData(
+        id=event.call.id,
+        name=event.call.name,
+        arguments=event.call.arguments,
+        hash=event.call_hash,
+        question=event.question,
+        approval=_set(event.id),
+        asked_at=_set(event.asked_at),
+        expires_at=_set(event.expires_at),
+        detail=_set(event.detail),
+    )
+
+
+def _settled(event: ApprovalSettled) -> ApprovalSettledData:
+    scope: ApprovalScope = "once" if isinstance(event.scope, msgspec.UnsetType) else event.scope
+    return ApprovalSettledData(
+        id=event.call_id, allow=event.allow, by=event.by, scope=scope, answer=_set(event.answer) or ""
+    )
+
+
+def _set(value: T | msgspec.UnsetType) -> T | None:
+    return None if isinstance(value, msgspec.UnsetType) else value
+
+
+def _done(event: TurnEnded) -> DoneData:
+    return DoneData(finish_reason=event.reason, usage=usage_of(event.usage), message_id=event.message_id)

@@ -1,0 +1,82 @@
+"""``/healthz``: the process lives. ``/readyz``: messages are taken, answered and stored.
+
+Both without a credential; they tell no secret.
+"""
+
+from collections.abc import Sequence
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.memory.subjects import MEMORY_LIST_CONVERSATIONS
+from trunkline.contracts.turns.subjects import INBOX
+from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.runtime.partitions import dealing, pulls
+from trunkline.workers.gateway.http.parts import Parts, parts_of
+from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.http.schemas import Health, Readiness
+from trunkline_bus import Bus, BusError
+
+CHECK_SECONDS = 2.0
+NEEDED = ("bus", "memory", "monitor")
+"""Without these no message is taken and answered."""
+
+
+async def healthz(request: Request) -> Response:
+    """``GET /healthz``"""
+    return reply(Health(status="ok"))
+
+
+async def readyz(request: Request) -> Response:
+    """``GET /readyz``: 200 when a message would be taken, answered and stored now, else 503."""
+    checks = await _checks(parts_of(request))
+    ready = all(checks[name] == "ok" for name in NEEDED)
+    body = Readiness(status="ready" if ready else "not_ready", checks=checks)
+    return reply(body, 200 if ready else 503)
+
+
+ROUTES = (
+    Route("/healthz", healthz, methods=["GET"]),
+    Route("/readyz", readyz, methods=["GET"]),
+)
+
+
+async def _checks(parts: Parts) -> dict[str, str]:
+    checks = dict.fromkeys(("bus", "memory", "monitor", "tools"), "missing")
+    with anyio.move_on_after(CHECK_SECONDS):
+        try:
+            await parts.services.bus.last(INBOX)
+            checks["bus"] = "failing" if parts.services.room.failing else "ok"
+            beats = [
+                entry.value for entry in await parts.services.bus.kv(WORKER_BUCKET).entries() if entry.value
+            ]
+            working = [beat for beat in beats if not beat.draining]
+            checks["tools"] = "ok" if any(beat.kind == "tools" for beat in working) else "missing"
+            if any(beat.kind == "monitor" for beat in working):
+                checks["monitor"] = "ok" if await _is_attended(parts.services.bus) else "failing"
+            checks["memory"] = await _memory(parts.services.bus, beats)
+        except BusError:
+            pass  # what was not reached stays "missing"
+    return checks
+
+
+async def _is_attended(bus: Bus) -> bool:
+    """Whether a monitor waits for the messages of each partition: a dead one's are another's only after a moment."""
+    dealt = await dealing(bus)
+    if dealt.shut:
+        return False
+    for partition in range(dealt.partitions):
+        if not await pulls(bus, partition):
+            return False
+    return True
+
+
+async def _memory(bus: Bus, beats: Sequence[WorkerBeat]) -> str:
+    """It answers, can write, and has taken every answer that was ready for it."""
+    await bus.call(MEMORY_LIST_CONVERSATIONS, ListConversations(limit=1), timeout=CHECK_SECONDS)
+    troubled = any(beat.kind == "memory" and beat.trouble for beat in beats)
+    return "failing" if troubled or any(beat.unstored for beat in beats) else "ok"

@@ -1,0 +1,317 @@
+"""OpenAI's chat completions in front of the same gateway (PA-F29): blocks are models, our tools run here and only
+their text is seen, the client's tools come back to it as tool calls."""
+
+import time
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import anyio
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from trunkline.contracts.blocks.messages import Block
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.messages import (
+    ApprovalRequested,
+    FinishReason,
+    TextDelta,
+    TextReset,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.faults import refusal
+from trunkline.workers.gateway.http.bodies import read_json
+from trunkline.workers.gateway.http.conversations import client_id
+from trunkline.workers.gateway.http.held import Question, in_words, questions_ahead
+from trunkline.workers.gateway.http.naming import no_such_block
+from trunkline.workers.gateway.http.openai_schemas import (
+    ChatRequest,
+    Choice,
+    Chunk,
+    ChunkChoice,
+    ChunkWithUsage,
+    Completion,
+    Delta,
+    ErrorObject,
+    MessageOut,
+    MessageWithCalls,
+    Model,
+    ModelList,
+    UsageOut,
+    error_object,
+)
+from trunkline.workers.gateway.http.parts import is_owner, parts_of, services_of
+from trunkline.workers.gateway.http.place import Place
+from trunkline.workers.gateway.http.replies import STATUS, code_for, reply
+from trunkline.workers.gateway.http.sse import EventStream, encode
+from trunkline.workers.gateway.http.transcript import FINISH, call_out, sent_message, transcript_of, usage_out
+from trunkline_bus import Refusal
+
+OWNER = "trunkline"
+NO_RETRY = {"x-should-retry": "false"}
+"""Tells OpenAI's clients not to send a message again that was accepted: it would be a second turn."""
+
+
+async def chat_completions(request: Request) -> ASGIApp:
+    """``POST /v1/chat/completions``"""
+    parts = parts_of(request)
+    chat = await read_json(request, ChatRequest)
+    history, said = transcript_of(chat)
+    message = msgspec.structs.replace(
+        sent_message(chat, said), client_id=client_id(request, chat.metadata or {})
+    )
+    try:
+        await parts.services.blocks.accept_into(message.block or parts.services.blocks.default)
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND:
+            raise
+        return await _no_model(request, message.block or "")
+    place = Place(request, message)
+    accepted = await place.send(history, said)
+    answer = _Answer(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
+    fresh = not accepted.duplicate
+    watch = FeedReader(
+        parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, looks=parts.looks
+    )
+    headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
+    if chat.stream:
+        with_usage = chat.stream_options is not None and chat.stream_options.include_usage
+        stream = _Stream(answer, watch, with_usage)
+        chunks, held = stream.chunks(request), stream.held(questions_ahead(parts, watch, accepted))
+        return EventStream(chunks, closing=parts.closing, headers=headers, beside=held)
+    return await _unless_held(answer, watch, headers, questions_ahead(parts, watch, accepted))
+
+
+async def list_models(request: Request) -> Response:
+    """``GET /v1/models``"""
+    found = await services_of(request).blocks.listed()
+    return reply(ModelList(object="list", data=tuple(_model(block) for block in found.blocks)))
+
+
+async def get_model(request: Request) -> Response:
+    """``GET /v1/models/{id}``"""
+    try:
+        return reply(_model(await services_of(request).blocks.show(request.path_params["id"])))
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND:
+            raise
+        return await _no_model(request, request.path_params["id"])
+
+
+async def _no_model(request: Request, name: str) -> Response:
+    wrong = await no_such_block(services_of(request).blocks, name, "model")
+    return reply(error_object(ErrorCode.NOT_FOUND, named="model_not_found", wrong=wrong), 404)
+
+
+ROUTES = (
+    Route("/v1/chat/completions", chat_completions, methods=["POST"]),
+    Route("/v1/models", list_models, methods=["GET"]),
+    Route("/v1/models/{id}", get_model, methods=["GET"]),
+)
+
+
+def _model(block: Block) -> Model:
+    created = int(block.created_at.timestamp())
+    return Model(id=block.name, object="model", created=created, owned_by=OWNER)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the client has been or will be given."""
+
+    accepted: MessageAccepted
+    model: str
+    place: Place
+    transcript: tuple[Message, ...]
+    told_why: bool
+    """Whether the client is told why a turn failed."""
+    created: int = field(default_factory=lambda: int(time.time()))
+    calls: list[ToolCall] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return f"chatcmpl-{self.accepted.turn}"
+
+    async def keep(self, text: str) -> None:
+        """Note that this is what the client will send back: before it can have done so."""
+        given = Message(id="", role="assistant", content=text, tool_calls=tuple(self.calls))
+        await self.place.keep((*self.transcript, given), self.accepted)
+
+
+async def _unless_held(
+    answer: _Answer, watch: FeedReader, headers: dict[str, str], questions: AsyncGenerator[Question, None]
+) -> Response:
+    """The answer, unless the message is behind a turn that a person has to decide about: then that is said at once."""
+    found: list[Response | Exception] = []
+
+    async def wait(first: Awaitable[Response]) -> None:
+        try:
+            found.append(await first)
+        except Exception as error:  # raised again below, bare: the group would wrap it
+            found.append(error)
+        tasks.cancel_scope.cancel()
+
+    async def held() -> None:
+        async with aclosing(questions):
+            async for question in questions:
+                await wait(_waiting(answer, watch, question, headers))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(held)
+        await wait(_whole(answer, watch, headers))
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
+
+
+async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) -> Response:
+    """The answer in one piece."""
+    ended = None
+    async with aclosing(watch.events()) as events:
+        async for event in events:
+            match event:
+                case ToolStarted(client=True, call=call):
+                    answer.calls.append(call)
+                case ApprovalRequested():  # the turn goes on when somebody has decided; its asker cannot wait so long
+                    return await _waiting(answer, watch, event, headers)
+                case TurnEnded():
+                    ended = event
+    if ended is None or ended.code is not None:
+        code = ended.code if ended is not None and ended.code is not None else ErrorCode.INTERNAL
+        return reply(_failed(answer, code, ended), STATUS[code], {**headers, **NO_RETRY})
+    await answer.keep(watch.text)
+    calls = tuple(call_out(call, None) for call in answer.calls)
+    message = (
+        MessageWithCalls(role="assistant", content=watch.text or None, tool_calls=calls)
+        if calls
+        else MessageOut(role="assistant", content=watch.text)
+    )
+    return reply(_completion(answer, message, ended.reason, ended.usage), headers=headers)
+
+
+async def _waiting(
+    answer: _Answer, watch: FeedReader, event: ApprovalRequested, headers: dict[str, str]
+) -> Response:
+    """What has been said, and that somebody has to decide about a call."""
+    text = "\n\n".join(filter(None, (watch.text, in_words(event))))
+    await answer.keep(text)
+    message = MessageOut(role="assistant", content=text)
+    return reply(_completion(answer, message, "stop", Usage()), headers=headers)
+
+
+def _failed(answer: _Answer, code: ErrorCode, ended: TurnEnded | None) -> ErrorObject:
+    return error_object(code, detail=ended.detail if ended is not None and answer.told_why else "")
+
+
+def _completion(
+    answer: _Answer, message: MessageOut | MessageWithCalls, reason: FinishReason, usage: Usage
+) -> Completion:
+    return Completion(
+        id=answer.id,
+        object="chat.completion",
+        created=answer.created,
+        model=answer.model,
+        choices=(Choice(index=0, message=message, finish_reason=FINISH[reason]),),
+        usage=usage_out(usage),
+    )
+
+
+class _Stream:
+    """The answer chunk by chunk. OpenAI's clients cannot take text back, so after a reset only what repeats the text
+    that was sent can be gone on from; anything else ends the stream with an error."""
+
+    def __init__(self, answer: _Answer, watch: FeedReader, with_usage: bool) -> None:
+        self._answer = answer
+        self._watch = watch
+        self._with_usage = with_usage
+        self._sent = ""
+        self._given = ""
+        """All that the client was given: the text, and what is said about approvals."""
+
+    async def chunks(self, request: Request) -> AsyncGenerator[bytes, None]:
+        try:
+            yield self._chunk(Delta(role="assistant", content=""))
+            async with aclosing(self._watch.events()) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta() | TextReset():
+                            if delta := self._news():
+                                yield self._say(delta)
+                        case ToolStarted(client=True, call=call):
+                            yield self._chunk(Delta(tool_calls=(call_out(call, len(self._answer.calls)),)))
+                            self._answer.calls.append(call)
+                        case ApprovalRequested():
+                            yield self._say(f"\n\n{in_words(event)}\n\n")
+                            await self._answer.keep(self._given)  # it may not wait for the end
+                        case TurnEnded():
+                            for chunk in await self._end(event):
+                                yield chunk
+        except Exception as error:
+            yield encode(error_object(code_for(request, error)))
+
+    async def held(self, questions: AsyncGenerator[Question, None]) -> AsyncGenerator[bytes, None]:
+        """What the turn waits for before it begins, as text."""
+        async with aclosing(questions):
+            async for question in questions:
+                yield self._say(f"{in_words(question)}\n\n")
+                await self._answer.keep(self._given)
+
+    def _say(self, text: str) -> bytes:
+        self._given += text
+        return self._chunk(Delta(content=text))
+
+    def _news(self) -> str:
+        """What the client lacks of the text; empty while a new telling catches up with the old one."""
+        text = self._watch.text
+        if self._sent.startswith(text):
+            return ""
+        if not text.startswith(self._sent):
+            raise refusal(ErrorCode.PROVIDER_ERROR)
+        news, self._sent = text[len(self._sent) :], text
+        return news
+
+    async def _end(self, ended: TurnEnded) -> list[bytes]:
+        if ended.code is not None:
+            return [encode(_failed(self._answer, ended.code, ended))]
+        if self._sent != self._watch.text:
+            raise refusal(ErrorCode.PROVIDER_ERROR)
+        await self._answer.keep(self._given)
+        last = [self._chunk(Delta(), finish=ended.reason)]
+        if self._with_usage:
+            last.append(self._chunk(None, usage=usage_out(ended.usage)))
+        return [*last, encode("[DONE]")]
+
+    def _chunk(
+        self, delta: Delta | None, *, finish: FinishReason | None = None, usage: UsageOut | None = None
+    ) -> bytes:
+        """A chunk; without a delta it has no choice."""
+        reason = FINISH[finish] if finish else None
+        choices = () if delta is None else (ChunkChoice(index=0, delta=delta, finish_reason=reason),)
+        answer = self._answer
+        if self._with_usage:
+            return encode(
+                ChunkWithUsage(
+                    id=answer.id,
+                    object="chat.completion.chunk",
+                    created=answer.created,
+                    model=answer.model,
+                    choices=choices,
+                    usage=usage,
+                )
+            )
+        return encode(
+            Chunk(
+                id=answer.id,
+                object="chat.completion.chunk",
+                created=answer.created,
+                model=answer.model,
+                choices=choices,
+            )
+        )

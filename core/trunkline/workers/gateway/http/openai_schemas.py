@@ -1,0 +1,274 @@
+"""OpenAI's shapes, as far as they are served: chat completions, models and errors.
+
+Closed on output like the others; on input, what is unknown is passed over and what cannot be done is refused.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.workers.gateway.faults import InvalidField
+from trunkline.workers.gateway.http.schemas import In
+from trunkline.workers.gateway.queue import QueueFull
+
+# What comes in -----------------------------------------------------------------------------------------------
+
+
+class TextPart(In, frozen=True, kw_only=True):
+    """A part of a message's content. Only text is understood."""
+
+    type: str
+    text: str = ""
+
+
+class FunctionCall(In, frozen=True, kw_only=True):
+    """A call as the model wrote it; ``arguments`` is JSON text."""
+
+    name: str
+    arguments: str = ""
+
+
+class CallIn(In, frozen=True, kw_only=True):
+    """A tool call of an earlier assistant message."""
+
+    id: str
+    function: FunctionCall
+    type: str = "function"
+
+
+class MessageIn(In, frozen=True, kw_only=True):
+    """A message of the transcript."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[TextPart] | None = None
+    name: str | None = None
+    tool_calls: list[CallIn] | None = None
+    tool_call_id: str | None = None
+
+
+class FunctionIn(In, frozen=True, kw_only=True):
+    """A tool that the client runs itself."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class ToolIn(In, frozen=True, kw_only=True):
+    """A tool of the client."""
+
+    type: str
+    function: FunctionIn | None = None
+
+
+class StreamOptions(In, frozen=True, kw_only=True):
+    """What a stream tells besides."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(In, frozen=True, kw_only=True):
+    """``POST /v1/chat/completions``"""
+
+    model: str
+    messages: list[MessageIn]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    tools: list[ToolIn] | None = None
+    tool_choice: Any = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    temperature: float | None = None
+    n: int | None = None
+    response_format: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+# What leaves -------------------------------------------------------------------------------------------------
+
+
+class Whole(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every field is always there; OpenAI's clients look for null."""
+
+
+class Sparse(Whole, frozen=True, kw_only=True, omit_defaults=True):
+    """Fields at their default are left out."""
+
+
+class FunctionOut(Sparse, frozen=True, kw_only=True):
+    """A call's function; in a stream it comes in one piece."""
+
+    name: str
+    arguments: str
+
+
+class CallOut(Sparse, frozen=True, kw_only=True):
+    """A tool call for the client to run; ``index`` only in a stream."""
+
+    id: str
+    function: FunctionOut
+    type: str
+    index: int | None = None
+
+
+class MessageOut(Whole, frozen=True, kw_only=True):
+    """The answer."""
+
+    role: Literal["assistant"]
+    content: str | None
+    refusal: None = None
+
+
+class MessageWithCalls(MessageOut, frozen=True, kw_only=True):
+    """The answer, with calls for the client to run."""
+
+    tool_calls: tuple[CallOut, ...]
+
+
+class Delta(Sparse, frozen=True, kw_only=True):
+    """What a chunk adds."""
+
+    role: Literal["assistant"] | None = None
+    content: str | None = None
+    tool_calls: tuple[CallOut, ...] = ()
+
+
+class Choice(Whole, frozen=True, kw_only=True):
+    """The only choice."""
+
+    index: int
+    message: MessageOut
+    finish_reason: str
+    logprobs: None = None
+
+
+class ChunkChoice(Whole, frozen=True, kw_only=True):
+    """The only choice of a chunk."""
+
+    index: int
+    delta: Delta
+    finish_reason: str | None = None
+    logprobs: None = None
+
+
+class PromptDetails(Whole, frozen=True, kw_only=True):
+    """Of the prompt's tokens, those that were cached."""
+
+    cached_tokens: int
+
+
+class CompletionDetails(Whole, frozen=True, kw_only=True):
+    """Of the answer's tokens, those of reasoning."""
+
+    reasoning_tokens: int
+
+
+class UsageOut(Whole, frozen=True, kw_only=True):
+    """Tokens."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptDetails
+    completion_tokens_details: CompletionDetails
+
+
+class Completion(Whole, frozen=True, kw_only=True):
+    """A whole answer."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: tuple[Choice, ...]
+    usage: UsageOut
+
+
+class Chunk(Whole, frozen=True, kw_only=True):
+    """A piece of an answer."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: tuple[ChunkChoice, ...]
+
+
+class ChunkWithUsage(Chunk, frozen=True, kw_only=True):
+    """A piece of an answer whose client asked for usage; it is null in all but the last."""
+
+    usage: UsageOut | None
+
+
+class Model(Whole, frozen=True, kw_only=True):
+    """A block, as a model."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(Whole, frozen=True, kw_only=True):
+    """The blocks, as models."""
+
+    object: Literal["list"]
+    data: tuple[Model, ...]
+
+
+class ErrorDetail(Whole, frozen=True, kw_only=True):
+    """What went wrong: ``code`` is one of the fixed codes, or OpenAI's own for the same thing."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorObject(Whole, frozen=True, kw_only=True):
+    """Every error under ``/v1``."""
+
+    error: ErrorDetail
+
+
+_TYPES = {
+    ErrorCode.INVALID_REQUEST: "invalid_request_error",
+    ErrorCode.UNAUTHORIZED: "authentication_error",
+    ErrorCode.FORBIDDEN: "permission_error",
+    ErrorCode.NOT_FOUND: "invalid_request_error",
+    ErrorCode.CONFLICT: "invalid_request_error",
+    ErrorCode.TOO_LARGE: "invalid_request_error",
+    ErrorCode.RATE_LIMITED: "rate_limit_error",
+    ErrorCode.CONTEXT_OVERFLOW: "invalid_request_error",
+}
+
+_CODES = {
+    ErrorCode.UNAUTHORIZED: "invalid_api_key",
+    ErrorCode.CONTEXT_OVERFLOW: "context_length_exceeded",
+    ErrorCode.RATE_LIMITED: "rate_limit_exceeded",
+}
+
+
+def error_object(
+    code: ErrorCode,
+    *,
+    param: str | None = None,
+    named: str | None = None,
+    wrong: InvalidField | QueueFull | None = None,
+    detail: str = "",
+) -> ErrorObject:
+    """The code's fixed sentence in OpenAI's shape, with what is wrong with which field, why there is no room, or why a
+    turn failed: clients show nothing but the message. ``named`` overrides the code that clients look at."""
+    said = wrong.reason if wrong is not None else detail
+    why = f" {said}" if said else ""
+    if isinstance(wrong, InvalidField):
+        param = wrong.param or None
+    return ErrorObject(
+        error=ErrorDetail(
+            message=f"{FIXED_SENTENCES[code]}{why}",
+            type=_TYPES.get(code, "api_error"),
+            param=param,
+            code=named or _CODES.get(code, code.value),
+        )
+    )

@@ -1,0 +1,129 @@
+"""Turns by id: where one stands, its events from any position, cancel, steer, fork and decide."""
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from trunkline.contracts.gateway.messages import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
+from trunkline.contracts.turns.messages import ApprovalDecided
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.approvals import Decided, Gone
+from trunkline.workers.gateway.faults import InvalidField
+from trunkline.workers.gateway.http.bodies import read_json, read_optional_json
+from trunkline.workers.gateway.http.conversations import client_id, watch_turn
+from trunkline.workers.gateway.http.events import usage_of
+from trunkline.workers.gateway.http.parts import parts_of, sender_of, services_of
+from trunkline.workers.gateway.http.replies import error_body, error_reply, reply, why_conflicting
+from trunkline.workers.gateway.http.schemas import Accepted, CancelWish, Decision, ForkWish, NewMessage, Turn
+
+
+async def get_turn(request: Request) -> Response:
+    """``GET /api/turns/{id}``"""
+    return reply(_turn(await services_of(request).messages.turn(request.path_params["id"])))
+
+
+async def get_events(request: Request) -> ASGIApp:
+    """``GET /api/turns/{id}/events?from=``"""
+    found = (await services_of(request).messages.find(request.path_params["id"])).request
+    accepted = MessageAccepted(
+        block=found.block,
+        conversation=found.conversation,
+        turn=found.turn,
+        message_id=found.message.id,
+    )
+    return watch_turn(request, accepted)
+
+
+async def cancel(request: Request) -> Response:
+    """``POST /api/turns/{id}/cancel``"""
+    turn, parts = request.path_params["id"], parts_of(request)
+    wish = await read_optional_json(request, CancelWish)
+    await parts.services.messages.cancel(CancelTurn(turn=turn, mode=wish.mode), sender_of(request))
+    return reply(_turn(await parts.services.messages.turn(turn)), 202)
+
+
+async def steer(request: Request) -> Response:
+    """``POST /api/turns/{id}/steer``"""
+    new = await read_json(request, NewMessage)
+    message = SendMessage(
+        content=new.content,
+        client_id=client_id(request, new.metadata),
+        metadata=new.metadata,
+        steer=request.path_params["id"],
+    )
+    return reply(_accepted(await services_of(request).messages.send(message, sender_of(request))), 202)
+
+
+async def fork(request: Request) -> Response:
+    """``POST /api/turns/{id}/fork``"""
+    new = await read_json(request, ForkWish)
+    wish = ForkTurn(
+        turn=request.path_params["id"], step=new.step, content=new.content, model=new.model,
+        client_id=client_id(request, {}),
+    )  # fmt: skip
+    return reply(_accepted(await services_of(request).messages.fork(wish, sender_of(request))), 202)
+
+
+async def decide(request: Request) -> Response:
+    """``POST /api/turns/{id}/calls/{call}/decision``"""
+    turn, parts = request.path_params["id"], parts_of(request)
+    decision = await read_json(request, Decision)
+    if decision.allow is None and not decision.answer:
+        raise InvalidField(("allow",), "Say allow, true or false, or answer the question.")
+    decided = ApprovalDecided(
+        turn=turn,
+        call=request.path_params["call"],
+        call_hash=decision.hash,
+        allow=True if decision.allow is None else decision.allow,
+        by="",
+        scope=decision.scope,
+        answer=decision.answer,
+    )
+    try:
+        late = await parts.services.approvals.decide(decided, sender_of(request))
+    except Gone as gone:
+        withdrawn = {"X-Withdrawn": gone.why, "X-Withdrawn-By": quote(gone.by)}
+        why = why_conflicting(request, gone)
+        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=withdrawn, why=why)
+    except Decided as first:
+        late = first
+    if late is not None:
+        told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
+        why = why_conflicting(request, late)
+        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told, why=why)
+    return reply(_turn(await parts.services.messages.turn(turn)), 202)
+
+
+ROUTES = (
+    Route("/api/turns/{id}", get_turn, methods=["GET"]),
+    Route("/api/turns/{id}/events", get_events, methods=["GET"]),
+    Route("/api/turns/{id}/cancel", cancel, methods=["POST"]),
+    Route("/api/turns/{id}/steer", steer, methods=["POST"]),
+    Route("/api/turns/{id}/fork", fork, methods=["POST"]),
+    Route("/api/turns/{id}/calls/{call}/decision", decide, methods=["POST"]),
+)
+
+
+def _accepted(taken: MessageAccepted) -> Accepted:
+    return Accepted(
+        turn=taken.turn,
+        conversation_id=taken.conversation,
+        message_id=taken.message_id,
+        otherwise=taken.otherwise,
+    )
+
+
+def _turn(view: TurnView) -> Turn:
+    return Turn(
+        id=view.turn,
+        conversation_id=view.conversation,
+        block=view.block,
+        status=view.status,
+        usage=usage_of(view.usage),
+        finish_reason=view.reason,
+        message_id=view.message_id,
+        error=error_body(view.code) if view.code else None,
+    )

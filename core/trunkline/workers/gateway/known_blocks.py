@@ -1,0 +1,60 @@
+"""The files that every message is checked against, remembered until memory tells of a change."""
+
+from dataclasses import dataclass
+
+from trunkline._util.toml import BadSettings, read_settings
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
+from trunkline.contracts.memory.cache import Known
+from trunkline.contracts.memory.messages import MemoryFile, ReadManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
+from trunkline.workers.gateway import block_file
+from trunkline_bus import Bus
+
+FRESH_FOR = 30.0
+"""Seconds after which what is known is read again, in case a change was missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBlock:
+    """A block's choices; None for a block that is not there. ``problem`` says which of its ``block.toml`` and the
+    owner's ``preferences.toml`` cannot be read; either may say what model is given a text. It is "" when both can."""
+
+    config: BlockConfig | None
+    problem: str = ""
+
+
+class KnownBlocks(Known[KnownBlock]):
+    """Finds blocks. ``open`` before use."""
+
+    def __init__(self, bus: Bus) -> None:
+        async def read(block: str) -> KnownBlock:
+            wish = ReadManyMemory(paths=(path_of(block), PREFERENCES))
+            reply = await bus.call(MEMORY_READ_MANY, wish, timeout=10.0, repeatable=True)
+            found = {file.path: file for file in reply.files}
+            file = found.get(path_of(block))
+            return KnownBlock(None) if file is None else _known(file, found.get(PREFERENCES))
+
+        def counts(path: str) -> bool:
+            return path == PREFERENCES or path.rpartition("/")[2] == "block.toml"
+
+        super().__init__(
+            bus, read, counts=counts, fresh_for=FRESH_FOR, keeps=lambda found: found.config is not None
+        )
+
+
+def _known(file: MemoryFile, preferences: MemoryFile | None) -> KnownBlock:
+    try:
+        for one in (preferences, file):
+            if one is not None and one.unread:
+                raise BadSettings(one.unread)
+        if preferences is not None:
+            read_settings(preferences.path, preferences.content, Preferences)
+        return KnownBlock(block_file.decode(file))
+    except BadSettings as error:
+        return KnownBlock(BlockConfig(enabled=False), str(error))
+
+
+def path_of(block: str) -> str:
+    """Where a block's choices lie in memory."""
+    return f"blocks/{block}/block.toml"

@@ -1,0 +1,112 @@
+"""The gateway worker's life: its services on the bus, then HTTP in front of them. No service's own work is in here."""
+
+import logging
+from typing import TYPE_CHECKING, ClassVar
+
+import anyio
+
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.errors import StorageError, TrunklineError
+from trunkline.home.listeners import Listener, listed
+from trunkline.runtime.http.auth import Door, load_token
+from trunkline.runtime.standing import export_standing
+from trunkline.runtime.worker import Worker
+from trunkline.telemetry.collector import wanted
+from trunkline.telemetry.instruments import Instruments
+from trunkline.workers.gateway.endpoints import BusFace
+from trunkline.workers.gateway.known_blocks import KnownBlocks
+from trunkline.workers.gateway.services import Services
+from trunkline_bus import BusError, Refusal, background_tasks
+
+if TYPE_CHECKING:
+    from trunkline.workers.gateway.http.parts import Parts
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+FIRST_SECONDS = 1.0
+"""How long the start waits for memory, so that the default block is there when the gateway first answers."""
+
+
+class GatewayWorker(Worker):
+    """Takes messages in, keeps conversations and blocks, serves HTTP at ``address``."""
+
+    kind: ClassVar[WorkerKind] = "gateway"
+
+    async def open(self) -> None:
+        known = KnownBlocks(self.context.bus)
+        await known.open()
+        self.resources.callback(known.close)
+        self._services = Services.of(self.context, known)
+        parts = self._bind()
+        self.resources.enter_context(listed(self.context.home.run, self._listener(parts)))
+        with anyio.move_on_after(FIRST_SECONDS):
+            await self._make_default_block()
+        await BusFace(self._services).answer_on(self.context.service)
+        tasks = await self.resources.enter_async_context(anyio.create_task_group())
+        self.resources.callback(tasks.cancel_scope.cancel)
+        await tasks.start(self._server.serve)
+        log.info("the gateway listens at %s", self.address)
+
+    def _bind(self) -> "Parts":
+        """Take the HTTP port; nobody is answered there yet."""
+        from trunkline.runtime.patience import patient
+        from trunkline.workers.gateway.http.app import Parts, build_app
+        from trunkline.workers.gateway.http.metrics import Metrics
+        from trunkline.workers.gateway.http.server import HttpServer
+
+        context, settings = self.context, self.context.config.settings.gateway
+        parts = Parts(
+            services=self._services,
+            door=Door(load_token(context.home.token_file), context.plugins.authenticators()),
+            routes=context.plugins.http_routes(),
+            host=settings.host,
+            max_content=settings.max_content,
+            metrics=Metrics(context.bus),
+            metrics_for=settings.metrics,
+            hosts=settings.hosts,
+        )
+        self._closing = parts.closing
+        patience = patient(settings.head_timeout, settings.body_timeout)
+        self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port, patience)
+        self.resources.callback(self._server.release)
+        self.address = self._server.address
+        return parts
+
+    async def serve(self) -> None:
+        async with background_tasks() as tasks:
+            if wanted("metrics"):
+                tasks.start_soon(export_standing, self.context.bus, Instruments("trunkline.gateway"))
+            tasks.start_soon(self._services.audit.keep)
+            tasks.start_soon(self._services.approvals.keep_time)
+            await self._listen()
+
+    def _listener(self, parts: "Parts") -> Listener:
+        from trunkline.workers.gateway.http.app import open_paths
+
+        free = ", ".join(sorted(open_paths(parts)))
+        credential = f"the token in {self.context.home.token_file}; none for {free}"
+        return Listener(
+            address=self.address, purpose="the gateway, for people and programs", credential=credential
+        )
+
+    async def _listen(self) -> None:
+        await self._make_default_block()
+        await self._server.ended.wait()
+        if self._closing.is_set():  # drained
+            await anyio.sleep_forever()
+        raise TrunklineError("The HTTP server stopped by itself.", hint="Its log says why.")
+
+    async def drain(self) -> None:
+        await self._server.drain()
+
+    async def _make_default_block(self) -> None:
+        """The block that messages go to when nobody says which; as soon as memory answers."""
+        while True:
+            try:
+                return await self._services.blocks.ensure_default()
+            except (BusError, Refusal) as error:
+                log.info("the default block waits for memory: %s", error)
+            except StorageError as error:
+                log.warning("the default block cannot be made: %s", error)
+            await anyio.sleep(RETRY_SECONDS)

@@ -1,0 +1,117 @@
+"""The folders in which blocks' tools work: they go along when a block is put away, brought back or deleted.
+
+The gateway process on the same home does it; elsewhere there is no such folder, and nothing happens.
+"""
+
+import shutil
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from trunkline.home.directory import Home, make_folder, storage_errors
+from trunkline_bus import new_id
+
+AWAY, DELETED, LEFT = ".archive", ".deleted", ".left"
+"""Where workspaces lie that are archived, that are about to be deleted, and that nobody took away with their block; no
+block can be called so."""
+
+
+class Workspaces:
+    """Moves whole folders by rename, and removes them when they are out of the way. Raises StorageError; then nothing
+    was moved."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    async def has(self, block: str) -> bool:
+        """Whether a block has a folder here with anything in it."""
+        return await run_sync(_holds, self._home.workspace(block))
+
+    async def away(self) -> frozenset[str]:
+        """The archives that have a folder here."""
+        return await run_sync(_folders, self._home.workspaces / AWAY)
+
+    async def taken_out(self) -> frozenset[str]:
+        """The blocks and archives whose folder was taken out and is not removed yet."""
+        return await run_sync(_folders, self._home.workspaces / DELETED)
+
+    async def put_away(self, block: str, archive: str) -> None:
+        """Move a block's folder to the archive."""
+        await run_sync(_move, self._home.workspace(block), self._away(archive))
+
+    async def bring_back(self, block: str, archive: str) -> None:
+        """Move an archived folder back."""
+        await run_sync(_move, self._away(archive), self._home.workspace(block))
+
+    async def clear(self, block: str) -> None:
+        """Remove the folder of a block that stays."""
+        await run_sync(_remove, self._home.workspace(block))
+
+    async def take_out(self, block: str) -> None:
+        """Take a block's folder out of its place, before the block is deleted."""
+        await run_sync(_take_out, self._home.workspace(block), self._deleted(block))
+
+    async def take_out_archived(self, archive: str) -> None:
+        """Take an archived folder out of its place, before the archive is deleted."""
+        await run_sync(_take_out, self._away(archive), self._deleted(archive))
+
+    async def put_back(self, block: str) -> None:
+        """Bring back what was taken out of a block that was not deleted."""
+        await run_sync(_move, self._deleted(block), self._home.workspace(block))
+
+    async def put_back_archived(self, archive: str) -> None:
+        """Bring back what was taken out of an archive that was not deleted."""
+        await run_sync(_move, self._deleted(archive), self._away(archive))
+
+    async def remove(self, name: str) -> None:
+        """Remove for good what was taken out of a block or an archive."""
+        await run_sync(_remove, self._deleted(name))
+
+    async def set_aside(self, block: str) -> Path:
+        """Move a folder that belongs to no block out of the way of a new one; where it lies then."""
+        aside = self._home.workspaces / LEFT / f"{block}_{new_id()}"
+        await run_sync(_move, self._home.workspace(block), aside)
+        return aside
+
+    def place(self, block: str) -> Path:
+        """A block's folder."""
+        return self._home.workspace(block)
+
+    def _away(self, archive: str) -> Path:
+        return self._home.workspaces / AWAY / archive
+
+    def _deleted(self, name: str) -> Path:
+        return self._home.workspaces / DELETED / name
+
+
+def _holds(folder: Path) -> bool:
+    with storage_errors(folder):
+        return folder.is_dir() and next(folder.iterdir(), None) is not None
+
+
+def _folders(place: Path) -> frozenset[str]:
+    return (
+        frozenset(entry.name for entry in place.iterdir() if entry.is_dir())
+        if place.is_dir()
+        else frozenset()
+    )
+
+
+def _move(source: Path, target: Path) -> None:
+    if not source.is_dir():
+        return
+    make_folder(target.parent)
+    with storage_errors(target):
+        source.rename(target)
+
+
+def _take_out(source: Path, target: Path) -> None:
+    if source.is_dir():
+        _remove(target)
+        _move(source, target)
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_dir():
+        with storage_errors(folder):
+            shutil.rmtree(folder)

@@ -1,0 +1,48 @@
+"""Telling of changes: every one that is committed is published, edits made by hand included."""
+
+import logging
+from collections import deque
+
+import anyio
+
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.subjects import MEMORY_CHANGED
+from trunkline.workers.memory.conversations import names_of
+from trunkline_bus import Bus, BusError
+
+_log = logging.getLogger(__name__)
+
+
+class Telling:
+    """What is still to be told on ``bus``."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._untold: deque[MemoryChanged] = deque()
+        self._some_untold = anyio.Event()
+
+    def note(self, changed: MemoryChanged) -> None:
+        """A change is committed."""
+        self._untold.append(changed)
+        self._some_untold.set()
+
+    async def tell(self) -> None:
+        """Tell of all that is noted. What cannot be told is in the log."""
+        while self._untold:
+            changed = self._untold.popleft()
+            try:
+                await self._bus.publish(MEMORY_CHANGED, changed, part=_part(changed))
+            except BusError as error:
+                _log.warning("the change %s could not be told: %s", changed.version, error)
+
+    async def keep_telling(self) -> None:
+        """Tell of what nobody asked for, edits made by hand, until cancelled."""
+        while True:
+            await self._some_untold.wait()
+            self._some_untold = anyio.Event()
+            await self.tell()
+
+
+def _part(changed: MemoryChanged) -> str:
+    """Conversations change with every turn, and few want to hear of that."""
+    return "conversations" if all(map(names_of, changed.paths)) else "files"

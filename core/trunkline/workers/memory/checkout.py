@@ -1,0 +1,176 @@
+"""Bringing what was committed into the files a person sees, so that a kill at any instant can be mended.
+
+Before the branch moves, everything new lies finished in the stage folder, and a note (the *intent*) says which files
+are about to change. After a kill, ``settle`` finds the note and brings those files to one state: the new one if the
+branch had moved, the old one if not. A file that holds neither was edited by a person and is left.
+"""
+
+import logging
+
+import msgspec
+import pygit2
+
+from trunkline.workers.memory.places import Places
+from trunkline.workers.memory.repository import Entry, Repository, entry_at
+from trunkline.workers.memory.stamps import Stamps
+from trunkline.workers.memory.view import GitView
+from trunkline.workers.memory.wishes import Growth
+from trunkline.workers.memory.worktree import Staged, Worktree
+from trunkline_bus import Refusal
+
+_log = logging.getLogger(__name__)
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """The commit a checkout is for, and the files it changes, each with the blob before and after (None: no file)."""
+
+    version: str
+    files: dict[str, tuple[str | None, str | None]]
+
+
+_intent = msgspec.json.Decoder(Intent)
+
+
+class Checkout:
+    """One group's way into the files: ``stage``, then (the branch moves) ``place``, or ``discard``."""
+
+    def __init__(self, places: Places, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
+        self._places = places
+        self._worktree = worktree
+        self._repository = repository
+        self._stamps = stamps
+        self._files: dict[str, tuple[Staged, Entry]] = {}
+        self._gone: list[str] = []
+        self._growths: dict[str, tuple[Growth, Entry]] = {}
+        self._intent: Staged | None = None
+
+    def stage(
+        self,
+        version: pygit2.Oid,
+        view: GitView,
+        contents: dict[pygit2.Oid, bytes],
+        growths: dict[str, Growth],
+    ) -> list[str]:
+        """Write all new files and the note aside; returns their paths, for syncing. Raises OSError."""
+        noted: dict[str, tuple[str | None, str | None]] = {}
+        for path, before, after in view.to_place():
+            noted[path] = (_hex(before), _hex(after))
+            self._stage_one(path, after, contents, growths.get(path))
+        self._intent = self._worktree.stage(msgspec.json.encode(Intent(str(version), noted)))
+        staged = [self._intent, *(staged for staged, _ in self._files.values())]
+        return [self._worktree.staged_path(one) for one in staged]
+
+    def _stage_one(
+        self, path: str, after: Entry | None, contents: dict[pygit2.Oid, bytes], growth: Growth | None
+    ) -> None:
+        if after is None:
+            self._gone.append(path)
+        elif growth is not None:
+            self._growths[path] = (growth, after)
+        else:
+            data = contents.get(after.blob)
+            data = self._repository.data(after.blob) if data is None else data
+            self._files[path] = (self._worktree.stage(data, executable=after.executable), after)
+
+    def announce(self) -> None:
+        """Leave the note: from here on a kill is mended by ``settle``."""
+        assert self._intent is not None
+        (self._places.stage / self._intent.name).rename(self._places.intent)
+
+    def place(self) -> None:
+        """Change the files and bring them onto the disk. Raises OSError."""
+        for path in self._gone:
+            self._worktree.remove(path)
+            self._stamps.forget(path)
+        for path, (staged, entry) in self._files.items():
+            self._worktree.place(staged, path)
+            self._stamps.set(path, staged.stamp, entry.blob)
+        for path, (growth, entry) in self._growths.items():
+            self._stamps.set(path, self._worktree.append(path, growth.size, growth.tail), entry.blob)
+        self._worktree.sync_folders()
+        self._places.intent.unlink(missing_ok=True)
+
+    def discard(self) -> None:
+        """Drop what was staged."""
+        for staged, _ in self._files.values():
+            self._worktree.discard(staged)
+        if self._intent is not None:
+            self._worktree.discard(self._intent)
+
+
+def settle(places: Places, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
+    """Finish or undo the checkout that was interrupted, if there was one. Raises OSError."""
+    try:
+        text = places.intent.read_bytes()
+    except FileNotFoundError:
+        return
+    try:
+        _Settling(worktree, repository, stamps).settle(_intent.decode(text))
+    except msgspec.DecodeError as error:
+        _log.warning("%s cannot be read and is dropped: %s", places.intent, error)
+    worktree.sync_folders()
+    places.intent.unlink()
+
+
+class _Settling:
+    """Brings the files of an intent to one state."""
+
+    def __init__(self, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
+        self._worktree = worktree
+        self._repository = repository
+        self._stamps = stamps
+
+    def settle(self, intent: Intent) -> None:
+        """All files of the intent."""
+        head = self._repository.head()
+        moved = self._repository.includes(head, intent.version)
+        tree = self._repository.tree(head)
+        # What goes makes room first: a file may have stood where another one needs a folder.
+        for path, (before, after) in sorted(intent.files.items(), key=lambda one: one[1][moved] is not None):
+            committed = entry_at(tree, path)
+            if moved:
+                wanted = committed
+            else:
+                executable = committed is not None and committed.executable
+                wanted = None if before is None else Entry(pygit2.Oid(hex=before), executable)
+            self._one(path, (before, after), wanted)
+
+    def _one(self, path: str, states: tuple[str | None, str | None], wanted: Entry | None) -> None:
+        try:
+            data: bytes | None = self._worktree.read(path)[0]
+        except Refusal as refusal:
+            if refusal.code != "not_found":
+                return  # a person put something else there
+            data = None
+        if data is None and wanted is None:
+            return self._worktree.remove_empty_above(path)
+        now = None if data is None else str(pygit2.hash(data))
+        if now == _hex(wanted) or not (now in states or _half_grown(self._repository, states, data)):
+            return
+        if wanted is None:
+            self._worktree.remove(path)
+            self._stamps.forget(path)
+        else:
+            self._restore(path, wanted)
+
+    def _restore(self, path: str, wanted: Entry) -> None:
+        staged = self._worktree.stage(self._repository.data(wanted.blob), executable=wanted.executable)
+        self._worktree.sync_staged(staged)
+        self._worktree.place(staged, path)
+        self._stamps.set(path, staged.stamp, wanted.blob)
+
+
+def _half_grown(repository: Repository, states: tuple[str | None, str | None], data: bytes | None) -> bool:
+    """Whether a file is on its way from the old to the longer new content."""
+    old, new = states
+    if data is None or old is None or new is None:
+        return False
+    try:
+        before, after = (repository.data(pygit2.Oid(hex=state)) for state in (old, new))
+    except KeyError:  # the new blob was not yet on disk, so nothing was placed
+        return False
+    return data.startswith(before) and after.startswith(data)
+
+
+def _hex(entry: Entry | None) -> str | None:
+    return None if entry is None else str(entry.blob)

@@ -1,0 +1,138 @@
+"""Cutting a text into chunks of bounded length (RLM-F6). Pure text work.
+
+Paragraphs; short ones joined to their neighbour of the same type; long ones split at sentence ends, then at spaces. A
+block of code stays whole while it fits, and one word is never cut.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+
+import msgspec
+
+from trunkline.workers.memory.chunks.tokens import Counter, counter
+
+SHORTEST = 100
+LONGEST = 800
+"""Tokens of a chunk (RLM-F6)."""
+
+_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_BLANK = re.compile(r"\n[ \t]*\n\s*")
+_SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"')\]»”’]*\s+|(?<=[。！？])")
+_WORD = re.compile(r"\S{1,8000}\s*")
+"""One word is never cut; 8 000 letters without a space are no word any more."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of the text with its type and its length in tokens."""
+
+    text: str
+    type: str
+    tokens: int
+
+
+class Cutter:
+    """Cuts texts. ``detect`` gives the type of a piece, ``count`` its tokens."""
+
+    def __init__(self, detect: Callable[[str], str], count: Counter | None = None) -> None:
+        self._detect = detect
+        self._count = count
+
+    @property
+    def ready(self) -> bool:
+        """Whether what counts tokens is loaded, which takes a moment."""
+        return self._count is not None
+
+    def count(self, text: str) -> int:
+        """The tokens of a text."""
+        if self._count is None:
+            self._count = counter()
+        return self._count(text)
+
+    def cut(self, text: str, forced: str | None = None) -> list[Piece]:
+        """The pieces in order; with ``forced`` all of that type. Joined they are the text, but for white space."""
+        pieces = [
+            self._piece(part, forced) for paragraph in _paragraphs(text) for part in self._split(paragraph)
+        ]
+        joined = self._joined(pieces, lambda one, other: one.type == other.type)
+        if sum(piece.tokens for piece in joined) <= LONGEST:
+            return joined
+        return self._levelled(self._joined(joined, lambda one, other: True))
+
+    def _piece(self, text: str, kind: str | None) -> Piece:
+        text = text.strip()
+        return Piece(text, self._detect(text) if kind is None else kind, self.count(text))
+
+    # Splitting -----------------------------------------------------------------------------------------------
+
+    def _split(self, paragraph: str) -> Iterator[str]:
+        """A paragraph that is too long, in pieces of about the same length."""
+        if self.count(paragraph) <= LONGEST:
+            yield paragraph
+            return
+        parts = [part for sentence in _pieces(paragraph, _SENTENCE) for part in self._words(sentence)]
+        lengths = [self.count(part) for part in parts]
+        goal = sum(lengths) / -(-sum(lengths) // LONGEST)
+        held, size = "", 0
+        for part, length in zip(parts, lengths, strict=True):
+            if held.strip() and (size + length > LONGEST or size >= goal):
+                yield held
+                held, size = "", 0
+            held, size = held + part, size + length
+        if held.strip():
+            yield held
+
+    def _words(self, sentence: str) -> Iterable[str]:
+        """A sentence that is too long falls into its words."""
+        return [sentence] if self.count(sentence) <= LONGEST else _WORD.findall(sentence)
+
+    # Joining -------------------------------------------------------------------------------------------------
+
+    def _joined(self, pieces: list[Piece], allowed: Callable[[Piece, Piece], bool]) -> list[Piece]:
+        """Short pieces go to a neighbour while both fit into one."""
+        found: list[Piece] = []
+        for piece in pieces:
+            both = self._both(found[-1], piece) if found and allowed(found[-1], piece) else None
+            if both is not None and min(found[-1].tokens, piece.tokens) < SHORTEST and both.tokens <= LONGEST:
+                found[-1] = both
+            else:
+                found.append(piece)
+        return found
+
+    def _levelled(self, pieces: list[Piece]) -> list[Piece]:
+        """A piece that is still short shares with the long one that follows, unless that is code."""
+        found: list[Piece] = []
+        for piece in pieces:
+            short = bool(found) and found[-1].tokens < SHORTEST and not _FENCE.search(piece.text)
+            if not short:
+                found.append(piece)
+                continue
+            both = self._both(found.pop(), piece)
+            found += [self._piece(part, piece.type) for part in self._split(both.text)]
+        return found
+
+    def _both(self, first: Piece, second: Piece) -> Piece:
+        longer = first if first.tokens >= second.tokens else second
+        return self._piece(f"{first.text}\n\n{second.text}", longer.type)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Paragraphs and blocks of code, in order, without those that are blank."""
+    at = 0
+    for fence in _FENCE.finditer(text):
+        yield from _plain(text[at : fence.start()])
+        yield fence[0].rstrip("\n")
+        at = fence.end()
+    yield from _plain(text[at:])
+
+
+def _plain(text: str) -> Iterator[str]:
+    for part in _BLANK.split(text):
+        if part.strip():
+            yield part.strip("\n").rstrip()
+
+
+def _pieces(text: str, end: re.Pattern[str]) -> list[str]:
+    """The text cut behind each end, white space kept, so that the pieces joined are the text."""
+    cuts = [0, *(found.end() for found in end.finditer(text)), len(text)]
+    return [text[a:b] for a, b in pairwise(cuts) if b > a]

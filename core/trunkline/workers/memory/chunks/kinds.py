@@ -1,0 +1,95 @@
+"""Types of chunks and of links: the built-in ones, those that plugins add, and which type a text is by its words.
+
+Reading a type off words is indexing, not understanding: no model is asked (PA-F8).
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from trunkline.contracts.memory.store import ChunkType, LinkType
+from trunkline_bus import Refusal
+
+DECISION = r"decid(?:e|es|ed|ing)|chose|chosen|selected|(?:going|went|go) with|opted for|settled on|concluded"
+PATTERN = (
+    r"usually|often|tends? to|always|typically|generally|frequently|regularly|"
+    r"every time|most of the time|whenever"
+)
+PREFERENCE = (
+    r"prefer(?:s|red|ring|ence|ences)?|likes?|liked|wants?|wanted|rather|dislike[sd]?|hate[sd]?|wish(?:es|ed)?|"
+    r"would like|favou?rites?"
+)
+FACT = (
+    r"(?:is|are|was|were) (?:an?|the)\b|works? (?:as|at|for)|worked (?:as|at|for)|located|lives?|lived|born in|"
+    r"studie[sd] at|graduated from|ha[sd] \d+|there (?:is|are|was|were)"
+)
+_FAMILIES = tuple(
+    (kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
+    for kind, words in (
+        ("decision", DECISION),
+        ("pattern", PATTERN),
+        ("preference", PREFERENCE),
+        ("fact", FACT),
+    )
+)
+"""The first family with a hit decides (RLM-F7)."""
+
+CHUNK_TYPES = (
+    ChunkType("fact", "Something that is so."),
+    ChunkType("preference", "What somebody likes or wants."),
+    ChunkType("pattern", "What happens again and again."),
+    ChunkType("note", "Anything else."),
+    ChunkType("decision", "What was settled."),
+)
+LINK_TYPES = (
+    LinkType("supports", "The chunk speaks for the other one."),
+    LinkType("contradicts", "The chunk speaks against the other one."),
+)
+AUTOMATIC = ("context_of", "follows", "related_to")
+"""Links that are read off the chunks and that nobody makes by hand."""
+
+
+def detect(text: str) -> str:
+    """The type of a text by its words: decision, pattern, preference, fact, else note."""
+    return next((kind for kind, words in _FAMILIES if words.search(text)), "note")
+
+
+class Kinds:
+    """The types that there are here."""
+
+    def __init__(self, chunks: Iterable[ChunkType] = (), links: Iterable[LinkType] = ()) -> None:
+        self._chunks = {one.name: one for one in (*chunks, *CHUNK_TYPES)}
+        self._links = {one.name: one for one in (*links, *LINK_TYPES)}
+
+    def insist_on_chunk(self, name: str, fields: dict[str, Any]) -> None:
+        """Refuse an unknown type, a custom one without its required fields, and fields that it does not have.
+
+        Raises:
+            Refusal: ``invalid_type`` or ``missing_required_fields``, with what would be right.
+        """
+        kind = self._chunks.get(name)
+        if kind is None:
+            raise Refusal(
+                "invalid_type", f"There is no chunk type {name[:80]!r}; there are {_listed(self._chunks)}."
+            )
+        missing = [field for field in kind.required_fields if fields.get(field) in (None, "")]
+        if missing:
+            raise Refusal("missing_required_fields", f"A chunk of type {name} needs {', '.join(missing)}.")
+        if kind.required_fields or kind.optional_fields:
+            known = {*kind.required_fields, *kind.optional_fields}
+            strange = sorted(fields.keys() - known)
+            if strange:
+                raise Refusal("invalid_fields", f"A chunk of type {name} has no field {strange[0][:80]!r}.")
+
+    def insist_on_link(self, name: str) -> None:
+        """Refuse a type of link that nobody makes by hand. Raises Refusal ``invalid_type``."""
+        if name in AUTOMATIC:
+            raise Refusal("invalid_type", f"Links of type {name} are made by themselves.")
+        if name not in self._links:
+            raise Refusal(
+                "invalid_type", f"There is no link type {name[:80]!r}; there are {_listed(self._links)}."
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,284 @@
+"""How a group of wishes becomes commits and files: the one writer. Runs in one thread at a time, off the event loop.
+
+The order makes every step safe to die in: plan → blobs, trees and commits → stage files → sync all → note the intent →
+move the branch → place files → acknowledge.
+"""
+
+import errno
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pygit2
+
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.store import MemoryRule
+from trunkline.workers.memory.batch import OWNER, Batch, Draft, Origin
+from trunkline.workers.memory.checkout import Checkout, settle
+from trunkline.workers.memory.drift import Drift
+from trunkline.workers.memory.durable import Syncer
+from trunkline.workers.memory.homes import homes
+from trunkline.workers.memory.looking import Shut
+from trunkline.workers.memory.paths import parents
+from trunkline.workers.memory.places import Places
+from trunkline.workers.memory.repository import Entry, HeadLocked, HeadMoved, Repository, error_text
+from trunkline.workers.memory.ruling import ruled
+from trunkline.workers.memory.stamps import Stamps
+from trunkline.workers.memory.view import GitView
+from trunkline.workers.memory.wishes import Absorb, Content, Entries, Growth, Plan, Wish
+from trunkline.workers.memory.worktree import Worktree
+from trunkline_bus import Refusal
+
+_log = logging.getLogger(__name__)
+
+ATTEMPTS = 20
+LONGEST_WAIT = 0.2
+"""Seconds between two attempts while another git process holds the branch; all of them take 3."""
+AGAIN = 5
+"""Attempts while files of the repository vanish under us: another git packs them and clears empty folders away."""
+
+HAND_REASON = "Edited by hand"
+MOVING_REASON = "Edited by hand, while it was being written"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a wish: the version that holds it, and the plan's count."""
+
+    version: str
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of a group: one outcome or refusal per wish, in order, and the commits made."""
+
+    outcomes: list[Outcome | Refusal]
+    commits: list[MemoryChanged] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Planned:
+    """A wish that can be carried out: its commit, and what to do once it is made."""
+
+    plan: Plan
+    entries: Entries
+    draft: Draft | None
+
+
+class _Room:
+    """The room that a plan makes for its own files by what it takes out: files go before others are placed."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._gone = {path for path, content in plan.files.items() if content is None}
+        self._above = {above for path in self._gone for above in parents(path)}
+
+    def made_for(self, path: str) -> bool:
+        """Whether a file goes where the path needs a folder, or a folder where the path is to be."""
+        return path in self._above or not self._gone.isdisjoint(parents(path))
+
+
+class Committer:
+    """Carries out groups of wishes. Not safe between threads. ``rules`` see every wish but edits made by hand."""
+
+    def __init__(
+        self,
+        places: Places,
+        repository: Repository,
+        worktree: Worktree,
+        syncer: Syncer,
+        stamps: Stamps,
+    ) -> None:
+        self.rules: Sequence[MemoryRule] = ()
+        self._places = places
+        self._repository = repository
+        self._worktree = worktree
+        self._syncer = syncer
+        self._stamps = stamps
+        self._drift = Drift(worktree, repository, stamps)
+
+    def commit(self, wishes: Sequence[Wish]) -> Result:
+        """Carry out the wishes that can be; each other gets its Refusal. Returns when all is on disk."""
+        reason = "another program keeps changing the repository"
+        for attempt in range(ATTEMPTS):
+            try:
+                with self._worktree.steady():
+                    return _Group(self, wishes).run()
+            except HeadLocked as held:
+                reason = f"another program holds {held}; end it, or remove that file if nothing runs"
+                time.sleep(min(LONGEST_WAIT, 0.005 * 2**attempt))
+            except HeadMoved:
+                continue  # a person committed with git in between: plan anew
+            except (OSError, KeyError, pygit2.GitError) as error:
+                if attempt < AGAIN and _may_be_another_git(error) and self._repository.reopen():
+                    continue
+                if len(wishes) > 1:
+                    return self._one_by_one(wishes)
+                _log.error("memory could not be written: %s", error)
+                return Result([self._failure(error)])
+        refusal = Refusal("write_failure", f"Nothing was written: {reason}.")
+        return Result([refusal for _ in wishes])
+
+    def waiting(self) -> frozenset[str]:
+        """The files that ``Absorb`` left, because somebody was writing them."""
+        return self._drift.waiting()
+
+    def settle(self) -> None:
+        """Mend what an interrupted checkout left. Raises OSError."""
+        settle(self._places, self._worktree, self._repository, self._stamps)
+
+    def _failure(self, error: Exception) -> Refusal:
+        if isinstance(error, OSError):
+            reason = error.strerror.lower() if error.strerror else str(error) or "storage failed"
+            return Refusal("write_failure", f"Nothing was written: {reason}.")
+        where = f"{self._repository.folder} ({error_text(error)})"
+        said = f"Nothing was written: git failed in {where}. Run: trunkline memory doctor. The files are as they were."
+        return Refusal("write_failure", said)
+
+    def _one_by_one(self, wishes: Sequence[Wish]) -> Result:
+        """One of a group made it fail, so each goes alone."""
+        total = Result([])
+        for wish in wishes:
+            result = self.commit([wish])
+            total.outcomes += result.outcomes
+            total.commits += result.commits
+        return total
+
+
+class _Group:
+    """One attempt at one group."""
+
+    def __init__(self, committer: Committer, wishes: Sequence[Wish]) -> None:
+        self._of = committer
+        self._repository = committer._repository
+        self._wishes = wishes
+        self._batch = Batch()
+        self._contents: dict[pygit2.Oid, bytes] = {}
+        self._growths: dict[str, Growth] = {}
+
+    def run(self) -> Result:
+        self._of.settle()
+        head = self._repository.head()
+        self._view = GitView(self._repository, head)
+        planned = [self._try(wish) for wish in self._wishes]
+        new = self._batch.write(self._repository, head) if self._batch.drafts else head
+        if new is not None and new != head:
+            self._carry_out(head, new)
+        return Result(
+            [one if isinstance(one, Refusal) else self._finish(one, head) for one in planned],
+            [draft.changed() for draft in self._batch.drafts],
+        )
+
+    # Planning ------------------------------------------------------------------------------------------------
+
+    def _try(self, wish: Wish) -> _Planned | Refusal:
+        try:
+            return self._plan(wish)
+        except Refusal as refusal:
+            return refusal
+        except Shut as shut:
+            return Refusal("write_failure", f"Nothing was written: {shut.why}.")
+
+    def _plan(self, wish: Wish) -> _Planned:
+        for path in wish.touches:
+            self._absorb(path, at_rest=isinstance(wish, Absorb))
+        plan = self._ruled(wish, wish.plan(self._view))
+        room = _Room(plan)
+        for path, content in plan.files.items():
+            if not room.made_for(path):
+                self._of._worktree.probe(path)
+            if content is not None and self._of._worktree.folds:
+                self._refuse_look_alikes(path, plan)
+        entries = {path: self._entry(path, content) for path, content in plan.files.items()}
+        entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
+        if not entries and plan.joins is None:
+            return _Planned(plan, {}, None)
+        self._note_growths(plan, entries)
+        self._view.apply(entries)
+        draft = self._batch.add(
+            Origin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason, plan.joins
+        )
+        return _Planned(plan, entries, draft)
+
+    def _refuse_look_alikes(self, path: str, plan: Plan) -> None:
+        """Where case does not tell files apart, two names that differ in case alone would be one file."""
+        other = self._view.look_alike(path)
+        if other is not None and plan.files.get(other, b"") is not None:
+            raise Refusal(
+                "write_conflict", f"{path!r} would be the same file here as {other!r}, which exists."
+            )
+
+    def _absorb(self, path: str, *, at_rest: bool) -> None:
+        """Commit first what a person changed by hand, so that it is in history and conditions see it. What is about to
+        be changed cannot wait until it is at rest."""
+        edits = self._of._drift.at(self._view.base, path, at_rest=at_rest)
+        fresh = {edited: entry for edited, entry in edits.items() if edited not in self._view.pending}
+        self._view.apply_by_hand(fresh)
+        for moves, reason in ((False, HAND_REASON), (True, MOVING_REASON)):
+            part = {path: entry for path, entry in fresh.items() if self._of._drift.moves(path) is moves}
+            if part:
+                self._batch.add(Origin(OWNER), part, reason)
+
+    def _ruled(self, wish: Wish, plan: Plan) -> Plan:
+        """The plan after all rules have seen it."""
+        if not self._of.rules or not plan.files or plan.ruled:
+            return plan
+        files = {path: self._bytes(content) for path, content in plan.files.items()}
+        for home in homes(files):
+            self._absorb(home, at_rest=False)
+        change = ruled(self._of.rules, wish, plan, files, self._view)
+        if change.files == files:
+            return plan
+        return Plan(dict(change.files), change.reason or plan.reason, count=plan.count)
+
+    def _bytes(self, content: Content) -> bytes | None:
+        return self._repository.data(content.blob) if isinstance(content, Entry) else content
+
+    def _entry(self, path: str, content: Content) -> Entry | None:
+        if content is None or isinstance(content, Entry):
+            return content
+        blob = self._repository.write_blob(content)
+        self._contents[blob] = content
+        before = self._view.entry(path)
+        return Entry(blob, before is not None and before.executable)
+
+    def _note_growths(self, plan: Plan, entries: Entries) -> None:
+        """A file that only ever grew in this group is appended to; any other is written whole."""
+        for path in entries:
+            growth, earlier = plan.growth.get(path), self._growths.pop(path, None)
+            if growth is None or (path in self._view.pending and earlier is None):
+                continue
+            if earlier is not None:
+                growth = Growth(earlier.base, earlier.size, earlier.tail + growth.tail)
+            self._growths[path] = growth
+
+    # Carrying out --------------------------------------------------------------------------------------------
+
+    def _carry_out(self, head: pygit2.Oid | None, new: pygit2.Oid) -> None:
+        of = self._of
+        checkout = Checkout(of._places, of._worktree, self._repository, of._stamps)
+        try:
+            staged = checkout.stage(new, self._view, self._contents, self._growths)
+            of._syncer.sync([*self._repository.objects(), *staged])
+            checkout.announce()
+            self._repository.advance(head, new)
+        except BaseException:
+            checkout.discard()
+            raise
+        try:
+            checkout.place()
+        except (OSError, Refusal) as error:
+            self._repository.retreat(new, head)
+            self._of.settle()
+            raise OSError(getattr(error, "errno", None), "a file could not be put in its place") from error
+
+    def _finish(self, planned: _Planned, head: pygit2.Oid | None) -> Outcome:
+        planned.plan.done(planned.entries)
+        version = planned.draft.version if planned.draft else str(head or "")
+        return Outcome(version, planned.plan.count)
+
+
+def _may_be_another_git(error: Exception) -> bool:
+    """Whether an error can come from a git that packs and prunes beside us. libgit2's errors bear no number."""
+    return not isinstance(error, OSError) or error.errno in (None, errno.ENOENT)

@@ -1,0 +1,316 @@
+"""Conversations as files: one JSON line a message, below ``blocks/<block>/conversations/``. Formats and planning only.
+
+They lie in folders by the last letter of their id, which is random: git writes a folder's list anew for each file that
+changes in it, and one folder for all made every turn dearer with every conversation.
+The first line is the header. Appending passes over messages whose id is there already, so repeats change nothing.
+Conversations in use are kept in memory, keyed by the content they were read from, so nothing is parsed twice.
+"""
+
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+
+import msgspec
+
+from trunkline._util.words.titles import title_from
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    ConversationSlice,
+    ConversationSummary,
+    ForkedFrom,
+    Message,
+    now,
+)
+from trunkline.workers.memory.repository import Entry
+from trunkline.workers.memory.view import View
+from trunkline.workers.memory.wishes import Entries, Growth, Plan, Wish
+from trunkline_bus import Refusal, Scope
+
+_log = logging.getLogger(__name__)
+
+_BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PATH = re.compile(
+    rf"blocks/({_BLOCK.pattern})/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
+)
+CACHE_BYTES = 8 * 1024 * 1024
+HELD, HELD_MESSAGE = 2_000, 1_000
+"""Bytes that a conversation and a message take in memory besides their text, about: many are a few words long."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a conversation's file. ``forked_from`` stands only in that of a fork, ``one_shot`` only in one
+    that a client began and never went on with."""
+
+    id: str
+    block: str
+    title: str | None
+    created_at: datetime
+    forked_from: ForkedFrom | msgspec.UnsetType = msgspec.UNSET
+    one_shot: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+_header = msgspec.json.Decoder(Header)
+_message = msgspec.json.Decoder(Message)
+
+
+def conversation_places(block: str, conversation: str) -> tuple[str, str]:
+    """Where a conversation lies: beside those with the same last letter; if it began before there were such folders,
+    beside all others.
+
+    Raises Refusal ``invalid_path`` for names that no block or conversation has.
+    """
+    if not _BLOCK.fullmatch(block):
+        raise Refusal("invalid_path", f"{block[:80]!r} is not a block's name.")
+    if not _CONVERSATION.fullmatch(conversation):
+        raise Refusal("invalid_path", f"{conversation[:80]!r} is not a conversation's id.")
+    folder, last = f"blocks/{block}/conversations", conversation[-1].lower()
+    return (
+        f"{folder}/{last if last.isalnum() else '_'}/{conversation}.jsonl",
+        f"{folder}/{conversation}.jsonl",
+    )
+
+
+def names_of(path: str) -> tuple[str, str] | None:
+    """Block and conversation of a path; None when it is no conversation's."""
+    found = _PATH.fullmatch(path)
+    return (found[1], found[2]) if found else None
+
+
+class Conversation:
+    """A conversation as its file says it. ``lines`` has the line of each message, counted from 1."""
+
+    __slots__ = ("header", "height", "ids", "lines", "messages", "text")
+
+    def __init__(self, header: Header, messages: list[Message], lines: list[int], text: bytes) -> None:
+        self.header = header
+        self.messages = messages
+        self.lines = lines
+        self.text = text
+        self.height = text.count(b"\n") + (not text.endswith(b"\n"))
+        self.ids = {message.id for message in messages}
+
+    @classmethod
+    def begun(cls, header: Header, messages: list[Message], text: bytes) -> "Conversation":
+        """One that was just written."""
+        return cls(header, messages, list(range(2, 2 + len(messages))), text)
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes in memory: the text as the file has it and as the messages do."""
+        return HELD + HELD_MESSAGE * len(self.messages) + 2 * len(self.text)
+
+    @property
+    def summary(self) -> ConversationSummary:
+        """The line of the conversation list."""
+        last = max((self.header.created_at, *(message.created_at for message in self.messages[-1:])))
+        return ConversationSummary(
+            id=self.header.id,
+            block=self.header.block,
+            title=self.header.title or title_of(self.messages),
+            created_at=self.header.created_at,
+            updated_at=last,
+            message_count=len(self.messages),
+            forked_from=self.header.forked_from or None,
+            one_shot=bool(self.header.one_shot),
+        )
+
+    def slice(self, after: int) -> ConversationSlice:
+        """The messages from number ``after`` on."""
+        held = tuple(self.messages)
+        return ConversationSlice(
+            exists=True, count=len(held), messages=held[max(0, after) :], summary=self.summary
+        )
+
+    def grow(self, added: list[Message], tail: bytes) -> None:
+        """Take in messages that were written at the end."""
+        first = self.height + 1
+        self.height += len(added)
+        self.lines.extend(range(first, first + len(added)))
+        self.messages.extend(added)
+        self.ids.update(message.id for message in added)
+        self.text += tail
+
+
+def parse(path: str, text: bytes) -> Conversation:
+    """Read a conversation's file. Lines that cannot be read are passed over and logged."""
+    names = names_of(path) or ("", "")
+    header: Header | None = None
+    messages: list[Message] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            if number == 1:
+                header = _header.decode(line)
+            else:
+                messages.append(_message.decode(line))
+                lines.append(number)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            _log.warning("%s line %d cannot be read and is passed over: %s", path, number, error)
+    if header is None:
+        began = messages[0].created_at if messages else datetime.fromtimestamp(0, UTC)
+        header = Header(id=names[1], block=names[0], title=None, created_at=began)
+    return Conversation(header, messages, lines, text)
+
+
+def title_of(messages: Iterable[Message]) -> str | None:
+    """A title from the first thing a person said; None while nobody said anything."""
+    said = next((message.content for message in messages if message.role == "user" and message.content), "")
+    return title_from(said) or None
+
+
+class ConversationCache:
+    """Parsed conversations by the blob they were read from, up to ``limit`` bytes of memory; the least used go first.
+    Safe between threads."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit = limit
+        self._held: OrderedDict[str, Conversation] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, blob: str) -> Conversation | None:
+        """The conversation of a blob."""
+        with self._lock:
+            found = self._held.get(blob)
+            if found is not None:
+                self._held.move_to_end(blob)
+            return found
+
+    def put(self, blob: str, conversation: Conversation) -> None:
+        """Keep a conversation."""
+        with self._lock:
+            self._drop(blob)
+            self._keep(blob, conversation)
+
+    def grown(self, old: str, new: str, added: list[Message], tail: bytes) -> None:
+        """The conversation of blob ``old`` got longer and is now blob ``new``."""
+        with self._lock:
+            conversation = self._drop(old)
+            if conversation is None:
+                return
+            conversation.grow(added, tail)
+            self._keep(new, conversation)
+
+    def _keep(self, blob: str, conversation: Conversation) -> None:
+        self._held[blob] = conversation
+        self._bytes += conversation.weight
+        while self._bytes > self._limit and len(self._held) > 1:
+            self._drop(next(iter(self._held)))
+
+    def _drop(self, blob: str) -> Conversation | None:
+        found = self._held.pop(blob, None)
+        if found is not None:
+            self._bytes -= found.weight
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendMessages(Wish):
+    """Append messages to a conversation, which begins if it does not exist."""
+
+    append: AppendConversation
+    cache: ConversationCache
+
+    @classmethod
+    def of(cls, append: AppendConversation, cache: ConversationCache) -> "AppendMessages":
+        """The wish behind a request. Raises Refusal ``invalid_path``."""
+        conversation_places(append.block, append.conversation)
+        scope = Scope(block=append.block, conversation=append.conversation, turn=append.turn)
+        return cls(actor=append.actor, scope=scope, append=append, cache=cache)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The file, wherever it lies."""
+        return conversation_places(self.append.block, self.append.conversation)
+
+    def plan(self, view: View) -> Plan:
+        """The file with the new messages at its end; nothing when all of them are there."""
+        for path in self.touches:
+            entry = view.entry(path)
+            if entry is not None:
+                return self._go_on(path, entry, view)
+        return self._begin(self.touches[0])
+
+    def _go_on(self, path: str, entry: Entry, view: View) -> Plan:
+        known = self.cache.get(str(entry.blob)) or parse(path, view.blob(entry))
+        added = _unknown(self.append.messages, known.ids)
+        header = self._header(known.header, added)
+        if header != known.header:
+            return self._rewrite(path, header, known, added)
+        if not added:
+            return Plan({}, count=len(known.messages))
+        return self._extend(path, entry, known, added)
+
+    def _begin(self, path: str) -> Plan:
+        added = _unknown(self.append.messages, set())
+        header = Header(
+            id=self.append.conversation,
+            block=self.append.block,
+            title=self.append.title or title_of(added),
+            created_at=added[0].created_at if added else now(),
+            forked_from=self.append.forked_from or msgspec.UNSET,
+            one_shot=self.append.one_shot or msgspec.UNSET,
+        )
+        text = _line(header) + b"".join(map(_line, added))
+
+        def keep(entries: Entries) -> None:
+            new = entries.get(path)
+            if new is not None:
+                self.cache.put(str(new.blob), Conversation.begun(header, added, text))
+
+        return self._plan(path, text, added, len(added), keep)
+
+    def _header(self, known: Header, added: list[Message]) -> Header:
+        """With the title that the owner gives; whoever adds something has gone on with the conversation."""
+        one_shot = msgspec.UNSET if added and not self.append.one_shot else known.one_shot
+        title = known.title if self.append.title is None else self.append.title or None
+        return msgspec.structs.replace(known, title=title, one_shot=one_shot)
+
+    def _rewrite(self, path: str, header: Header, known: Conversation, added: list[Message]) -> Plan:
+        messages = [*known.messages, *added]
+        text = _line(header) + b"".join(map(_line, messages))
+        return self._plan(path, text, added, len(messages), lambda entries: None)
+
+    def _extend(self, path: str, entry: Entry, known: Conversation, added: list[Message]) -> Plan:
+        tail = b"".join(map(_line, added))
+        if not known.text.endswith(b"\n"):
+            tail = b"\n" + tail
+
+        def keep(entries: Entries) -> None:
+            new = entries.get(path)
+            if new is not None:
+                self.cache.put(str(entry.blob), known)
+                self.cache.grown(str(entry.blob), str(new.blob), added, tail)
+
+        plan = self._plan(path, known.text + tail, added, len(known.messages) + len(added), keep)
+        plan.growth[path] = Growth(entry, len(known.text), tail)
+        return plan
+
+    def _plan(
+        self, path: str, text: bytes, added: list[Message], count: int, done: Callable[[Entries], None]
+    ) -> Plan:
+        noun = "message" if len(added) == 1 else "messages"
+        what = f"{len(added)} {noun}" if added or self.append.title is None else "title"
+        reason = f"Conversation {self.append.conversation}: {what}"
+        return Plan({path: text}, reason, count=count, done=done)
+
+
+def _unknown(messages: Iterable[Message], ids: set[str]) -> list[Message]:
+    seen: set[str] = set()
+    fresh: list[Message] = []
+    for message in messages:
+        if message.id not in ids and message.id not in seen:
+            seen.add(message.id)
+            fresh.append(message)
+    return fresh
+
+
+def _line(value: Header | Message) -> bytes:
+    return msgspec.json.encode(value) + b"\n"

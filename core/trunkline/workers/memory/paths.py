@@ -1,0 +1,128 @@
+"""Which paths memory allows. Rules on text only; nothing here looks at a disk.
+
+A path is POSIX, relative to the memory root, of visible names. What is refused: absolute paths, ``..``, names that
+begin with ``~``, backslashes, control characters, text that is not UTF-8, over-long names, names that secrets go by,
+and whatever git uses for itself.
+"""
+
+import unicodedata
+from itertools import pairwise
+
+from trunkline._util.paths import PROTECTED_FILES, PROTECTED_NAMES
+from trunkline_bus import Refusal
+
+NAME_BYTES = 255
+PATH_BYTES = 2_048
+DEEPEST = 64
+
+
+def checked(path: str) -> str:
+    """The path in its plain form (no ``.``, no doubled or trailing slashes).
+
+    Raises:
+        Refusal: ``invalid_path``, with a sentence that says which rule it breaks.
+    """
+    plain = folder(path)
+    if not plain:
+        raise refused(path, "it names no file")
+    return plain
+
+
+def folder(path: str) -> str:
+    """As ``checked``, but the empty path is allowed and means the root."""
+    if path.startswith("/"):
+        raise refused(path, "it must be relative to the memory root")
+    if len(path) > PATH_BYTES or len(_encoded(path)) > PATH_BYTES:
+        raise refused(path, f"it is longer than {PATH_BYTES} bytes")
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    for name in names:
+        fault = name_fault(name)
+        if fault:
+            raise refused(path, fault)
+    if len(names) > DEEPEST:
+        raise refused(path, f"it is deeper than {DEEPEST} folders")
+    if is_protected(names):
+        raise refused(path, "secrets go by that name, and memory keeps none")
+    return "/".join(names)
+
+
+def plain(path: str) -> bool:
+    """Whether a path keeps the rules and is in its plain form."""
+    try:
+        return checked(path) == path
+    except Refusal:
+        return False
+
+
+def name_fault(name: str) -> str:
+    """What is wrong with one name of a path, "" when it is allowed."""
+    if name == "..":
+        return "it may not contain '..'"
+    if name.startswith("~"):
+        return "names that begin with ~ are not allowed"
+    if "\\" in name:
+        return "it may not contain a backslash"
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
+        return "it may not contain control characters"
+    if len(_encoded(name)) > NAME_BYTES:
+        return f"a name in it is longer than {NAME_BYTES} bytes"
+    if is_gits(name):
+        return "names that begin with .git belong to git"
+    return ""
+
+
+def is_gits(name: str) -> bool:
+    """Whether some file system takes the name for one of git's (``.git``, ``.GIT``, ``.g\\u200cit``, ``git~1``)."""
+    plain = _folded(name)
+    return plain.startswith(".git") or plain.split(":")[0] == "git~1"
+
+
+def is_repository(name: str) -> bool:
+    """Whether some file system takes the name for that of git's own folder."""
+    plain = _folded(name)
+    return plain.split(":")[0].rstrip(" .") in (".git", "git~1")
+
+
+def is_protected(names: list[str]) -> bool:
+    """Whether a path's names are those that keys and passwords go by (MB-F15)."""
+    plain = [_folded(name) for name in names]
+    if plain and plain[-1].endswith(PROTECTED_NAMES):
+        return True
+    return any(pair in pairwise(plain) for pair in PROTECTED_FILES)
+
+
+def _folded(name: str) -> str:
+    """A name as the most forgiving file system reads it."""
+    if name.isascii():
+        return name.lower().rstrip(" .")
+    letters = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf").rstrip(" .")
+
+
+def refused(path: str, why: str) -> Refusal:
+    """The refusal of a path. Control characters of the path are not repeated."""
+    shown = path if len(path) <= 80 else path[:77] + "..."
+    return Refusal("invalid_path", f"The path {ascii_safe(shown)!r} is not allowed: {why}.")
+
+
+def ascii_safe(text: str) -> str:
+    """Text without what cannot be encoded."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def parents(path: str) -> list[str]:
+    """The folders above a path, outermost first, without the root."""
+    names = path.split("/")
+    return ["/".join(names[:depth]) for depth in range(1, len(names))]
+
+
+def under(path: str, prefix: str) -> bool:
+    """Whether a path is the prefix itself or lies below it; everything lies below the empty prefix."""
+    return not prefix or path == prefix or path.startswith(prefix + "/")
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise refused(text, "it is not valid text") from None

@@ -1,0 +1,26 @@
+"""What a purge tells of what it left: one line for each conversation, wherever it is kept. Pure."""
+
+from collections.abc import Sequence
+
+from trunkline.contracts.memory.purge import Kept
+
+
+def told_once(kept: Sequence[Kept]) -> tuple[Kept, ...]:
+    """The same with all that is kept of one conversation in one line, and these first."""
+    places: dict[str, list[Kept]] = {}
+    for one in kept:
+        if one.conversation:
+            places.setdefault(one.conversation, []).append(one)
+    rest = [one for one in kept if not one.conversation]
+    return (*(_together(conversation, ones) for conversation, ones in places.items()), *rest)
+
+
+def _together(conversation: str, kept: Sequence[Kept]) -> Kept:
+    where = ", ".join(dict.fromkeys(one.where for one in kept))
+    ends = [one.until for one in kept if one.until is not None]
+    return Kept(
+        where=f"conversation {conversation}",
+        what=f"It has lines of it, in {where}. Purge it as well, by this id.",
+        until=max(ends) if len(ends) == len(kept) else None,
+        conversation=conversation,
+    )

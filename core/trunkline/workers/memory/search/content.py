@@ -1,0 +1,184 @@
+"""Passages by all that speaks for them: the signals are gathered, fused and explained.
+
+``lexical`` and ``meaning`` find and score; ``factors`` weigh; ``links`` bring what is linked. A score is the sum of
+what was found times the factors, and each hit carries all of them (``why``).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import apsw
+import msgspec
+
+from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+from trunkline.workers.memory.index.follower import Index
+from trunkline.workers.memory.search import factors
+from trunkline.workers.memory.search.candidates import Candidate, load
+from trunkline.workers.memory.search.dates import Period, period_in
+from trunkline.workers.memory.search.filters import Filter
+from trunkline.workers.memory.search.lexical import Scores, lexical
+from trunkline.workers.memory.search.links import linked
+from trunkline.workers.memory.search.literal import search_literally
+from trunkline.workers.memory.search.meaning import SHARE, Meaning
+from trunkline.workers.memory.search.shown import beginning, hit_of
+from trunkline.workers.memory.search.terms import Term, has, terms_of
+from trunkline.workers.memory.search.texts import Texts
+
+POOL = 60
+"""Passages that are weighed, at least."""
+
+COMMONEST = 1e-6
+"""What FTS5 counts for a word that is in more than half of all passages."""
+
+NEAR_WORDS = 2
+"""Words that must stand around a turn which has none of its own."""
+
+ALIVE = timedelta(days=1)
+"""How long ago a conversation may have ended for "yesterday" to be seen from now."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A search, understood."""
+
+    query: SearchMemory
+    terms: Sequence[Term]
+    wanted: Filter
+    period: Period | None
+    now: datetime
+    meaning: Meaning | None
+
+    def means(self, one: Candidate) -> bool:
+        """Whether a passage is meant, whatever its words."""
+        return self.meaning is not None and one.weight("meaning") >= SHARE * self.meaning.least
+
+    @property
+    def pool(self) -> int:
+        """How many passages are weighed."""
+        return max(POOL, 4 * self.query.limit)
+
+
+def search_content(
+    connection: apsw.Connection, index: Index, query: SearchMemory, meaning: Meaning | None = None
+) -> tuple[MemoryHit, ...]:
+    """The best passages. Literal text when no words match."""
+    question = understood(connection, index, query, meaning)
+    found = _found(connection, index, question)
+    if not found:
+        return search_literally(index.repository, query) if not question.wanted.beyond_path else ()
+    ordered = sorted(found.values(), key=lambda one: one.order)
+    return tuple(islice(_hits(connection, index, question, ordered), query.limit))
+
+
+def understood(
+    connection: apsw.Connection, index: Index, query: SearchMemory, meaning: Meaning | None
+) -> Question:
+    """The words of a search as the index knows them, and the time it speaks of."""
+    now = query.asked_at or _end_of(connection, query.conversation)
+    return Question(
+        query,
+        terms_of(connection, index.stems, query.query),
+        Filter(query),
+        period_in(query.query, now),
+        now,
+        meaning,
+    )
+
+
+def _end_of(connection: apsw.Connection, conversation: str) -> datetime:
+    """When a conversation ended, if it did and that is long ago; otherwise now, here."""
+    now = datetime.now(UTC).astimezone()
+    updated = connection.execute("SELECT max(updated) FROM conversations WHERE id = ?", (conversation,)).get
+    ended = datetime.fromtimestamp(updated / 1_000_000, UTC) if updated else now
+    return ended if now - ended > ALIVE else now
+
+
+def _found(connection: apsw.Connection, index: Index, question: Question) -> dict[int, Candidate]:
+    scores = lexical(connection, question.terms, question.wanted, question.pool)
+    near = question.meaning.nearest(connection, question.wanted, question.pool) if question.meaning else set()
+    found = load(connection, scores.keys() | near)
+    _count_words(connection, question, found, scores)
+    _count_meaning(connection, question, found)
+    if not found and question.period is not None:
+        found = _said_then(connection, question, question.period)
+    _weigh(connection, index, question, found)
+    best = sorted(found.values(), key=lambda one: one.order)
+    _follow_links(connection, question, found, best)
+    return found
+
+
+def _count_words(
+    connection: apsw.Connection, question: Question, found: dict[int, Candidate], scores: Scores
+) -> None:
+    """BM25, of the most that the words of the question could give together: so it means the same in every search."""
+    total = connection.execute("SELECT max(id) FROM passages").get or 0
+    rarities = ((total - term.passages + 0.5) / (term.passages + 0.5) for term in question.terms)
+    most = sum(max(COMMONEST, math.log(max(rarity, COMMONEST))) for rarity in rarities)
+    for row in scores.keys() & found.keys():
+        found[row].add("words", scores[row] / most)
+
+
+def _count_meaning(connection: apsw.Connection, question: Question, found: dict[int, Candidate]) -> None:
+    """How alike they are: a cosine, about as large as the words of a good hit."""
+    if question.meaning is not None:
+        for row, alike in question.meaning.likeness(connection, found).items():
+            found[row].add("meaning", SHARE * max(0.0, alike))
+
+
+def _said_then(connection: apsw.Connection, question: Question, period: Period) -> dict[int, Candidate]:
+    """What was said in a time, the newest first, when nothing else is asked for."""
+    query = msgspec.structs.replace(question.query, since=period.start, until=period.end)
+    wanted = Filter(query)
+    rows = connection.execute(
+        f"{wanted.passages} ORDER BY passages.at DESC LIMIT ?", (*wanted.values, question.pool)
+    )
+    found = load(connection, (row for (row,) in rows))
+    for one in found.values():
+        one.add("time", 0.1, period.said)
+    return found
+
+
+def _weigh(
+    connection: apsw.Connection, index: Index, question: Question, found: dict[int, Candidate]
+) -> None:
+    factors.tags(connection, found, question.terms, index.stems)
+    factors.speaker(found, question.query.query)
+    factors.questions(found)
+    factors.period(found, question.period)
+    factors.recency(found, question.now)
+    factors.confidence(found)
+    if not question.query.conversation and not question.query.kinds:
+        factors.talk(found)
+
+
+def _follow_links(
+    connection: apsw.Connection, question: Question, found: dict[int, Candidate], best: Sequence[Candidate]
+) -> None:
+    brought = linked(connection, best)
+    allowed = question.wanted.allowing(connection, brought)
+    for one in load(connection, allowed - found.keys()).values():
+        found[one.id] = one
+    for passage in allowed & found.keys():
+        found[passage].add("link", *brought[passage])
+
+
+def _hits(
+    connection: apsw.Connection, index: Index, question: Question, ordered: Sequence[Candidate]
+) -> Iterator[MemoryHit]:
+    """The hits, each with the words that were found in it. What has none of them itself must have several around it:
+    one word next door is next door's."""
+    texts = Texts(index.repository)
+    beginnings = [beginning(stem) for term in question.terms for stem in term.stems]
+    for one in ordered:
+        lines = texts.lines(one)
+        own = set(index.stems.of_text("\n".join((one.named, *lines)))[1].split())
+        held = [term for term in question.terms if own.intersection(term.stems)]
+        if held or one.kind != "turn":
+            one.explain("words", "words", ", ".join(map(str, held)))
+        elif one.found_by("words"):
+            near = [term for term in question.terms if has(connection, term, one.id)]
+            if len(near) < NEAR_WORDS and not question.means(one) and not one.found_by("link"):
+                continue
+            one.explain("words", "neighbours", ", ".join(map(str, near)))
+        yield hit_of(one, lines, beginnings)

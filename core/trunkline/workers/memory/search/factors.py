@@ -1,0 +1,96 @@
+"""What makes a passage count more or less, whatever it is found by. Each rule is a few lines; the numbers are in one
+place, and every hit says which of them it was given."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import apsw
+
+from trunkline._util.words.split import words_in
+from trunkline._util.words.stems import Stems
+from trunkline.workers.memory.index.passage import micros
+from trunkline.workers.memory.search.candidates import Candidate
+from trunkline.workers.memory.search.dates import Period
+from trunkline.workers.memory.search.terms import Term
+
+TALK = 0.5
+"""A conversation repeats what was searched for, in the question and in tool results, so a document that says it as
+well comes first."""
+
+TAGGED = 1.5
+"""Someone said what a passage is about: more than that it has the word."""
+
+SPOKEN, ASKED = 1.2, 0.9
+IN_PERIOD = 1.6
+NEW, OLD, FADES_DAYS = 1.03, 0.97, 60.0
+"""What was said just now and long ago, and how many days it takes to get from the one to the other."""
+
+UNSURE = 0.8
+"""A confidence of 0; one of 1 counts in full."""
+
+_DAY = 86_400 * 1_000_000
+
+
+def recency(found: Mapping[int, Candidate], now: datetime) -> None:
+    """What was said lately counts a little more."""
+    for one in found.values():
+        if one.at:
+            days = max(0, (micros(now) - one.at) // _DAY)
+            one.times("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), _ago(days))
+
+
+def _ago(days: int) -> str:
+    return f"{days} days ago" if days > 1 else ("today", "yesterday")[days]
+
+
+def confidence(found: Mapping[int, Candidate]) -> None:
+    """What is less sure counts less."""
+    for one in found.values():
+        if one.confidence is not None:
+            one.times("confidence", UNSURE + (1 - UNSURE) * min(1.0, max(0.0, one.confidence)))
+
+
+def speaker(found: Mapping[int, Candidate], text: str) -> None:
+    """Who is named is probably who said it."""
+    words = set(words_in(text))
+    for one in found.values():
+        named = words_in(one.named)
+        if named and words.issuperset(named):
+            one.times("speaker", SPOKEN, one.speaker)
+
+
+def period(found: Mapping[int, Candidate], wanted: Period | None) -> None:
+    """What was said in the time that the question speaks of."""
+    if wanted is None:
+        return
+    start, end = micros(wanted.start), micros(wanted.end)
+    for one in found.values():
+        if start <= one.at < end:
+            one.times("date", IN_PERIOD, wanted.said)
+
+
+def questions(found: Mapping[int, Candidate]) -> None:
+    """Who asks seldom answers."""
+    for one in found.values():
+        if one.asks:
+            one.times("question", ASKED)
+
+
+def talk(found: Mapping[int, Candidate]) -> None:
+    """Talk about something counts less than what was written about it."""
+    for one in found.values():
+        if one.kind == "turn":
+            one.times("talk", TALK)
+
+
+def tags(
+    connection: apsw.Connection, found: Mapping[int, Candidate], terms: Sequence[Term], stems: Stems
+) -> None:
+    """The words of the question among the tags."""
+    looked_for = {stem for term in terms for stem in term.stems}
+    for one in found.values() if terms else ():
+        rows = connection.execute("SELECT tag FROM tags WHERE passage = ?", (one.id,))
+        held = [tag for (tag,) in rows if looked_for.intersection(stems.of_text(tag)[1].split())]
+        if held:
+            one.times("tags", TAGGED, ", ".join(sorted(held)))

@@ -1,0 +1,99 @@
+"""What a search is restricted to, as a condition on passages. What an index leaves out is said again in each condition:
+SQLite uses an index of some rows only where it sees that no others are wanted."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import get_args
+
+import apsw
+
+from trunkline.contracts.conversations.messages import Role
+from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.workers.memory.index.passage import micros
+
+NARROW = 20_000
+"""Passages that are few enough to be looked at one by one."""
+
+
+NO_ASIDE = "NOT IN asides"
+"""The condition on an id that leaves out what only asks or retells."""
+
+
+class Filter:
+    """A condition on ``passages`` joined with ``files``."""
+
+    def __init__(self, query: SearchMemory) -> None:
+        self._parts: list[str] = []
+        self.values: list[str | int | float] = []
+        self._narrow: bool | None = None
+        self._path(query.path)
+        self._by_path = len(self._parts)
+        self._one_of("passages.kind", query.kinds)
+        self.evidence = not query.kinds
+        """Whether passages that only ask or retell are left out."""
+        for tag in query.tags:
+            self._and("passages.id IN (SELECT passage FROM tags WHERE tag = ?)", tag.casefold())
+        if query.speaker:
+            self._speaker(query.speaker.casefold())
+        if query.conversation:
+            self._and("passages.conversation = ? AND passages.conversation != ''", query.conversation)
+        self._times(query.since, query.until)
+        if query.min_confidence:
+            self._and("(passages.confidence IS NULL OR passages.confidence >= ?)", query.min_confidence)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is restricted."""
+        return bool(self._parts)
+
+    @property
+    def beyond_path(self) -> bool:
+        """Whether something else than the path is restricted."""
+        return len(self._parts) > self._by_path
+
+    @property
+    def condition(self) -> str:
+        """The SQL after WHERE."""
+        return " AND ".join((*self._parts, *([f"passages.id {NO_ASIDE}"] if self.evidence else []))) or "1"
+
+    @property
+    def passages(self) -> str:
+        """The SELECT of what is left."""
+        joined = "passages JOIN files ON files.id = passages.file"
+        return f"SELECT passages.id FROM {joined} WHERE {self.condition}"
+
+    def narrow(self, connection: apsw.Connection) -> bool:
+        """Whether something is restricted, and few passages are left."""
+        if self._narrow is None:
+            count = f"SELECT count(*) FROM ({self.passages} LIMIT {NARROW + 1})"
+            self._narrow = self.any and connection.execute(count, self.values).get <= NARROW
+        return self._narrow
+
+    def allowing(self, connection: apsw.Connection, passages: Iterable[int]) -> set[int]:
+        """Those of some passages that are left."""
+        among = f"{self.passages} AND passages.id IN (SELECT value FROM json_each(?))"
+        return {row for (row,) in connection.execute(among, (*self.values, json.dumps(list(passages))))}
+
+    def _and(self, part: str, *values: str | int | float) -> None:
+        self._parts.append(part)
+        self.values += values
+
+    def _path(self, path: str) -> None:
+        if path:
+            below = "(files.path = ? OR (files.path > ? AND files.path < ?))"
+            self._and(below, path, path + "/", path + "0")
+
+    def _speaker(self, speaker: str) -> None:
+        column = "role" if speaker in get_args(Role) else "speaker"
+        self._and(f"passages.{column} = ? AND passages.{column} != ''", speaker)
+
+    def _one_of(self, column: str, choices: Sequence[str]) -> None:
+        if choices:
+            self._and(f"{column} IN ({', '.join('?' * len(choices))})", *choices)
+
+    def _times(self, since: datetime | None, until: datetime | None) -> None:
+        if since is not None:
+            self._and("passages.at >= ? AND passages.at != 0", micros(since))
+        if until is not None:
+            self._and("passages.at < ? AND passages.at != 0", micros(until))

@@ -1,0 +1,39 @@
+"""The signal of links: what the best hits point at, and what points at them, may be meant as well."""
+
+from collections.abc import Sequence
+
+import apsw
+
+from trunkline.workers.memory.search.candidates import Candidate
+
+FOLLOWED = 5
+"""How many of the best hits' links are followed."""
+
+SHARE = 0.4
+"""How much of a hit's score goes to what it is linked with, when the link is as strong as can be."""
+
+Linked = dict[int, tuple[float, str]]
+"""A passage, the score that links give it, and which link."""
+
+
+def linked(connection: apsw.Connection, best: Sequence[Candidate]) -> Linked:
+    """What the best chunks are linked with, in either direction."""
+    found: Linked = {}
+    for one in best[:FOLLOWED]:
+        for passage, kind, strength in _around(connection, one) if one.name else ():
+            score = SHARE * one.score * min(1.0, max(0.0, strength))
+            if passage != one.id and score > found.get(passage, (0.0, ""))[0]:
+                found[passage] = score, f"{kind} {one.name}"
+    return found
+
+
+def _around(connection: apsw.Connection, one: Candidate) -> list[tuple[int, str, float]]:
+    ahead = (
+        "SELECT passages.id, links.type, links.strength FROM links "
+        "JOIN passages ON passages.name = links.target AND passages.name != '' WHERE links.passage = ?"
+    )
+    behind = "SELECT passage, type, strength FROM links WHERE target = ?"
+    return [
+        *connection.execute(f"{ahead} LIMIT 20", (one.id,)),
+        *connection.execute(f"{behind} LIMIT 20", (one.name,)),
+    ]

@@ -1,0 +1,63 @@
+"""What no word index can find (signs, parts of words, scripts without spaces): the text as it stands."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from trunkline.contracts.memory.initial_files import is_untouched
+from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+from trunkline.workers.memory.chunks.record import where
+from trunkline.workers.memory.conversations import names_of
+from trunkline.workers.memory.index.conversation import conversation_passages
+from trunkline.workers.memory.index.kinds import is_episode
+from trunkline.workers.memory.index.passage import LARGEST, as_text
+from trunkline.workers.memory.index.readable import readable
+from trunkline.workers.memory.repository import Repository, files_in, folder_at
+from trunkline.workers.memory.search.shown import hit_at
+
+LOOKED_AT = 20_000
+"""Files that are read for one search: about a second."""
+
+
+def search_literally(repository: Repository, query: SearchMemory) -> tuple[MemoryHit, ...]:
+    """Files that hold the query as it stands, case aside."""
+    wanted = query.query.strip().casefold()
+    hits: list[MemoryHit] = []
+    for path, pieces in _texts(repository, query.path, wanted) if wanted else ():
+        for line, lines in pieces:
+            best = next((at for at, text in enumerate(lines) if wanted in text.casefold()), None)
+            if best is not None:
+                hits.append(
+                    hit_at(path, line if names_of(path) else line + best, readable(path, lines), best, 0.0)
+                )
+                break
+        if len(hits) >= query.limit:
+            break
+    return tuple(hits)
+
+
+Piece = tuple[int, list[str]]
+"""The number of a line, and the lines from there on; of a conversation those of one message."""
+
+
+def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[str, list[Piece]]]:
+    tree = repository.tree(repository.head())
+    for path, entry in islice(files_in(folder_at(tree, prefix), prefix), LOOKED_AT):
+        chunk = where(path)
+        if (chunk is not None and chunk.archived) or is_episode(path) or path.startswith("audit/"):
+            continue
+        data = repository.data(entry.blob)
+        text = as_text(data[:LARGEST])
+        if text is None or is_untouched(path, text):
+            continue
+        if names_of(path) is None:
+            yield path, [(1, text.split("\n"))]
+        elif _as_json(wanted) in text.casefold():
+            said = conversation_passages(path, data)
+            yield path, [(one.line, one.text.split("\n")) for one in said if not one.aside]
+
+
+def _as_json(text: str) -> str:
+    """A text as it stands in a file of JSON."""
+    return msgspec.json.encode(text).decode()[1:-1]

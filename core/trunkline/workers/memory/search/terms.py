@@ -1,0 +1,116 @@
+"""The words of a question as the index knows them: their stems, how common they are, and what was probably meant."""
+
+from collections.abc import Iterable, Sequence
+
+import apsw
+import msgspec
+
+from trunkline._util.words.languages import STOP_WORDS, language_of
+from trunkline._util.words.split import is_spaceless, plain, words_asked
+from trunkline._util.words.stems import Stems
+from trunkline.workers.memory.search.spelling import distance, hopeless, tolerance
+
+MOST_WORDS = 32
+"""Words of a question that count."""
+
+COUNTED = 100_000
+"""Up to where it is counted how many passages have a word: beyond it is common, and to count them takes long."""
+
+MOST_INSTEAD = 8
+"""Words that stand for one which is not there."""
+
+
+class Term(msgspec.Struct, frozen=True):
+    """A word that was asked for. ``passages`` is about how many have one of its ``stems``. ``instead`` says what is
+    looked for in its place when the memory does not have it: ``begins`` with it, or ``spelled`` nearly like it."""
+
+    word: str
+    stems: tuple[str, ...]
+    passages: int
+    instead: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.word} → {' | '.join(self.stems)}" if self.instead else self.word
+
+    def expression(self) -> str:
+        """The term as full-text search writes it."""
+        return " OR ".join(f'"{stem}"' for stem in self.stems)
+
+
+def any_of(terms: Iterable[Term]) -> str:
+    """The expression for passages that have one of some terms."""
+    return " OR ".join(term.expression() for term in terms)
+
+
+def all_of(terms: Iterable[Term]) -> str:
+    """The expression for passages that have all of some terms."""
+    return " AND ".join(f"({term.expression()})" for term in terms)
+
+
+def has(connection: apsw.Connection, term: Term, passage: int) -> bool:
+    """Whether a passage has a term, itself or around it."""
+    found = "SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?"
+    return connection.execute(found, (term.expression(), passage)).get is not None
+
+
+def asked(text: str) -> list[str]:
+    """The words of a question that say something, each once; all of them when none does."""
+    words = list(dict.fromkeys(words_asked(text)))
+    common = STOP_WORDS[language_of(words)]
+    return ([word for word in words if word not in common] or words)[:MOST_WORDS]
+
+
+def terms_of(connection: apsw.Connection, stems: Stems, text: str) -> list[Term]:
+    """The terms of a question; words that nothing resembles are left out."""
+    languages = [name for (name,) in connection.execute("SELECT name FROM languages ORDER BY name")]
+    found = (_term(connection, word, stems.of_word(word, languages)) for word in asked(text))
+    return [term for term in found if term.passages]
+
+
+def _term(connection: apsw.Connection, word: str, stems: tuple[str, ...]) -> Term:
+    if len(word) == 1 and is_spaceless(word):
+        stems = (*stems, *_beginning(connection, word, stems))
+    count = _passages(connection, stems)
+    if count:
+        return Term(word, stems, count)
+    for instead, close in (("begins", _beginning), ("spelled", _resembling)):
+        near = close(connection, plain(word), stems)
+        if near:
+            return Term(word, tuple(near), _passages(connection, near), instead)
+    return Term(word, (), 0)
+
+
+def _passages(connection: apsw.Connection, stems: Sequence[str]) -> int:
+    some = f"SELECT 1 FROM words WHERE words MATCH ? LIMIT {COUNTED}"
+    counts = (connection.execute(f"SELECT count(*) FROM ({some})", (f'"{stem}"',)).get for stem in stems)
+    return sum(counts)
+
+
+def _beginning(connection: apsw.Connection, word: str, stems: Sequence[str]) -> list[str]:
+    """The commonest words that begin with a word of which nothing else is there."""
+    if len(word) < 3 and word.isascii():
+        return []
+    return [term for term, _ in _range(connection, word)][:MOST_INSTEAD]
+
+
+def _resembling(connection: apsw.Connection, word: str, stems: Sequence[str]) -> list[str]:
+    """The words that are the fewest letters away; they begin alike, since the first letters are rarely wrong."""
+    forms = dict.fromkeys((word, *stems))
+    best, found = tolerance(word) + 1, list[str]()
+    for term, _ in _range(connection, word[:2]) if best > 1 else ():
+        if all(hopeless(form, term, best) for form in forms):
+            continue
+        away = min(distance(form, term, best) for form in forms)
+        if away < best:
+            best, found = away, [term]
+        elif away == best <= tolerance(word):
+            found.append(term)
+    return found[:MOST_INSTEAD]
+
+
+def _range(connection: apsw.Connection, start: str) -> list[tuple[str, int]]:
+    """The words that begin with something, the commonest first."""
+    rows = connection.execute(
+        "SELECT term, doc FROM vocabulary WHERE term >= ? AND term < ?", (start, start + "\U0010ffff")
+    )
+    return sorted(rows, key=lambda row: (-row[1], row[0]))

@@ -1,0 +1,51 @@
+"""Which embedder makes the vectors: one of a plugin, or a model adapter with the model it is to ask."""
+
+from collections.abc import Sequence
+
+from trunkline.contracts.memory.embedder import Embedder, Vector
+from trunkline.contracts.models.adapter import ModelAdapter
+from trunkline.errors import ConfigError
+from trunkline.plugins import Plugins
+
+
+class AdapterEmbedder(Embedder):
+    """The embedding model of a vendor, through the adapter that also answers."""
+
+    def __init__(self, adapter: ModelAdapter, model: str) -> None:
+        self._adapter = adapter
+        self._wanted = model
+        self.name = adapter.name
+        self.model = f"{adapter.name}/{model}"
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Ask the vendor. Raises ModelError."""
+        return await self._adapter.embed(texts, model=self._wanted)
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._adapter.aclose()
+
+
+def chosen_embedder(plugins: Plugins, wanted: str | None) -> Embedder | None:
+    """The embedder that ``[memory] embedder`` names; None when it names none.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    if not wanted:
+        return None
+    for owned in plugins.embedders():
+        if owned.item.name == wanted:
+            return owned.item
+    name, _, model = wanted.partition("/")
+    for found in plugins.models():
+        if found.item.name == name and found.item.embeds:
+            return AdapterEmbedder(found.item, model)
+    names = [owned.item.name for owned in plugins.embedders()]
+    names += [f"{owned.item.name}/MODEL" for owned in plugins.models() if owned.item.embeds]
+    raise ConfigError(
+        f"[memory] embedder is {wanted!r}, but nothing of that name turns texts into vectors.",
+        hint=f"Choose one of {', '.join(names)}, or leave it out."
+        if names
+        else "Leave it out: words alone do.",
+    )

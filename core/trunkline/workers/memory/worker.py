@@ -1,0 +1,175 @@
+"""The memory worker: a store, served on the bus. Every change that is committed is told to whoever listens."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+import anyio
+from msgspec.structs import replace
+
+from trunkline._util.secrets.finding import Secrets
+from trunkline.contracts.memory.messages import searched_by
+from trunkline.contracts.memory.store import Installed, MemoryStore
+from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.errors import ConfigError
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.workers.memory.answers.carrying import CarryingAnswers
+from trunkline.workers.memory.answers.chunks import ChunkAnswers
+from trunkline.workers.memory.answers.collections import CollectionAnswers
+from trunkline.workers.memory.answers.conversations import ConversationAnswers
+from trunkline.workers.memory.answers.endpoints import Endpoints
+from trunkline.workers.memory.answers.files import FileAnswers
+from trunkline.workers.memory.answers.index import IndexAnswers
+from trunkline.workers.memory.answers.past import PastAnswers
+from trunkline.workers.memory.answers.purging import PurgeAnswers
+from trunkline.workers.memory.answers.telling import Telling
+from trunkline.workers.memory.auditing import AuditKeeper
+from trunkline.workers.memory.chunks.keeper import Keeper
+from trunkline.workers.memory.chunks.kinds import Kinds
+from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.chunks.scanned import source_of
+from trunkline.workers.memory.collected.collections import Collections
+from trunkline.workers.memory.errand import Errands
+from trunkline.workers.memory.homes import OnlyInBlocks
+from trunkline.workers.memory.purging.around import Around
+from trunkline.workers.memory.purging.late import Late
+from trunkline.workers.memory.purging.own_words import own_words
+from trunkline.workers.memory.purging.purges import Purges
+from trunkline.workers.memory.redaction import Redaction
+from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.vectors.choosing import chosen_embedder
+from trunkline.workers.memory.write_check import WriteCheck
+
+DAY = 86_400.0
+
+
+class Answers(Protocol):
+    """What answers the requests of some endpoints."""
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        ...
+
+
+class MemoryWorker(Worker):
+    """Serves one store: chooses it, says what is here, and lets ``answers`` answer."""
+
+    kind: ClassVar[WorkerKind] = "memory"
+
+    def __init__(self, context: WorkerContext) -> None:
+        super().__init__(context)
+        self._default_block = context.config.settings.gateway.default_block
+        self._store = self._choose_store()
+        self._store.installed = self._installed
+        self._store.embedder = chosen_embedder(context.plugins, context.config.settings.memory.embedder)
+        self._redaction = Redaction(Secrets(context.config.settings.memory.redact))
+        rules = (owned.item for owned in context.plugins.memory_rules())
+        self._late = Late()
+        self._store.rules = (OnlyInBlocks(self._default_block), self._late, *rules, self._redaction)
+        self._telling = Telling(context.bus)
+        self._writes = WriteCheck(context.home.memory)
+        self._store.on_change = self._telling.note
+        self._errands = Errands()
+        self._collections = Collections(context.home.cache / "conversations")
+        self._audit = AuditKeeper(self._store, context.bus, context.home.cache / "audit.seq")
+        self._purges = self._make_purges()
+        self._keeper, self._answers = self._make_answers()
+
+    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+        """Whether it can write."""
+        return replace(beat, trouble=self._writes.problem)
+
+    def _choose_store(self) -> MemoryStore:
+        settings = self.context.config.settings.memory
+        if settings.store is None:
+            return GitMemoryStore(window=settings.group_window, sync=settings.sync)
+        for owned in self.context.plugins.memory_stores():
+            if owned.owner == settings.store:
+                return owned.item
+        raise ConfigError(
+            f"[memory] store is {settings.store!r}, but no plugin of that name offers a store.",
+            hint="See: trunkline plugins list. Without the setting the built-in store is used.",
+        )
+
+    def _installed(self) -> Installed:
+        """What is here. Of plugins that run apart nobody here knows the tools, so then nothing is said of any."""
+        plugins = self.context.plugins
+        apart = any(plugin.status == "isolated" for plugin in plugins.report.plugins)
+        return Installed(
+            plugins={plugin.name: plugin.version for plugin in plugins.report.loaded},
+            adapters=frozenset(owned.item.name for owned in plugins.models()),
+            tools=frozenset() if apart else frozenset(owned.item.spec.name for owned in plugins.tools()),
+        )
+
+    def _make_purges(self) -> Purges:
+        """Who takes out for good, in memory and around it."""
+        context = self.context
+        retention = context.config.settings.retention
+        around = Around(
+            context.bus, context.home, retention, self._audit, self._collections, self._unasked_plugins
+        )
+        purgers = [owned.item for owned in context.plugins.purgers()]
+        texts = [*map(searched_by, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
+        own = own_words(texts, (owned.item.spec for owned in context.plugins.tools()))
+        return Purges(self._store, purgers, around, self._late, own)
+
+    def _unasked_plugins(self) -> list[str]:
+        """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""
+        report = self.context.plugins.report
+        broken = {trouble.owner for trouble in report.troubles if trouble.hook == "trunkline_purgers"}
+        return [
+            plugin.name for plugin in report.plugins if plugin.status != "loaded" or plugin.owner in broken
+        ]
+
+    def _make_answers(self) -> tuple[Keeper, Sequence[Answers]]:
+        """Everything that is answered, and who looks after chunks."""
+        store, plugins, redact = self._store, self.context.plugins, self._redaction.text
+        policies = Policies(store, self._default_block)
+        reader = Reader(source_of(store), policies)
+        kinds = Kinds(
+            (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())
+        )
+        keeper = Keeper(store, reader, policies, kinds, redact)
+        return keeper, (
+            FileAnswers(store, plugins.rank),
+            PastAnswers(store),
+            ConversationAnswers(store),
+            ChunkAnswers(reader, keeper),
+            PurgeAnswers(self._purges),
+            CollectionAnswers(self._collections, redact),
+            IndexAnswers(store, self._errands),
+            CarryingAnswers(
+                store, self.context.bus, self.context.home.cache, self._audit, self._telling, self._errands
+            ),
+        )
+
+    async def open(self) -> None:
+        """Take the memory root and answer. Raises StorageError when history cannot be established."""
+        home = self.context.home
+        await self._store.open(home.memory, home.cache)
+        self.resources.push_async_callback(self._store.aclose)
+        if self._store.embedder is not None:
+            self.resources.push_async_callback(self._store.embedder.aclose)
+        self.resources.push_async_callback(self._collections.aclose)
+        await self._purges.remember()
+        endpoints = Endpoints(self.context.service, self._telling, self._writes)
+        for answers in self._answers:
+            await answers.serve(endpoints)
+
+    async def serve(self) -> None:
+        """Look after the store and tell of its commits, until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._store.tend)
+            group.start_soon(self._errands.keep)
+            group.start_soon(self._telling.keep_telling)
+            group.start_soon(self._writes.watch, lambda: self.announce())
+            group.start_soon(self._keeper.keep_pruned)
+            group.start_soon(self._audit.keep)
+            group.start_soon(self._collections.keep_swept, self._lives, self._collection_seconds)
+
+    async def _lives(self, conversation: str) -> bool:
+        return await self._store.find_conversation(conversation) is not None
+
+    @property
+    def _collection_seconds(self) -> float:
+        return self.context.config.settings.documents.conversation_days * DAY

@@ -1,0 +1,231 @@
+"""Tells everybody which calls of a turn wait for a person, and has the server keep their time.
+
+The journal is the truth; what is told here is derived from it and may be told again. Told are a state for lists and
+channels, and two timers: one to remind people, one that gives the call up. A turn is only put down once they are out.
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import msgspec
+
+from trunkline.config.settings import ApprovalsSettings
+from trunkline.contracts.approvals.messages import (
+    Approval,
+    ApprovalDetail,
+    ApprovalDue,
+    Settlement,
+    approval_id,
+    withdrawal,
+)
+from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.turns.messages import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    CancelRecorded,
+    Finished,
+    JournalEntry,
+    TurnRequested,
+    withdrawn_by,
+)
+from trunkline.workers.monitor.steps import Action
+from trunkline.workers.monitor.turn import Phase, Turn
+from trunkline_bus import Bus, BusError, Scope, SequenceConflict, key_of
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = 3_600.0
+"""Seconds for which a decision is told to those who come too late."""
+
+
+@dataclass(slots=True)
+class Said:
+    """What was told of a turn's approvals, since it came out of the journal here: which, and whether as settled.
+    ``complete``: nothing is left to tell, since what changes is told when it changes.
+
+    It is kept with the turn that rests, and no longer: what another monitor asked meanwhile was told by nobody here.
+    """
+
+    settled: dict[str, bool] = field(default_factory=dict)
+    complete: bool = False
+
+
+class Approvals:
+    """Tells of the approvals of this monitor's turns."""
+
+    def __init__(self, bus: Bus, settings: ApprovalsSettings) -> None:
+        self._bus = bus
+        self._settings = settings
+
+    def patience(self, request: TurnRequested) -> float:
+        """For how many seconds a person is waited for. Where nobody sits in front of a turn that is longer."""
+        settings = self._settings
+        if request.trigger != "message":
+            return settings.background
+        return settings.channels.get(request.channel, settings.deadline)
+
+    async def try_to_tell(self, turn: Turn, said: Said, calls: Collection[str] | None = None) -> None:
+        """Tell what has changed, of these calls or of all; what cannot be told now is told before the turn is put
+        down."""
+        try:
+            await self.tell(turn, said, calls)
+        except BusError as error:
+            said.complete = False
+            log.info("approvals of a turn wait for the bus: %s", error)
+
+    async def tell_missing(self, turn: Turn, said: Said) -> None:
+        """Tell what was not told yet, before the turn is put down or over. Raises BusError."""
+        if turn.phase is Phase.PARKED and said.complete:
+            return
+        await self.tell(turn, said)
+        said.complete = turn.phase is Phase.PARKED
+
+    async def tell(self, turn: Turn, said: Said, calls: Collection[str] | None = None) -> None:
+        """Tell what has changed, of these calls of the last answer or of all. Raises BusError."""
+        if turn.request is None or (calls is not None and not calls):
+            return
+        actions = _actions(turn) if calls is None else _named(turn, calls)
+        for approval in _approvals(turn, turn.request, actions):
+            settled = approval.settled is not None
+            if said.settled.get(approval.id) in (settled, True):
+                continue
+            await (self._settle(approval) if settled else self._ask(approval))
+            said.settled[approval.id] = settled
+
+    async def _ask(self, approval: Approval) -> None:
+        """First the timers: what nobody is told of would have no end."""
+        whole = approval.expires_at - approval.asked_at
+        await self._arm(approval, "expire", whole)
+        if self._settings.remind < 1:
+            await self._arm(approval, "remind", whole * self._settings.remind)
+        try:
+            await self._say(approval, 0)
+        except SequenceConflict:
+            return  # the owner before this one told of it
+
+    async def _settle(self, approval: Approval) -> None:
+        while True:
+            last = await self._bus.last(APPROVAL, approval=approval.id)
+            if last is None or last.data.settled is not None:
+                return
+            await self._note_withdrawal(approval)
+            try:
+                return await self._say(approval, last.seq, ttl=REMEMBERED)
+            except SequenceConflict:
+                continue  # a gateway reminded of it meanwhile
+
+    async def _note_withdrawal(self, approval: Approval) -> None:
+        """Nobody decides any more, so nobody else notes how the call ended. However often it is told, it is one line.
+        The turn does not wait for the log."""
+        settled = approval.settled
+        if settled is None or not settled.withdrawn:
+            return
+        line = AuditEntry(
+            id=f"audit_{key_of('withdrawn', approval.id)}",
+            at=settled.at,
+            event="approval",
+            block=approval.block,
+            actor=approval.actor,
+            conversation=approval.conversation,
+            turn=approval.turn,
+            call=approval.call,
+            tool=approval.detail.tool or approval.tool,
+            decision="withdrawn",
+            by=(settled.by,) if settled.by else (),
+            why=f"{withdrawal(settled.withdrawn, settled.by)}, so it was not decided.",
+        )
+        try:
+            await self._bus.append(AUDIT, line, msg_id=line.id, block=line.block)
+        except BusError as error:
+            log.error("the audit log does not have that approval %s was withdrawn: %s", approval.id, error)
+
+    async def _say(self, approval: Approval, over: int, ttl: float | None = None) -> None:
+        scope = Scope(block=approval.block, conversation=approval.conversation, turn=approval.turn)
+        await self._bus.append(APPROVAL, approval, scope=scope, expect=over, ttl=ttl, approval=approval.id)
+
+    async def _arm(self, approval: Approval, what: str, after: timedelta) -> None:
+        due = ApprovalDue(
+            id=approval.id,
+            turn=approval.turn,
+            call=approval.call,
+            asked_at=approval.asked_at,
+            what="expire" if what == "expire" else "remind",
+        )
+        await self._bus.schedule(
+            APPROVAL_TIMER,
+            APPROVAL_DUE,
+            due,
+            at=approval.asked_at + after,
+            msg_id=f"{approval.id}-{what}",
+            approval=approval.id,
+            what=what,
+        )
+
+
+def concerned(entries: Iterable[JournalEntry]) -> set[str] | None:
+    """The calls about which these entries may change where an approval stands; None for any call of the turn."""
+    calls = set[str]()
+    for entry in entries:
+        if isinstance(entry, CancelRecorded | Finished):
+            return None
+        if isinstance(entry, ApprovalAsked | ApprovalRecorded):
+            calls.add(entry.call_id)
+    return calls
+
+
+def _actions(turn: Turn) -> Iterator[Action]:
+    return (action for step in turn.steps for action in step.actions)
+
+
+def _named(turn: Turn, calls: Iterable[str]) -> Iterator[Action]:
+    found = (turn.steps[-1].action(call) for call in calls)
+    return (action for action in found if action is not None)
+
+
+def _approvals(turn: Turn, request: TurnRequested, actions: Iterable[Action]) -> Iterator[Approval]:
+    found = (_approval(turn, request, action) for action in actions)
+    return (approval for approval in found if approval is not None)
+
+
+def _approval(turn: Turn, request: TurnRequested, action: Action) -> Approval | None:
+    """Where the newest question about a call stands; None when there is none, or one of before they had a time."""
+    asked = action.asked
+    if asked is None or isinstance(asked.asked_at, msgspec.UnsetType):
+        return None
+    if isinstance(asked.expires_at, msgspec.UnsetType):
+        return None
+    return Approval(
+        id=approval_id(request.turn, action.call.id, asked.asked_at),
+        turn=request.turn,
+        call=action.call.id,
+        call_hash=asked.call_hash,
+        tool=action.call.name,
+        block=request.block,
+        conversation=request.conversation,
+        channel=request.channel,
+        actor=request.actor,
+        question=asked.question,
+        asked_at=asked.asked_at,
+        expires_at=asked.expires_at,
+        detail=ApprovalDetail() if isinstance(asked.detail, msgspec.UnsetType) else asked.detail,
+        settled=_settlement(turn, action),
+    )
+
+
+def _settlement(turn: Turn, action: Action) -> Settlement | None:
+    """How it ended: decided, or with its turn."""
+    decision = action.decision
+    if decision is not None:
+        scope = "once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope
+        answer = "" if isinstance(decision.answer, msgspec.UnsetType) else decision.answer
+        return Settlement(allow=decision.allow, by=decision.by, at=now(), scope=scope, answer=answer)
+    if turn.cancelled is not None:
+        why = withdrawn_by(turn.cancelled)
+        return Settlement(allow=False, by=turn.cancelled.by, at=now(), withdrawn=why)
+    over = turn.phase in (Phase.CLOSING, Phase.DONE)
+    return Settlement(allow=False, by="", at=now(), withdrawn="ended") if over else None

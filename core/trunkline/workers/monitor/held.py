@@ -1,0 +1,79 @@
+"""An item of the inbox that this monitor holds, however it came by it: delivered, or taken over from a dead owner.
+
+A turn that the journal alone brings back is held in the same way, without an item.
+"""
+
+from collections.abc import Iterable
+
+from trunkline.contracts.turns.messages import InboxItem, TurnRequested
+from trunkline.contracts.turns.subjects import INBOX
+from trunkline_bus import Bus, BusError, Delivery, Stored
+
+
+class Held:
+    """One inbox item until it is done.
+
+    A delivered item is settled by its delivery. One that was found in the stream while the server still waits for
+    the dead owner's acknowledgement has none yet: it is deleted when done, or settled by the redelivery that comes.
+    """
+
+    def __init__(self, bus: Bus, stored: Stored[InboxItem]) -> None:
+        self._bus = bus
+        self.id = stored.envelope.id
+        """Tells items apart for good; a server whose folder was deleted gives the same sequences out again."""
+        self.seq = stored.seq
+        self.partition = int(stored.keys["partition"])
+        self.conversation = stored.keys["conversation"]
+        self.item = stored.data
+        self.delivery = stored if isinstance(stored, Delivery) else None
+        self.first = isinstance(stored, Delivery) and not stored.redelivered
+        """Whether the server says that nobody was given it before. After a crash it may err."""
+        self.done = False
+
+    async def keep(self) -> None:
+        """Tell the server that the item is still being worked on."""
+        if self.delivery is not None:
+            await self.delivery.in_progress()
+
+    async def finish(self) -> None:
+        """The item is done and leaves the inbox. If the server does not hear it, the journal tells the next owner."""
+        self.done = True
+        if self.delivery is not None:
+            await self.delivery.ack()
+            return
+        try:
+            await self._bus.delete(INBOX, self.seq)
+        except BusError:
+            return  # gone already, or redelivered soon and settled then
+
+    async def hand_back(self, delay: float | None = None) -> None:
+        """Let the server deliver the item again, to whoever owns the partition then."""
+        if self.delivery is not None:
+            await self.delivery.nak(delay)
+
+
+class Recalled(Held):
+    """A turn that the journal brings back: what it ran for lies further behind in the inbox, or was taken in already.
+
+    It comes before everything that waits. ``behind`` is what found it, and what the inbox keeps until it is done.
+    """
+
+    def __init__(self, request: TurnRequested, behind: Held) -> None:
+        self.id = f"recalled-{request.turn}"
+        self.seq = 0
+        self.partition = behind.partition
+        self.conversation = behind.conversation
+        self.item = request
+        self.delivery = None
+        self.first = False
+        self.done = False
+
+    async def finish(self) -> None:
+        """The turn is done or parked; nothing of it is in the inbox."""
+        self.done = True
+
+
+async def give_back(items: Iterable[Held]) -> None:
+    """Hand all of them back."""
+    for held in items:
+        await held.hand_back()

@@ -1,0 +1,206 @@
+"""The monitor's end of the durable inbox: pinned partitions in, items in the order in which they were accepted.
+
+The server delivers each partition to one live monitor. What a dead monitor had been given and not finished comes
+again only after a while, and later items would overtake it. So a new owner looks at what lies in the stream before
+the first item it is given, and takes that first.
+
+Which partitions it pulls the roster says. One that another monitor should have is given up: what has not begun goes
+back, what runs is ended here, and the others are told before the server may give the partition to one of them.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import anyio
+from anyio.abc import TaskGroup
+
+from trunkline.contracts.streams import inbox_consumer
+from trunkline.contracts.turns.messages import InboxItem
+from trunkline.contracts.turns.subjects import INBOX
+from trunkline.runtime.partitions import open_partitions, pulls
+from trunkline.workers.monitor.held import Held, give_back
+from trunkline.workers.monitor.roster import Roster
+from trunkline_bus import Bus, BusError, Delivery, Stored
+
+log = logging.getLogger(__name__)
+
+KEEP_SECONDS = 0.3
+"""How often the server is told that held items are being worked on; well below the consumers' ack_wait."""
+
+REMEMBERED = 10_000
+
+LOOK_AHEAD = 1_000
+"""How many further items a new owner takes at once, so that what its predecessor had begun does not come one by one."""
+
+LOOK_SECONDS = 1.0
+"""How often is looked who else lives: as often as they say so."""
+
+Offer = Callable[[Held], Awaitable[None]]
+Leave = Callable[[int], Sequence[Held]]
+Announce = Callable[[], Awaitable[None]]
+
+
+class Inbox:
+    """Takes items from the partitions that this monitor should pull and offers them in order.
+
+    ``leave`` is told of a partition that is given up, and returns what goes back; ``announce`` tells other workers
+    how this one stands.
+    """
+
+    def __init__(self, bus: Bus, roster: Roster, *, offer: Offer, leave: Leave, announce: Announce) -> None:
+        self._bus = bus
+        self._roster = roster
+        self._offer = offer
+        self._leave = leave
+        self._announce = announce
+        self._holding: dict[str, Held] = {}
+        self._done: OrderedDict[str, None] = OrderedDict()
+        self._pins: dict[int, str] = {}
+        self._searched: dict[int, str] = {}
+        """Under which pin a partition was searched for what a former owner left."""
+        self._seats: dict[int, anyio.CancelScope] = {}
+        self._pulling = anyio.CancelScope()
+        self._partitions = 0
+
+    @property
+    def pins(self) -> dict[int, str]:
+        """The last pin of each partition that this monitor is given items of."""
+        return dict(self._pins)
+
+    async def open(self) -> None:
+        """Learn how many partitions there are. Raises Unavailable while that is being changed."""
+        self._partitions = await open_partitions(self._bus)
+
+    async def run(self) -> None:
+        """Take items until ``close()``; keep what is held until cancelled."""
+        undo = self._bus.on_reconnect(self._take_out)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_holding)
+                with self._pulling:
+                    async with anyio.create_task_group() as pulls:
+                        await self._sit_down(pulls)
+        finally:
+            undo()
+
+    def close(self) -> None:
+        """Stop taking items, so that another monitor gets the partitions. What is held stays held."""
+        self._pulling.cancel()
+
+    def release(self, held: Held) -> None:
+        """The item is done, or given up: the server is told nothing more about it."""
+        self._holding.pop(held.id, None)
+        if not held.done:
+            # It comes again, but only after a while: it is looked for before anything later is begun.
+            self._searched.pop(held.partition, None)
+            return
+        self._done[held.id] = None
+        if len(self._done) > REMEMBERED:
+            self._done.popitem(last=False)
+
+    async def _sit_down(self, pulls: TaskGroup) -> None:
+        """Begin and end pulling as monitors come and go."""
+        while True:
+            unattended: set[int] = set()
+            try:
+                await self._roster.look()
+                unattended = await self._unattended()
+            except BusError as error:
+                log.debug("who lives could not be seen: %s", error)
+            wanted = self._roster.wanted(self._pins, unattended, self._partitions)
+            for partition in wanted - self._seats.keys():
+                self._seats[partition] = anyio.CancelScope()
+                pulls.start_soon(self._pull, partition, self._seats[partition])
+            for partition in self._seats.keys() - wanted:
+                self._seats[partition].cancel()
+            await anyio.sleep(LOOK_SECONDS)
+
+    async def _unattended(self) -> set[int]:
+        """The partitions that should be another monitor's, and that nobody else pulls."""
+        doubtful = self._roster.doubtful(self._partitions)
+        return {one for one in doubtful if await pulls(self._bus, one) <= (one in self._seats)}
+
+    async def _pull(self, partition: int, seat: anyio.CancelScope) -> None:
+        """Take items of a partition until the seat is cancelled, then give it up, last of all its pin."""
+        async with self._bus.pinned(inbox_consumer(partition), INBOX) as deliveries:
+            with seat:
+                await self._take_all(deliveries)
+            returned = self._leave(partition)
+            self._pins.pop(partition, None)
+            await self._announce()
+        del self._seats[partition]
+        await give_back(returned)
+
+    async def _take_all(self, deliveries: AsyncIterator[Delivery[InboxItem]]) -> None:
+        async for delivery in deliveries:
+            try:
+                await self._take(delivery)
+            except BusError as error:
+                # Not settled, so it is delivered again, and what comes before it is looked for again.
+                log.warning("an inbox item could not be taken in: %s", error)
+                self._searched.pop(int(delivery.keys["partition"]), None)
+
+    async def _take(self, delivery: Delivery[InboxItem]) -> None:
+        partition = int(delivery.keys["partition"])
+        if self._pins.get(partition) == delivery.pin:
+            return await self._take_in(delivery)
+        self._pins[partition] = delivery.pin
+        self._leave(
+            partition
+        )  # another may have had it: what is known of its conversations may be out of date
+        await self._take_in(delivery)
+        await self._announce()  # so that a standby sits down
+
+    async def _take_in(self, delivery: Delivery[InboxItem]) -> None:
+        if delivery.envelope.id in self._done:
+            await delivery.ack()
+        elif delivery.envelope.id in self._holding:
+            self._holding[delivery.envelope.id].delivery = delivery
+        else:
+            await self._take_earlier(delivery)
+            if self._is_new(delivery):
+                await self._hold(Held(self._bus, delivery))
+
+    async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
+        """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
+        partition = int(delivery.keys["partition"])
+        if self._searched.get(partition) != delivery.pin:
+            await self._take_left(delivery, LOOK_AHEAD, partition=delivery.keys["partition"])
+            self._searched[partition] = delivery.pin
+        elif delivery.redelivered:
+            await self._take_left(delivery, 0, **delivery.keys)
+
+    async def _take_left(self, delivery: Delivery[InboxItem], ahead: int, **keys: str) -> None:
+        """Take all that lies before the delivery, and so many items from it on."""
+        async for stored in self._bus.history(INBOX, after=0, **keys):
+            ahead -= stored.seq >= delivery.seq
+            if ahead < 0:
+                break
+            if self._is_new(stored):
+                same = stored.envelope.id == delivery.envelope.id
+                await self._hold(Held(self._bus, delivery if same else stored))
+
+    async def _take_out(self) -> None:
+        """Take what was done out of the inbox. A server whose disk was full may come back with an item that it could
+        not delete and knows to be acknowledged: it delivers that to nobody."""
+        for partition in tuple(self._pins):
+            async for stored in self._bus.history(INBOX, after=0, partition=str(partition)):
+                if stored.envelope.id in self._done:
+                    await self._bus.delete(INBOX, stored.seq)
+
+    def _is_new(self, stored: Stored[InboxItem]) -> bool:
+        return stored.envelope.id not in self._holding and stored.envelope.id not in self._done
+
+    async def _hold(self, held: Held) -> None:
+        self._holding[held.id] = held
+        await self._offer(held)
+
+    async def _keep_holding(self) -> None:
+        while True:
+            await anyio.sleep(KEEP_SECONDS)
+            for held in tuple(self._holding.values()):
+                try:
+                    await held.keep()
+                except BusError as error:
+                    log.debug("inbox item %s could not be kept: %s", held.seq, error)

@@ -1,0 +1,185 @@
+"""The journal of one conversation: replay and compare-and-set writing. Knows no turn logic."""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+import anyio
+import msgspec
+
+from trunkline.contracts.turns.messages import (
+    Finished,
+    JournalEntry,
+    Parked,
+    Started,
+    TurnRecord,
+    TurnRequested,
+)
+from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline_bus import Bus, DecodeError, Payload, Scope, SequenceConflict, Stored, Topic
+
+log = logging.getLogger(__name__)
+
+
+class RawRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
+    """A ``TurnRecord`` whose entries are as they were written, also those that only a later version knows."""
+
+    epoch: int
+    entries: tuple[msgspec.Raw, ...]
+
+
+RAW_JOURNAL: Topic[RawRecord] = Topic(
+    name="turn journal as written", subject=JOURNAL.subject, payload=RawRecord, stream=JOURNAL.stream
+)
+
+
+class Fenced(Exception):
+    """Another monitor has written to the conversation's journal: this one is no longer the owner and must stop."""
+
+
+class Journal:
+    """Writes and reads the journal of a conversation.
+
+    All turns of a conversation share one compare-and-set sequence, so an owner that was overtaken fails at its next
+    write, whichever turn it belongs to.
+    """
+
+    def __init__(self, bus: Bus, owner: str, conversation: str) -> None:
+        self._bus = bus
+        self._owner = owner
+        self._conversation = conversation
+        self._filter = JOURNAL.subject.filter(conversation=conversation)
+        self._last: int | None = None
+        self.unfinished: str | None = None
+        """The turn that the journal ends with, if that one has not ended: no other may begin. Known after a replay."""
+        self.parked = False
+        """Whether that one waits for a person."""
+
+    @property
+    def end(self) -> int | None:
+        """The number of the last record, 0 for none; None when that is not known."""
+        return self._last
+
+    def begin(self) -> None:
+        """Take it that nobody has written yet, without asking. Where that is wrong, the first write is Fenced."""
+        if self._last is None:
+            self._last = 0
+
+    def forget(self) -> None:
+        """Find out anew where the journal ends, because somebody else may write to it."""
+        self._last = None
+
+    async def has(self, turn: str) -> bool:
+        """Whether anything is recorded of a turn. Does not learn where the journal ends. Raises StreamError kinds."""
+        return await self._bus.last_seq(JOURNAL, conversation=self._conversation, turn=turn) > 0
+
+    async def replay(self, turn: str) -> list[TurnRecord]:
+        """What is recorded of a turn, oldest first; also learns where the conversation's journal ends.
+
+        Raises DecodeError when a later version wrote what this one cannot read, and Fenced when another owner has
+        written since this one knew the end: what this one knows of other turns is out of date too.
+        """
+        while True:
+            known = self._last is not None
+            if not known:
+                await self._find_end()
+            if not self._last:
+                return []
+            stored = await self._records(turn)
+            if not stored or stored[-1].seq <= self._last:
+                return [one.data for one in stored]
+            if known:
+                raise Fenced(f"turn {turn} has a newer owner")
+            self.forget()
+
+    async def is_overtaken(self) -> bool:
+        """Whether another owner has written since this one knew the end. Raises StreamError kinds."""
+        known = self._last
+        return (
+            known is not None and await self._bus.last_seq(JOURNAL, conversation=self._conversation) != known
+        )
+
+    async def _find_end(self) -> None:
+        try:
+            tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
+        except DecodeError as error:
+            log.warning("the journal of %s ends with what nobody can read: %s", self._conversation, error)
+            self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
+            return self.pass_over()
+        self._last = 0 if tail is None else tail.seq
+        if tail is None:
+            return self.pass_over()
+        self._ends_with(tail.keys["turn"], _readable(tail.data.entries[-1:]))
+
+    def _ends_with(self, turn: str, entries: Sequence[JournalEntry]) -> None:
+        last = entries[-1] if entries else None
+        self.unfinished = None if isinstance(last, Finished) else turn
+        self.parked = isinstance(last, Parked)
+
+    def pass_over(self) -> None:
+        """Let others begin though the journal ends with a turn that has not ended: nobody can end that one."""
+        self.unfinished, self.parked = None, False
+
+    async def request_of(self, turn: str) -> TurnRequested | None:
+        """The message that a turn answers; None when its journal does not tell. Raises StreamError kinds."""
+        entries, _ = await self.salvage(turn)
+        return next((entry.request for entry in entries if isinstance(entry, Started)), None)
+
+    async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
+        """What can be read of a turn's journal, whatever else is in it, and its last owner's epoch, 0 for none."""
+        if self._last is None:
+            await self._find_end()
+        entries: list[JournalEntry] = []
+        epoch = 0
+        try:
+            async for stored in self._bus.history(RAW_JOURNAL, conversation=self._conversation, turn=turn):
+                epoch = stored.data.epoch
+                entries.extend(_readable(stored.data.entries))
+        except DecodeError as error:
+            log.warning("the journal of turn %s cannot be read to its end: %s", turn, error)
+        return entries, epoch
+
+    async def _records(self, turn: str) -> list[Stored[TurnRecord]]:
+        """Read up to the leader's newest record: a direct get may be answered by a replica that is behind. The leader
+        is asked each time, since a server that could not write may lose at its restart what it seemed to have."""
+        while True:
+            newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
+            if newest is None:
+                return []
+            stored = [s async for s in self._bus.history(JOURNAL, conversation=self._conversation, turn=turn)]
+            if stored and stored[-1].seq >= newest.seq:
+                return stored
+            await anyio.sleep(0.05)
+
+    async def write(self, request: TurnRequested, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
+        """Record entries of the request's turn together.
+
+        Raises Fenced when another owner has written since, and StreamError kinds.
+        """
+        turn = request.turn
+        record = TurnRecord(turn=turn, epoch=epoch, owner=self._owner, entries=entries)
+        try:
+            ack = await self._bus.append(
+                JOURNAL,
+                record,
+                scope=Scope(block=request.block, conversation=self._conversation, turn=turn),
+                expect=self._last,
+                expect_filter=self._filter,
+                timeout=60.0,
+                conversation=self._conversation,
+                turn=turn,
+            )
+        except SequenceConflict as error:
+            raise Fenced(f"turn {turn} has a newer owner") from error
+        self._last = ack.seq
+        self._ends_with(turn, entries)
+
+
+def _readable(entries: Iterable[msgspec.Raw]) -> list[JournalEntry]:
+    """The entries that this version knows."""
+    known: list[JournalEntry] = []
+    for raw in entries:
+        try:
+            known.append(msgspec.json.decode(raw, type=JournalEntry))
+        except msgspec.ValidationError:
+            continue  # a later version's
+    return known

@@ -1,0 +1,72 @@
+"""The definition of a tool as a model is shown it: without what tells a model nothing. Pure.
+
+The tools worker checks each call against the whole schema. What is left out here is what follows from the rest: titles,
+defaults that are empty, formats that are the platform's own, and that an optional parameter may also be null.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
+
+_EMPTY: tuple[Any, ...] = (None, "", False, 0, [], {})
+
+_OWN_FORMATS = ("block-path", "memory-path", "memory-tree")
+
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+"""Keywords whose value holds schemas by name."""
+
+_LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+_SINGLE = ("items", "additionalProperties", "not", "contains")
+
+_NULL = {"type": "null"}
+
+
+def lean(spec: ToolSpec) -> ToolSchema:
+    """What a model needs to call the tool."""
+    return ToolSchema(name=spec.name, description=spec.description, parameters=_lean(spec.parameters))
+
+
+def _lean(schema: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: _inside(key, value) for key, value in schema.items() if not _says_nothing(key, value)}
+    required = kept.get("required", ())
+    if isinstance(fields := kept.get("properties"), dict):
+        kept["properties"] = {
+            name: part if name in required else _without_null(part) for name, part in fields.items()
+        }
+    return kept
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    match key:
+        case "title" | "$schema":
+            return isinstance(value, str)
+        case "default":
+            return any(value is one or (value == one and type(value) is type(one)) for one in _EMPTY)
+        case "format":
+            return value in _OWN_FORMATS
+        case "additionalProperties":
+            return value is False
+        case "required":
+            return not value
+    return False
+
+
+def _inside(key: str, value: Any) -> Any:
+    if key in _NAMED and isinstance(value, dict):
+        return {name: _lean(part) if isinstance(part, dict) else part for name, part in value.items()}
+    if key in _LISTED and isinstance(value, list):
+        return [_lean(part) if isinstance(part, dict) else part for part in value]
+    if key in _SINGLE and isinstance(value, dict):
+        return _lean(value)
+    return value
+
+
+def _without_null(part: Any) -> Any:
+    """A parameter that may be left out need not be null besides: ``X or null`` becomes ``X``."""
+    if not isinstance(part, dict) or _NULL not in part.get("anyOf", ()):
+        return part
+    options = [one for one in part["anyOf"] if one != _NULL]
+    rest = {key: value for key, value in part.items() if key != "anyOf"}
+    return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}

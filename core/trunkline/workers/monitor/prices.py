@@ -1,0 +1,83 @@
+"""What a model call costs: tokens times the price that is configured. Exact, in millionths of a US dollar. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from fnmatch import fnmatchcase
+
+from trunkline.config.settings import Price
+from trunkline.contracts.conversations.messages import Message, Usage
+
+BYTES_A_TOKEN = 3
+"""How many bytes of a question count as a token before it is asked: fewer than a tokenizer finds in any common
+language (about 4 in English), so that an estimate is rather too dear."""
+
+FRAME = 8
+"""Tokens that a message takes besides its text."""
+
+
+A_PICTURE = 6_000
+"""Tokens that a picture counts as before it is asked about: more than the vendors' own formulas give for one of usual
+size, by their documentation (OpenAI 85 and 170 a tile, Anthropic width times height by 750)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A price; a dollar per million tokens is a millionth of a dollar per token."""
+
+    input: Decimal
+    cached: Decimal
+    output: Decimal
+
+    @classmethod
+    def of(cls, price: Price) -> "Rate":
+        """The rate of a configured price."""
+        cached = price.input if price.cached is None else price.cached
+        return cls(*(Decimal(str(each)) for each in (price.input, cached, price.output)))
+
+    @property
+    def name(self) -> str:
+        """Input, cached input and output, as ``2.5/1.25/10``: the version of the price in a ledger."""
+        return "/".join(f"{each.normalize():f}" for each in (self.input, self.cached, self.output))
+
+    def cost(self, usage: Usage) -> int:
+        """What these tokens cost. Cached ones are a part of the input."""
+        fresh = max(0, usage.input_tokens - usage.cached_tokens)
+        exact = fresh * self.input + usage.cached_tokens * self.cached + usage.output_tokens * self.output
+        return int(exact.to_integral_value(ROUND_HALF_UP))
+
+    def tokens_for(self, messages: tuple[Message, ...], max_cost: int) -> int | None:
+        """How many tokens an answer to these messages may have so that both cost at most ``max_cost``; 0 or fewer
+        when the question alone is too dear, None when an answer costs nothing."""
+        left = max_cost - estimated_tokens(messages) * max(self.input, self.cached)
+        if left < 0:
+            return 0
+        return int(left // self.output) if self.output else None
+
+
+class Prices:
+    """The configured prices, by ``adapter/model``."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._exact = {name: Rate.of(price) for name, price in prices.items() if "*" not in name}
+        patterns = sorted((name for name in prices if "*" in name), key=len, reverse=True)
+        self._patterns = [(name, Rate.of(prices[name])) for name in patterns]
+
+    def of(self, *labels: str) -> Rate | None:
+        """The rate of the first of these names that has one, exact names before patterns."""
+        for label in labels:
+            if label in self._exact:
+                return self._exact[label]
+        return next(
+            (rate for name, rate in self._patterns for label in labels if fnmatchcase(label, name)), None
+        )
+
+
+def estimated_tokens(messages: tuple[Message, ...]) -> int:
+    """At least as many tokens as the messages have, by their bytes and pictures."""
+    return sum(
+        -(-len(message.content.encode(errors="replace")) // BYTES_A_TOKEN)
+        + FRAME
+        + len(message.images) * A_PICTURE
+        for message in messages
+    )

@@ -1,0 +1,229 @@
+"""A recorded turn driven once more, with no model, no tools and nothing written: does the machine decide the same?
+
+Pure. Each record of the journal is what the machine said to one set of inputs. The inputs are given to a new machine,
+and what that one says must be the record, byte for byte. What people saw is told again from the journal, as a late
+reader is told, and must be what the machine has stored in the end.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from trunkline.contracts.turns.feed_journal import told_from_journal
+from trunkline.contracts.turns.feed_merge import FeedMerge
+from trunkline.contracts.turns.messages import (
+    NOT_STORED,
+    FeedEvent,
+    FeedItem,
+    Finished,
+    JournalEntry,
+    MessageSteered,
+    ModelCallPlanned,
+    Parked,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolPlanned,
+    TurnEnded,
+    TurnRecord,
+)
+from trunkline.errors import ErrorCode, TrunklineError
+from trunkline.workers.monitor.journal import RawRecord
+from trunkline.workers.monitor.transcript import last_answer, new_messages
+from trunkline.workers.monitor.turn import Command, Store, Turn, TurnProtocolError
+
+PLANS = (ModelCallPlanned, ToolPlanned, Parked)
+"""What the machine adds to its inputs."""
+
+GIVEN_UP = (ErrorCode.INTERNAL, ErrorCode.STORAGE_FAILURE)
+"""Ends that the machine does not decide about: the turn could not be run, or its messages not be stored."""
+
+
+class ReplayedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One record driven again. ``step`` is the number of the model call that it planned or that came last before it.
+    ``commands`` are the names of what was then to be done; ``same`` whether the machine said the same bytes, and
+    ``problem`` why it did not."""
+
+    epoch: int
+    step: int | None
+    entries: tuple[str, ...]
+    commands: tuple[str, ...]
+    same: bool
+    problem: str = ""
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn driven again.
+
+    ``entries_same``: every record came out byte for byte. ``end_same``: the last entry is what the machine would end
+    with. ``told_same``: the journal tells what the machine has stored. ``feed_same``: the stored feed tells what the
+    journal does. Each is None where there is nothing to compare: the turn has not ended or was given up, the feed is no
+    longer kept.
+    """
+
+    turn: str
+    records: tuple[ReplayedRecord, ...]
+    phase: str
+    entries_same: bool
+    end_same: bool | None
+    told_same: bool | None
+    feed_same: bool | None
+    text: str
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return self.entries_same and False not in (self.end_same, self.told_same, self.feed_same)
+
+
+def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -> Replay:
+    """Drive a turn again, from its journal as it was written and its feed as far as that is kept.
+
+    Raises TrunklineError when the journal holds what this version does not know.
+    """
+    decoded = [_decoded(turn, record) for record in raw]
+    machine = Turn()
+    ends: list[Finished] = []
+    steps = _steps(decoded)
+    records = tuple(
+        _driven(machine, one, record, step, ends)
+        for one, record, step in zip(raw, decoded, steps, strict=True)
+    )
+    finished = machine.finished
+    given_up = finished is not None and finished.code in GIVEN_UP
+    told = _read(told_from_journal(decoded))
+    seen = _read(feed)
+    complete = bool(seen) and isinstance(seen[-1], TurnEnded)
+    return Replay(
+        turn=turn,
+        records=records,
+        phase=machine.phase.value,
+        entries_same=all(record.same for record in records),
+        end_same=None if finished is None or given_up else finished in ends,
+        told_same=None if given_up else _lasting(told) == _stored(machine),
+        feed_same=_story(told) == _story(seen) if complete and not given_up else None,
+        text="".join(_texts(told).values()),
+    )
+
+
+def _decoded(turn: str, record: RawRecord) -> TurnRecord:
+    try:
+        entries = tuple(msgspec.json.decode(one, type=JournalEntry) for one in record.entries)
+    except msgspec.ValidationError as error:
+        raise TrunklineError(
+            f"Turn {turn} cannot be driven again: its journal was written by a later version ({error}).",
+            hint="Update Trunkline.",
+        ) from error
+    return TurnRecord(turn=turn, epoch=record.epoch, owner="", entries=entries)
+
+
+def _steps(records: Iterable[TurnRecord]) -> list[int | None]:
+    """Which step each record belongs to; ``trunkline fork`` takes these numbers."""
+    step: int | None = None
+    steps = []
+    for record in records:
+        step = next((e.step for e in reversed(record.entries) if isinstance(e, ModelCallPlanned)), step)
+        steps.append(step)
+    return steps
+
+
+def _driven(
+    machine: Turn, raw: RawRecord, record: TurnRecord, step: int | None, ends: list[Finished]
+) -> ReplayedRecord:
+    """Give the record's inputs to the machine; note the end that it would come to."""
+    problem, commands = "", tuple[Command, ...]()
+    entries: tuple[JournalEntry, ...] = ()
+    try:
+        if _is_given_up(record):
+            entries = _applied(machine, record)
+        else:
+            inputs = [entry for entry in record.entries if not isinstance(entry, PLANS)]
+            entries, commands = machine.advance(*inputs)
+    except TurnProtocolError as error:
+        problem = str(error)
+    ends += [_end(machine, command) for command in commands if isinstance(command, Store)]
+    same = [_bytes(entry) for entry in entries] == [bytes(entry) for entry in raw.entries]
+    if not same and not problem:
+        problem = f"the machine says {', '.join(_name(entry) for entry in entries) or 'nothing'}"
+    return ReplayedRecord(
+        epoch=record.epoch,
+        step=step,
+        entries=tuple(_name(entry) for entry in record.entries),
+        commands=tuple(type(command).__name__ for command in commands),
+        same=same,
+        problem=problem,
+    )
+
+
+def _is_given_up(record: TurnRecord) -> bool:
+    last = record.entries[-1] if record.entries else None
+    return isinstance(last, Finished) and last.code is ErrorCode.INTERNAL
+
+
+def _applied(machine: Turn, record: TurnRecord) -> tuple[JournalEntry, ...]:
+    """A turn that was given up: its last record was written past the machine's plans."""
+    for entry in record.entries:
+        machine.apply(entry)
+    return record.entries
+
+
+def _end(machine: Turn, store: Store) -> Finished:
+    answer = last_answer(new_messages(machine, closing=True))
+    return store.end(machine, answer)
+
+
+def _read(feed: Iterable[FeedItem]) -> list[FeedEvent]:
+    """A feed as a reader is handed it."""
+    merge = FeedMerge()
+    merge.offer_stored(feed)
+    return [event for _, event in merge.take()]
+
+
+Lasting = tuple[str, list[tuple[str | None, str]], list[str]]
+"""What stays of a turn: the answer's text, what came of each call, and which messages were steered in."""
+
+
+def _lasting(told: Iterable[FeedEvent]) -> Lasting:
+    events = list(told)
+    results: list[tuple[str | None, str]] = [
+        (event.call_id, event.output) for event in events if isinstance(event, ToolEnded)
+    ]
+    steered = [event.message.id for event in events if isinstance(event, MessageSteered)]
+    return "".join(_texts(events).values()), sorted(results), sorted(steered)
+
+
+def _stored(machine: Turn) -> Lasting:
+    told = len(machine.request.preceding or ()) + 1 if machine.request is not None else 0
+    messages = new_messages(machine)[told:] if machine.request is not None else ()
+    text = "".join(message.content for message in messages if message.role == "assistant")
+    results = [(message.tool_call_id, message.content) for message in messages if message.role == "tool"]
+    return text, sorted(results), sorted(message.id for message in messages if message.role == "user")
+
+
+def _texts(events: Iterable[FeedEvent]) -> dict[int, str]:
+    texts: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, TextDelta):
+            texts[event.step] = texts.get(event.step, "")[: event.offset] + event.text
+        elif isinstance(event, TextReset):
+            texts.pop(event.step, None)
+    return dict(sorted(texts.items()))
+
+
+def _story(events: Iterable[FeedEvent]) -> tuple[dict[int, str], list[bytes]]:
+    """What stays on a screen: each step's text, and everything that is not text. Parallel calls end in any order."""
+    kept = list(events)
+    others = [
+        _bytes(event)
+        for event in kept
+        if _name(event) not in ("text.delta", "text.reset", "reasoning.delta") and event != NOT_STORED
+    ]
+    return _texts(kept), sorted(others)
+
+
+def _name(entry: object) -> str:
+    return str(type(entry).__struct_config__.tag)  # type: ignore[attr-defined]
+
+
+def _bytes(value: object) -> bytes:
+    return msgspec.json.encode(value)

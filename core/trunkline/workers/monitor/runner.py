@@ -1,0 +1,308 @@
+"""Runs one turn: feeds what happens to the machine, records what it says, then does what it commands.
+
+Everything that happens goes through one queue, so the machine is only ever touched by one task. A command runs in
+its own task and puts what came of it into the queue. Nothing is shown or done before its entry is recorded.
+"""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+from opentelemetry import trace
+
+from trunkline.contracts.conversations.messages import AppendConversation, now
+from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.turns.feed_journal import Teller, Told
+from trunkline.contracts.turns.messages import (
+    NOT_STORED,
+    ApprovalAsked,
+    CancelRecorded,
+    Finished,
+    JournalEntry,
+    ModelCallFailed,
+    ModelCallFinished,
+    Resumed,
+    Steered,
+    ToolFinished,
+)
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.telemetry import names
+from trunkline.workers.monitor.acting import Actor
+from trunkline.workers.monitor.asking import Asker, Terms
+from trunkline.workers.monitor.briefing import Briefing
+from trunkline.workers.monitor.call_limit import refusals
+from trunkline.workers.monitor.feed import Tell, TextStream, told_again
+from trunkline.workers.monitor.held import Held
+from trunkline.workers.monitor.mailbox import Mailbox, entry_of
+from trunkline.workers.monitor.models import Choice, Models
+from trunkline.workers.monitor.tool_command import answer, command_in
+from trunkline.workers.monitor.transcript import given, last_answer, new_messages, to_store
+from trunkline.workers.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
+from trunkline_bus import RemoteFault, Scope, span_of
+
+log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
+
+Record = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
+StoreMessages = Callable[[AppendConversation, Callable[[], Awaitable[None]]], Awaitable[None]]
+"""Stores; calls back once when that takes long."""
+Settle = Callable[[Held], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a runner works with; a durable turn and the bare agent loop differ only in these.
+
+    ``window`` is for how many seconds text is gathered, ``max_calls`` how many tool calls of one answer are run, and
+    ``patience`` for how many seconds a person is waited for who has to decide about a call. ``commands`` is whether
+    messages are people's, who may run a tool by ``/tool``.
+    """
+
+    models: Models
+    actor: Actor
+    record: Record
+    store: StoreMessages
+    settle: Settle
+    stop: Stop
+    terms: Terms
+    window: float
+    max_calls: int
+    patience: float
+    commands: bool = False
+
+
+class Runner:
+    """One owner's run of one turn."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        briefing: Briefing,
+        choice: Choice | ModelError,
+        feed: Tell,
+        means: Means,
+        mailbox: Mailbox,
+        teller: Teller,
+    ) -> None:
+        self.turn = turn
+        self._mailbox = mailbox
+        self._briefing = briefing
+        self._choice = choice
+        self._feed = feed
+        self._teller = teller
+        self._means = means
+        self._send, self._receive = anyio.create_memory_object_stream[JournalEntry | None](math.inf)
+        self._text: TextStream | None = None
+        self._scopes: set[anyio.CancelScope] = set()
+        self._scope = Scope(
+            block=briefing.request.block,
+            conversation=briefing.request.conversation,
+            turn=briefing.request.turn,
+        )
+        self._client_tools = frozenset(tool.name for tool in briefing.request.client_tools)
+        self.begun = ""
+        """Text of an interrupted model call that this one goes on from, or that a cancel keeps."""
+
+    async def run(self, first: Sequence[JournalEntry], controls: tuple[Held, ...] = ()) -> None:
+        """Begin with these entries and go on until the turn is done or parked.
+
+        Raises Fenced (from ``record``) when the turn has another owner, and BusError when the bus stays away.
+        """
+        async with anyio.create_task_group() as tasks:
+            await self._take([*first], controls, tasks)
+            self._mailbox.watch(lambda: self._send.send_nowait(None))
+            while self.turn.phase not in (Phase.DONE, Phase.PARKED):
+                await self._take(*await self._happened(), tasks)
+            tasks.cancel_scope.cancel()
+
+    def cancel(self, by: str) -> None:
+        """Have the turn end now, as if a person had cancelled it; what it was doing is cut."""
+        self._send.send_nowait(CancelRecorded(by=by, mode="now"))
+
+    async def _happened(self) -> tuple[list[JournalEntry], tuple[Held, ...]]:
+        """What happened next. Results of parallel tools that are there already are taken together."""
+        entry = await self._receive.receive()
+        if entry is None:
+            held = self._mailbox.take()
+            return [], (held,) if held is not None else ()
+        entries = [entry]
+        while isinstance(entry, ToolFinished) and self._receive.statistics().current_buffer_used:
+            entry = self._receive.receive_nowait()
+            if entry is None:
+                self._send.send_nowait(None)
+                break
+            entries.append(entry)
+        return entries, ()
+
+    async def _take(self, inputs: list[JournalEntry], controls: tuple[Held, ...], tasks: TaskGroup) -> None:
+        """Let the machine take it in, record what it says, show it, and begin what it commands."""
+        wishes = [(held, entry_of(held, self.turn)) for held in controls]
+        inputs = [known for entry in inputs for known in self._within_limit(entry)]
+        inputs = [*inputs, *(wish for _, wish in wishes if wish is not None)]
+        settled = [await self._settled(entry) for entry in inputs]
+        entries, commands = self.turn.advance(*settled, stop=self._means.stop)
+        if entries:
+            await self._means.record(entries)
+            await self._feed.tell(*self._told(entries))
+        for held, wish in wishes:
+            too_late = isinstance(wish, Steered) and wish not in entries
+            if not too_late:  # else it stays in the mailbox, and becomes a turn of its own
+                await self._means.settle(held)
+                self._mailbox.settled(held)
+        for command in commands:
+            self._start(command, tasks)
+
+    def _within_limit(self, entry: JournalEntry) -> Iterable[JournalEntry]:
+        """An answer, with the refusals of the calls that it has too many of: one record holds both, so that no owner
+        ever runs what another one refused."""
+        if not isinstance(entry, ModelCallFinished):
+            return (entry,)
+        return (entry, *refusals(entry, self._client_tools, self._means.max_calls))
+
+    def _told(self, entries: tuple[JournalEntry, ...]) -> Iterable[Told]:
+        """What people are shown of new entries; a new owner's first ones come with all that was before them."""
+        if isinstance(entries[0], Resumed):
+            return told_again(self.turn, self._teller, begun=self.begun)
+        return (told for entry in entries for told in self._teller.tell_new(entry))
+
+    async def _settled(self, entry: JournalEntry) -> JournalEntry:
+        """A cancel cuts the work under way first and takes along the text that it leaves behind."""
+        if not isinstance(entry, CancelRecorded) or entry.mode != "now":
+            return entry
+        for scope in self._scopes:
+            scope.cancel()
+        for action in self.turn.steps[-1].sent if self.turn.steps else ():
+            await self._means.actor.stop(action.key, f"cancelled by {entry.by}")
+        if self.turn.phase is not Phase.THINKING:
+            return entry
+        if self._text is None:  # the owner before this one showed it
+            partial, self.begun = self.begun, ""
+        else:
+            partial = await self._text.cut()
+        return msgspec.structs.replace(entry, partial=partial)
+
+    def _start(self, command: Command, tasks: TaskGroup) -> None:
+        match command:
+            case AskModel():
+                tasks.start_soon(self._ask, command)
+            case RunTool():
+                tasks.start_soon(self._act, command)
+            case Store():
+                tasks.start_soon(self._store, command)
+            case Release():
+                pass
+
+    async def _ask(self, command: AskModel) -> None:
+        if (wanted := self._wanted()) is not None:
+            await self._stand_in(wanted, command.step)
+            return
+        if isinstance(self._choice, ModelError):
+            log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
+            code, fault, detail = (
+                self._choice.code,
+                self._choice.fault,
+                self._means.terms.explainer.why(self._choice),
+            )
+            await self._send.send(ModelCallFailed(step=command.step, code=code, fault=fault, detail=detail))
+            return
+        begun, self.begun = self.begun, ""
+        self._text = TextStream(self._feed, command.step, self._means.window, begun=begun)
+        means = self._means
+        asker = Asker(means.models.ask(self._choice), self._choice, means.terms)
+        used = {action.call.id for step in self.turn.steps for action in step.actions}
+        with self._cuttable():
+            entry = await asker.answer(self._request(self._choice, begun), command.step, self._text, used)
+            await self._send.send(entry)
+
+    def _wanted(self) -> str | None:
+        """The command that stands in for the model: as long as nobody steers, and settings that cannot be read have not
+        ended the turn."""
+        turn, standing = self.turn, self._briefing.standing
+        steered = turn.early or turn.pending or any(step.steered for step in turn.steps)
+        if steered or standing.problem or not self._means.commands:
+            return None
+        return command_in(self._briefing.request)
+
+    async def _stand_in(self, wanted: str, step: int) -> None:
+        briefing, self.begun = self._briefing, ""
+        barred = briefing.standing.tools.restricted
+        entry = answer(wanted, briefing.request.turn, self.turn.steps, briefing.all_tools, barred)
+        self._text = TextStream(self._feed, step, self._means.window)
+        with self._cuttable():
+            if entry.text:
+                self._text.add(entry.text)
+            await self._text.flush()
+            await self._send.send(entry)
+
+    def _request(self, choice: Choice, begun: str) -> ModelRequest:
+        assert self.turn.started is not None
+        request, new = self._briefing.request, new_messages(self.turn)
+        return ModelRequest(
+            messages=given(self.turn.started.context, self._briefing.history, new),
+            tools=self._briefing.schemas(new),
+            model=choice.model,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            partial=begun,
+            block=request.block,
+            conversation=request.conversation,
+            turn=request.turn,
+            actor=request.actor,
+            adapter=choice.adapter.name,
+        )
+
+    async def _act(self, command: RunTool) -> None:
+        with self._cuttable():
+            request = self._briefing.request
+            origin = request.fork.origin.conversation if request.fork is not None else None
+            outcome = await self._means.actor.outcome(command, self._scope, request.actor, origin)
+            await self._send.send(_result(command, outcome, self._means.patience))
+
+    async def _store(self, command: Store) -> None:
+        """Store the conversation, then say that the turn is finished: done means stored."""
+        wish = to_store(self.turn)
+        answer = last_answer(new_messages(self.turn, closing=True))
+        end = command.end(self.turn, answer)
+        try:
+            with span_of(tracer, names.STORE):
+                await self._means.store(wish, self._tell_late)
+        except RemoteFault as fault:
+            log.error("turn %s could not be stored: %s", self._scope.turn, fault)
+            end = Finished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
+        await self._send.send(end)
+
+    async def _tell_late(self) -> None:
+        """Those who watch have the whole answer; they are told why it does not end."""
+        await self._feed.emit(NOT_STORED)
+
+    @contextmanager
+    def _cuttable(self) -> Iterator[None]:
+        """Work that a cancel ends at once."""
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                yield
+            finally:
+                self._scopes.discard(scope)
+
+
+def _result(command: RunTool, outcome: ToolOutcome, patience: float) -> JournalEntry:
+    if outcome.status == "approval":
+        asked_at = now()
+        within = patience if isinstance(outcome.within, msgspec.UnsetType) else min(patience, outcome.within)
+        return ApprovalAsked(
+            call_id=command.call.id,
+            call_hash=outcome.call_hash,
+            question=outcome.question,
+            asked_at=asked_at,
+            expires_at=asked_at + timedelta(seconds=within),
+            detail=outcome.detail,
+        )
+    return ToolFinished(call_id=command.call.id, outcome=outcome)

@@ -1,0 +1,126 @@
+"""What a turn has done: its model calls, and the tool calls that each of them led to. No I/O and no decisions in here.
+
+A step keeps its calls by id and by how they stand, so that a result costs the same in an answer of five calls and in
+one of five thousand.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.tools.messages import Answer, ToolOutcome
+from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRecorded, RanTool
+
+
+@dataclass(slots=True)
+class Action:
+    """A tool call of the model and how far it has come. Change it only inside its step's ``changing``."""
+
+    call: ToolCall
+    client: bool
+    key: str
+    outcome: ToolOutcome | None = None
+    asked: ApprovalAsked | None = None
+    decision: ApprovalRecorded | None = None
+    approved: str | None = None
+    """The hash of the call that a person has allowed."""
+    answers: tuple[Answer, ...] = ()
+    sent: bool = False
+    again: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether our side still owes a result."""
+        return self.outcome is None and not self.client
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a person has to decide or answer before anything can happen."""
+        return self.open and self.asked is not None and self.decision is None
+
+    @property
+    def due(self) -> bool:
+        """Whether the call is to be sent to a tools worker."""
+        return self.open and not self.waiting and not self.sent
+
+
+class Step:
+    """One model call and the tool calls that it led to.
+
+    ``due``, ``running`` and ``waiting`` are the open ones by id: to be sent, sent, and in the hands of a person.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        text: str,
+        reasoning: str = "",
+        actions: tuple[Action, ...] = (),
+        ran: tuple[RanTool, ...] = (),
+        *,
+        partial: bool = False,
+        commanded: bool = False,
+        derived: bool = False,
+        steered: list[Message] | None = None,
+    ) -> None:
+        self.number = number
+        self.text = text
+        self.reasoning = reasoning
+        self.actions = actions
+        self.ran = ran
+        self.partial = partial
+        self.commanded = commanded
+        self.derived = derived
+        """Whether its text only repeats what the model was given."""
+        self.steered = steered or []
+        self.messages: tuple[Message, ...] | None = None
+        """What the transcript makes of the step, once another step follows and nothing of it can change."""
+        self.due: dict[str, Action] = {}
+        self.running: dict[str, Action] = {}
+        self.waiting: dict[str, Action] = {}
+        self._by_id = {action.call.id: action for action in actions}
+        for action in actions:
+            self._sort(action)
+
+    @property
+    def open(self) -> bool:
+        """Whether our side still owes a result of any call."""
+        return bool(self.due or self.running or self.waiting)
+
+    @property
+    def sent(self) -> tuple[Action, ...]:
+        """The calls that a tools worker may have: also one that holds a question in its middle."""
+        held = (action for action in self.waiting.values() if action.sent)
+        return (*self.running.values(), *held)
+
+    def action(self, call_id: str) -> Action | None:
+        """The call with this id."""
+        return self._by_id.get(call_id)
+
+    @contextmanager
+    def changing(self, action: Action) -> Iterator[Action]:
+        """Change one of the step's calls."""
+        yield action
+        self._sort(action)
+
+    def forget_sent(self) -> None:
+        """Take it that every call which was sent has to be sent again."""
+        for action in self.actions:
+            action.again = action.again or action.sent
+            action.sent = False
+        for group in (self.due, self.running, self.waiting):
+            group.clear()
+        for action in self.actions:
+            self._sort(action)
+
+    def _sort(self, action: Action) -> None:
+        id = action.call.id
+        for group in (self.due, self.running, self.waiting):
+            group.pop(id, None)
+        if action.waiting:
+            self.waiting[id] = action
+        elif action.due:
+            self.due[id] = action
+        elif action.open:
+            self.running[id] = action

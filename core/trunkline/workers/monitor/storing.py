@@ -1,0 +1,72 @@
+"""Storing what a turn has said: asked of memory again and again, until it says that the messages are stored.
+
+An accepted message is never given up because a disk is full. The turn stays in the journal and in the inbox, and holds
+its slot here: a memory that cannot write for long leaves no more answers behind it than run at once.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from trunkline.contracts.conversations.messages import AppendConversation
+from trunkline.contracts.gateway.subjects import STORE_MESSAGES
+from trunkline.errors import PASSING, ErrorCode
+from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault
+
+log = logging.getLogger(__name__)
+
+TRY_SECONDS, PAUSE, LONGEST_PAUSE = 10.0, 0.5, 5.0
+"""How long one try may take, and how long to wait before the next ones."""
+
+PATIENCE = 5.0
+"""Seconds after which those who watch are told that an answer is not stored yet."""
+
+NOT_FOR_EVER = (*PASSING, ErrorCode.INTERNAL)
+"""Refusals that say nothing about the messages. Any other one would be the same for ever."""
+
+Tell = Callable[[], Awaitable[None]]
+
+
+class Storing:
+    """Has the messages of turns stored, however long that takes."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._late: set[str] = set()
+
+    @property
+    def late(self) -> int:
+        """How many answers memory has not taken for longer than people are left without a word."""
+        return len(self._late)
+
+    async def store(self, wish: AppendConversation, tell: Tell) -> None:
+        """Return when the messages are stored; ``tell`` is called once when that takes long.
+
+        Asking again is harmless: each message is stored once, by its id. Raises RemoteFault if it is refused for good.
+        """
+        key, pause, began = wish.turn or wish.conversation, PAUSE, anyio.current_time()
+        try:
+            while (problem := await self._asked(wish)) is not None:
+                if pause == PAUSE:
+                    log.warning("turn %s waits to be stored: %s", key, problem)
+                if key not in self._late and anyio.current_time() - began >= PATIENCE:
+                    log.error("turn %s is not stored yet, and is kept until it is: %s", key, problem)
+                    self._late.add(key)
+                    await tell()
+                await anyio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+        finally:
+            self._late.discard(key)
+
+    async def _asked(self, wish: AppendConversation) -> BusError | None:
+        """Why the messages are not stored now; None when they are."""
+        try:
+            await self._bus.call(STORE_MESSAGES, wish, timeout=TRY_SECONDS, repeatable=True)
+        except RemoteFault as fault:
+            if fault.code not in NOT_FOR_EVER:
+                raise
+            return fault
+        except (CallTimeout, NoResponders) as error:
+            return error
+        return None

@@ -1,0 +1,207 @@
+"""A person runs a tool: ``/tool NAME key=value key="two words" json={...}``, whatever model answers otherwise. Pure.
+
+The command stands in for the model: it makes the call, which goes the way of every call, and shows what came of it. So
+it costs no token, works without a model, and leaves a call with its result for the next model call.
+
+Only the message that begins a turn is one, and only where a person's words are that message: no text that a tool, a
+file, a transcript or a steering message brings.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from trunkline._util.fence import unmarked
+from trunkline._util.readout import readout
+from trunkline._util.words.slips import tool_meant
+from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
+from trunkline.contracts.turns.messages import ModelCallFinished, TurnRequested
+from trunkline.workers.monitor.asking import sayable_call
+from trunkline.workers.monitor.steps import Step
+from trunkline_bus import key_of
+
+COMMAND = "/tool"
+LIST = "`/tool` lists the tools."
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a vendor takes for a tool's name: a call by another name would spoil the transcript for good."""
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'')
+_BARE = re.compile(r"\S+")
+_KEY = re.compile(r"\s*([A-Za-z_][\w.-]*)=")
+_TICKS = re.compile(r"`+")
+
+Tool = ToolSpec | ToolSchema
+
+
+SHOWN = 80
+"""Letters of what cannot be read that are shown."""
+
+
+class BadCommand(Exception):
+    """The command cannot be run; the text tells the person why, and what would do."""
+
+
+def command_in(request: TurnRequested) -> str | None:
+    """What stands behind ``/tool`` in the message that began the turn; None when a person said no such thing."""
+    said = request.message.role == "user" and (request.fork is None or request.fork.says)
+    if not said or request.trigger != "message":
+        return None
+    first, _, rest = request.message.content.strip().replace("\n", " ", 1).partition(" ")
+    return rest.strip() if first == COMMAND else None
+
+
+def answer(
+    command: str,
+    turn: str,
+    steps: Sequence[Step],
+    tools: Sequence[Tool],
+    barred: frozenset[str] = frozenset(),
+) -> ModelCallFinished:
+    """What stands for the model's answer after these steps: the call, or what people are shown. ``tools`` are all that
+    there are, ``barred`` those of them that the block may not use."""
+    number = len(steps)
+    if steps:
+        return _said(number, "\n\n".join(_results(steps[-1], tools, barred)))
+    if not command:
+        return _said(number, listing(tools, barred))
+    try:
+        name, arguments = parsed(command, tools, barred)
+    except BadCommand as error:
+        return _said(number, str(error))
+    call = sayable_call(ToolCall(id=f"call_{key_of(turn, COMMAND)}", name=name, arguments=arguments))
+    return ModelCallFinished(step=number, tool_calls=(call,), finish_reason="tool_calls", commanded=True)
+
+
+def listing(tools: Sequence[Tool], barred: frozenset[str] = frozenset()) -> str:
+    """The tools that can be run, with their parameters, and the names of those that the block may not use."""
+    free = [tool for tool in tools if tool.name not in barred]
+    if not free:
+        return "No tools are offered here."
+    lines = (f"- `{_usage(tool)}`: {tool.description.partition(chr(10))[0]}" for tool in free)
+    told = "Tools that I can run for you with `/tool NAME key=value`:\n\n" + "\n".join(lines)
+    if not barred:
+        return told
+    names = ", ".join(f"`{tool.name}`" for tool in tools if tool.name in barred)
+    return f"{told}\n\nThis block may not use: {names}. Run one to read why, and how to permit it."
+
+
+def parsed(
+    command: str, tools: Sequence[Tool], barred: frozenset[str] = frozenset()
+) -> tuple[str, dict[str, Any]]:
+    """The tool and its arguments. A name that nobody knows is for the tools worker to refuse, which says what is meant.
+
+    Raises:
+        BadCommand: the name is none that a tool could have, or the arguments cannot be read.
+    """
+    name, _, rest = command.replace("\n", " ", 1).partition(" ")
+    if _NAME.fullmatch(name) is None:
+        meant = _meant(name[:SHOWN], tools, barred)
+        hint = f" Did you mean `{meant.name}`?" if meant else ""
+        raise BadCommand(f"There is no tool {name[:SHOWN]!r}.{hint} {LIST}")
+    tool = _named(name, tools) or ToolSchema(name=name, description="", parameters={})
+    return name, _arguments(rest, tool)
+
+
+def _said(step: int, text: str) -> ModelCallFinished:
+    return ModelCallFinished(step=step, text=text, commanded=True)
+
+
+def _results(step: Step, tools: Sequence[Tool], barred: frozenset[str]) -> Iterable[str]:
+    """What the calls came to, as people read it: without the mark and the JSON that are meant for models.
+
+    The tools worker tells a model only of tools that read in place of a name that nobody has. A person who mistyped a
+    stronger tool's name is told of it here.
+    """
+    for action in step.actions:
+        name, outcome = action.call.name, action.outcome
+        if outcome is None:
+            continue
+        text = readout(unmarked(outcome.output))
+        ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+        shown = f"{name} {'failed' if outcome.kind else 'says'}:\n\n{ticks}\n{text}\n{ticks}"
+        if _named(name, tools) or not outcome.kind:
+            yield shown
+            continue
+        meant = _meant(name, tools, barred)
+        hint = f"Did you mean `{meant.name}`? " if meant and _effect(meant) != "read" else ""
+        yield f"{shown}\n\n{hint}{LIST}"
+
+
+def _meant(name: str, tools: Sequence[Tool], barred: frozenset[str]) -> Tool | None:
+    """The tool that a person means by a name that no tool has."""
+    known = {other: tool for tool in tools if tool.name not in barred for other in _names(tool)}
+    meant = tool_meant(name, {other: _effect(tool) for other, tool in known.items()})
+    return known[meant] if meant is not None else None
+
+
+def _effect(tool: Tool) -> str:
+    """A tool of a program that asks for answers says nothing of it, and may do anything."""
+    return tool.effect if isinstance(tool, ToolSpec) else "exec"
+
+
+def _named(name: str, tools: Sequence[Tool]) -> Tool | None:
+    return next((tool for tool in tools if name in _names(tool)), None)
+
+
+def _names(tool: Tool) -> tuple[str, ...]:
+    return (tool.name, *tool.also) if isinstance(tool, ToolSpec) else (tool.name,)
+
+
+def _arguments(text: str, tool: Tool) -> dict[str, Any]:
+    properties: dict[str, Any] = tool.parameters.get("properties", {})
+    arguments: dict[str, Any] = {}
+    position, text = 0, text.strip()
+    while position < len(text):
+        key = _KEY.match(text, position)
+        if key is None:
+            unread = text[position : position + SHOWN]
+            raise BadCommand(f"I cannot read {unread!r}. The form is: `/tool {_usage(tool)}`")
+        value, position = _value(text, key.end(), properties.get(key[1], {}))
+        if key[1] == "json" and "json" not in properties and isinstance(value, dict):
+            arguments.update(value)
+        else:
+            arguments[key[1]] = value
+    return arguments
+
+
+def _value(text: str, start: int, schema: dict[str, Any]) -> tuple[Any, int]:
+    """One value, and where it ends: a quoted text, JSON in brackets, or a bare word."""
+    if quoted := _QUOTED.match(text, start):
+        single = quoted[2] is not None
+        return (quoted[2] if single else _unescaped(quoted[1])), quoted.end()
+    if text[start : start + 1] in ("{", "["):
+        try:
+            return json.JSONDecoder().raw_decode(text, start)
+        except ValueError as error:
+            raise BadCommand(
+                f"The JSON at {text[start : start + SHOWN]!r} cannot be read: {error}."
+            ) from None
+        except RecursionError:
+            raise BadCommand(f"The JSON at {text[start : start + SHOWN]!r} is nested too deep.") from None
+    bare = _BARE.match(text, start)
+    word, end = (bare[0], bare.end()) if bare else ("", start)
+    return _typed(word, schema), end
+
+
+def _unescaped(text: str) -> str:
+    escapes = {"n": "\n", "t": "\t"}
+    return re.sub(r"\\(.)", lambda match: escapes.get(match[1], match[1]), text)
+
+
+def _typed(word: str, schema: dict[str, Any]) -> Any:
+    """A bare word as what the tool wants: JSON is read only where the tool wants no text."""
+    if schema.get("type") in ("string", None) and not schema.get("anyOf"):
+        return word
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
+
+
+def _usage(tool: Tool) -> str:
+    required = tool.parameters.get("required", ())
+    names = tool.parameters.get("properties", {})
+    return " ".join([tool.name, *(f"{key}=…" if key in required else f"[{key}=…]" for key in names)])

@@ -1,0 +1,452 @@
+"""The turn as a state machine: journal entries in, commands out. No I/O, no clock, no randomness may be in here.
+
+The table below is the whole protocol; ``docs/reference/turn.md`` is drawn from it. A turn's state is nothing but
+its journal applied in order, so a new owner that replays the journal stands where the old one stood::
+
+    turn = Turn()
+    for entry in journal:           # what was recorded, by whichever owner
+        turn.apply(entry)
+    entries, commands = turn.advance(Resumed())
+    # write `entries` by compare-and-set, then carry out `commands`; what comes of them is the next `advance`
+
+A command is carried out only after the entries that plan it are on disk.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+
+from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.tools.messages import Answer, ToolOutcome
+from trunkline.contracts.turns.messages import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    CancelRecorded,
+    Finished,
+    FinishReason,
+    JournalEntry,
+    ModelCallFailed,
+    ModelCallFinished,
+    ModelCallPlanned,
+    Parked,
+    Resumed,
+    Started,
+    Steered,
+    ToolFinished,
+    ToolPlanned,
+    TurnRequested,
+    denial,
+)
+from trunkline.errors import ErrorCode
+from trunkline.policy import ActorPermissions
+from trunkline.policy.of_turn import given, steered
+from trunkline.workers.monitor.steps import Action, Step
+from trunkline_bus import key_of
+
+
+class Phase(Enum):
+    """Where a turn stands."""
+
+    NEW = "new"
+    READY = "ready"
+    THINKING = "thinking"
+    ACTING = "acting"
+    PARKED = "parked"
+    CLOSING = "closing"
+    DONE = "done"
+
+
+class TurnProtocolError(Exception):
+    """An entry came that the turn's phase has no place for: the journal or its writer is wrong."""
+
+
+# Commands ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Ask the model for this step."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTool:
+    """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed,
+    ``answers`` what people said to the call's questions. ``again``: an owner before this one may have sent it.
+    ``permissions`` are the scopes that the call is kept within."""
+
+    call: ToolCall
+    key: str
+    approved: str | None = None
+    again: bool = False
+    answers: tuple[Answer, ...] = ()
+    permissions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Store the turn's messages; then the turn is finished for ``reason``."""
+
+    reason: FinishReason
+    code: ErrorCode | None = None
+
+    def end(self, turn: "Turn", message_id: str | None) -> Finished:
+        """The entry of a turn that was stored."""
+        return Finished(
+            reason=self.reason, message_id=message_id, usage=turn.usage, code=self.code, detail=turn.detail,
+            context=turn.last_input_tokens, cost=turn.cost,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Let go of the turn: nothing is to be done until a decision comes through the inbox."""
+
+
+Command = AskModel | RunTool | Store | Release
+
+Stop = Callable[["Turn"], str | None]
+"""Says why a turn must not take its next step; None to let it. Pure."""
+
+
+# State -------------------------------------------------------------------------------------------------------
+
+
+class Turn:
+    """A turn's state. Read its attributes freely; change it only by ``apply`` and ``advance``."""
+
+    def __init__(self) -> None:
+        self.phase = Phase.NEW
+        self.entries: list[JournalEntry] = []
+        """All that was taken in, in the journal's order."""
+        self.request: TurnRequested | None = None
+        self.started: Started | None = None
+        self.permissions = ActorPermissions(())
+        """What its calls are kept within: what everybody may do whose words it follows."""
+        self.steps: list[Step] = []
+        self.usage = Usage()
+        self.last_input_tokens = 0
+        self.cost: int | None = None
+        """What its model calls cost, in millionths of a US dollar; None as soon as one has no price."""
+        self.early: list[Message] = []
+        """Messages steered in before the first answer."""
+        self.pending: list[Message] = []
+        """Messages steered in while the model is thinking."""
+        self.reason: FinishReason = "stop"
+        self.code: ErrorCode | None = None
+        self.detail = ""
+        self.stopping = False
+        self.cancelled: CancelRecorded | None = None
+        """Who ended it, and how, if somebody did."""
+        self.finished: Finished | None = None
+
+    @property
+    def step(self) -> int:
+        """The number of the step that is due or under way: as many as have been answered."""
+        return len(self.steps)
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The tool calls of the last answer."""
+        return self.steps[-1].actions if self.steps else ()
+
+    def knows(self, message_id: str) -> bool:
+        """Whether this message was taken into the turn already."""
+        assert self.request is not None
+        taken = [message.id for step in self.steps for message in step.steered]
+        return message_id in {
+            self.request.message.id,
+            *(m.id for m in (*self.early, *self.pending)),
+            *taken,
+        }
+
+    def accepts(self, entry: JournalEntry) -> bool:
+        """Whether the table has a place for the entry now. A turn that is about to stop answers nobody else."""
+        return type(entry) in TRANSITIONS[self.phase] and not (self.stopping and isinstance(entry, Steered))
+
+    def apply(self, entry: JournalEntry) -> None:
+        """Take in an entry that is in the journal. Raises TurnProtocolError when it has no place here."""
+        following = TRANSITIONS[self.phase].get(type(entry))
+        if following is None:
+            raise TurnProtocolError(f"{type(entry).__name__} in phase {self.phase.value}")
+        _note(self, entry)
+        self.entries.append(entry)
+        self.phase = following if isinstance(following, Phase) else following(self)
+
+    def advance(
+        self, *inputs: JournalEntry, stop: Stop = lambda turn: None
+    ) -> tuple[tuple[JournalEntry, ...], tuple[Command, ...]]:
+        """Take in what happened; return what to record, the plan included, and what to do once it is recorded.
+
+        What came too late has no place any more and is left out: a tool's result after a cancel, a second decision.
+        ``stop`` is asked before each step is planned.
+        """
+        taken = []
+        for entry in inputs:
+            if self.accepts(entry):
+                self.apply(entry)
+                taken.append(entry)
+        plan = tuple(self._plan(stop)) if taken else ()
+        for entry in plan:
+            self.apply(entry)
+        commands = tuple(self._command(entry) for entry in plan)
+        if taken and self.phase is Phase.CLOSING:
+            commands = (Store(self.reason, self.code),)
+        return (*taken, *plan), commands
+
+    def _plan(self, stop: Stop) -> Iterable[JournalEntry]:
+        """What must be recorded before the next commands may be carried out."""
+        if self.phase is Phase.READY:
+            enough = stop(self)
+            yield CancelRecorded(by=enough, mode="after_step") if enough else ModelCallPlanned(step=self.step)
+        elif self.phase is Phase.ACTING:
+            step = self.steps[-1]
+            for action in islice(step.due.values(), self._room(step)):
+                yield ToolPlanned(call=action.call, key=action.key)
+            if not step.due and not step.running:
+                yield Parked()
+
+    def _room(self, step: Step) -> int:
+        """How many more calls of the step may be under way."""
+        limit = self.started.parallel if self.started is not None else None
+        return max(0, limit - len(step.running)) if isinstance(limit, int) else len(step.due)
+
+    def _command(self, planned: JournalEntry) -> Command:
+        match planned:
+            case ModelCallPlanned():
+                return AskModel(planned.step)
+            case ToolPlanned():
+                action = _action(self, planned.call.id)[1]
+                scopes = self.permissions.scopes
+                return RunTool(
+                    planned.call, planned.key, action.approved, action.again, action.answers, scopes
+                )
+            case _:
+                return Release()
+
+
+# What an entry leaves behind ---------------------------------------------------------------------------------
+
+
+def _note(turn: Turn, entry: JournalEntry) -> None:
+    match entry:
+        case Started():
+            turn.started, turn.request, turn.permissions = entry, entry.request, given(entry.request)
+        case Resumed():
+            _note_resumed(turn)
+        case ModelCallFinished():
+            _note_answer(turn, entry)
+        case ModelCallFailed():
+            turn.reason, turn.code, turn.detail = "error", entry.code, entry.detail
+            _keep_partial(turn, entry.partial)
+        case CancelRecorded():
+            _note_cancel(turn, entry)
+        case Steered():
+            turn.permissions = steered(turn.permissions, entry)
+            _note_steered(turn, entry.message)
+        case ToolPlanned() | ToolFinished() | ApprovalAsked() | ApprovalRecorded():
+            _note_of_call(turn, entry)
+        case Finished():
+            turn.finished = entry
+        case ModelCallPlanned() | Parked():
+            pass
+
+
+def _note_resumed(turn: Turn) -> None:
+    _settle(turn)
+    if turn.steps:
+        turn.steps[-1].forget_sent()
+
+
+def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
+    assert turn.request is not None
+    client_tools = {tool.name for tool in turn.request.client_tools}
+    actions = tuple(
+        Action(call, call.name in client_tools, key_of(turn.request.turn, str(entry.step), str(n), call.id))
+        for n, call in enumerate(entry.tool_calls)
+    )
+    messages, turn.pending = turn.pending, []
+    step = Step(
+        entry.step,
+        entry.text,
+        entry.reasoning,
+        actions,
+        entry.ran,
+        commanded=entry.commanded,
+        derived=_derived(turn),
+        steered=messages,
+    )
+    turn.steps.append(step)
+    turn.usage = turn.usage + entry.usage
+    turn.cost = _sum(turn, 0 if entry.commanded else entry.cost)
+    turn.last_input_tokens = entry.usage.input_tokens
+    turn.reason = entry.finish_reason
+
+
+def _sum(turn: Turn, cost: int | None) -> int | None:
+    """What the turn cost with this call, which is among its steps already."""
+    if cost is None or (turn.cost is None and turn.step > 1):
+        return None
+    return cost + (turn.cost or 0)
+
+
+def _derived(turn: Turn) -> bool:
+    return turn.started is not None and turn.started.derived is True
+
+
+def _note_cancel(turn: Turn, entry: CancelRecorded) -> None:
+    turn.stopping, turn.cancelled = True, entry
+    turn.reason = "cancelled" if entry.mode == "now" else "stopped"
+    if entry.mode == "now":
+        _keep_partial(turn, entry.partial)
+
+
+def _keep_partial(turn: Turn, text: str) -> None:
+    if text:
+        turn.steps.append(Step(turn.step, text, partial=True, derived=_derived(turn)))
+    _settle(turn)
+
+
+def _note_steered(turn: Turn, message: Message) -> None:
+    """A message during a model call comes after its answer, which cannot have known it; else after what there is."""
+    turn.pending.append(message)
+    if turn.phase is not Phase.THINKING:
+        _settle(turn)
+
+
+def _settle(turn: Turn) -> None:
+    messages, turn.pending = turn.pending, []
+    (turn.steps[-1].steered if turn.steps else turn.early).extend(messages)
+
+
+def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked | ApprovalRecorded) -> None:
+    step, action = _action(turn, entry.call.id if isinstance(entry, ToolPlanned) else entry.call_id)
+    with step.changing(action):
+        match entry:
+            case ToolPlanned():
+                action.sent = True
+            case ToolFinished():
+                action.outcome = entry.outcome
+            case ApprovalAsked():
+                _note_question(action, entry)
+            case ApprovalRecorded():
+                _note_decision(action, entry)
+
+
+def _note_question(action: Action, entry: ApprovalAsked) -> None:
+    """An approval is of the call as it was shown last, and whoever asks for one has not run it. A call that has a
+    question has begun, and what was approved of it stays so."""
+    action.asked, action.decision = entry, None
+    if entry.is_question:
+        action.again = True
+    else:
+        action.approved, action.sent, action.again = None, False, False
+
+
+def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
+    asked = action.asked
+    if asked is None:
+        raise TurnProtocolError(f"a decision about {entry.call_id}, of which nobody was asked")
+    if action.decision is not None:
+        return  # the first decision holds
+    action.decision, action.sent = entry, False
+    if asked.is_question:  # what is said allows nothing, and no answer is for the call itself to tell
+        text = entry.answer if entry.allow and isinstance(entry.answer, str) else None
+        action.answers += (Answer(question=asked.call_hash, by=entry.by, text=text),)
+    elif entry.allow:
+        action.approved = asked.call_hash
+    else:
+        text = denial(action.call.name, entry.by)
+        action.outcome = ToolOutcome(
+            call=action.key, status="error", output=text, error_kind="approval_denied"
+        )
+
+
+def _action(turn: Turn, call_id: str) -> tuple[Step, Action]:
+    step = turn.steps[-1] if turn.steps else None
+    action = step.action(call_id) if step is not None else None
+    if step is not None and action is not None:
+        return step, action
+    raise TurnProtocolError(f"no call {call_id} in step {turn.step - 1}")
+
+
+# Where an entry leads when it depends ------------------------------------------------------------------------
+
+
+def _after_answer(turn: Turn) -> Phase:
+    """Act when the model asked for tools of ours, go on when somebody steered, else close."""
+    return Phase.ACTING if turn.steps[-1].open else _after_results(turn)
+
+
+def _after_tool(turn: Turn) -> Phase:
+    """Go on when every call has its result. A turn that is about to stop asks nobody any more."""
+    step = turn.steps[-1]
+    owed = step.due or step.running or (step.waiting and not turn.stopping)
+    return Phase.ACTING if owed else _after_results(turn)
+
+
+def _after_results(turn: Turn) -> Phase:
+    if turn.stopping:
+        turn.reason = "stopped" if turn.actions else turn.reason
+        return Phase.CLOSING
+    if any(action.client for action in turn.actions):
+        turn.reason = "tool_calls"
+        return Phase.CLOSING
+    return Phase.READY if turn.actions or turn.steps[-1].steered else Phase.CLOSING
+
+
+def _after_cancel(turn: Turn) -> Phase:
+    """End now, or when the model has answered and its calls are done."""
+    return Phase.CLOSING if turn.reason == "cancelled" else Phase.THINKING
+
+
+def _after_cancel_of_calls(turn: Turn) -> Phase:
+    """End now, or when the calls are done."""
+    return Phase.CLOSING if turn.reason == "cancelled" else _after_tool(turn)
+
+
+Next = Phase | Callable[[Turn], Phase]
+
+TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
+    Phase.NEW: {Started: Phase.READY},
+    Phase.READY: {
+        ModelCallPlanned: Phase.THINKING,
+        Steered: Phase.READY,
+        CancelRecorded: Phase.CLOSING,
+        Resumed: Phase.READY,
+        Finished: Phase.DONE,
+    },
+    Phase.THINKING: {
+        ModelCallFinished: _after_answer,
+        ModelCallFailed: Phase.CLOSING,
+        Steered: Phase.THINKING,
+        CancelRecorded: _after_cancel,
+        Resumed: Phase.READY,
+        Finished: Phase.DONE,
+    },
+    Phase.ACTING: {
+        ToolPlanned: Phase.ACTING,
+        ToolFinished: _after_tool,
+        ApprovalAsked: _after_tool,
+        ApprovalRecorded: _after_tool,
+        Parked: Phase.PARKED,
+        Steered: Phase.ACTING,
+        CancelRecorded: _after_cancel_of_calls,
+        Resumed: Phase.ACTING,
+        Finished: Phase.DONE,
+    },
+    Phase.PARKED: {
+        ApprovalRecorded: _after_tool,
+        CancelRecorded: Phase.CLOSING,
+        Resumed: Phase.ACTING,
+        Finished: Phase.DONE,
+    },
+    Phase.CLOSING: {Finished: Phase.DONE, Resumed: Phase.CLOSING},
+    Phase.DONE: {},
+}
+"""From which phase which entry leads where. A function decides when it depends on what the turn holds.
+
+``Finished`` has its place everywhere, because a turn that cannot be run is given up wherever it stands.
+"""

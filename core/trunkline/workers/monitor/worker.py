@@ -1,0 +1,193 @@
+"""The monitor worker: puts the parts together, and lives the life of a worker."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import anyio
+from msgspec.structs import replace
+
+from trunkline.contracts.models.subjects import ANSWERER, COMPLETE
+from trunkline.contracts.turns.messages import TurnRequested
+from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.home.latch import Latch
+from trunkline.home.listeners import Listener, listed
+from trunkline.runtime.adapters import default_adapter, model_of
+from trunkline.runtime.http.auth import Door, load_token
+from trunkline.runtime.panicking import Heed
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.telemetry.collector import wanted
+from trunkline.telemetry.left_open import LeftOpen
+from trunkline.workers.monitor.answerers import Answerers
+from trunkline.workers.monitor.approvals import Approvals
+from trunkline.workers.monitor.asking import Terms
+from trunkline.workers.monitor.briefing import Briefer
+from trunkline.workers.monitor.captured import Capture
+from trunkline.workers.monitor.completing import Completions
+from trunkline.workers.monitor.desk import TurnDesk
+from trunkline.workers.monitor.engine import EngineServer
+from trunkline.workers.monitor.explaining import Explainer
+from trunkline.workers.monitor.feed import FeedDesk
+from trunkline.workers.monitor.held import Held
+from trunkline.workers.monitor.inbox import Inbox
+from trunkline.workers.monitor.models import Models
+from trunkline.workers.monitor.prices import Prices
+from trunkline.workers.monitor.pulse import PulseBoard
+from trunkline.workers.monitor.roster import Roster
+
+
+class MonitorWorker(Worker):
+    """Runs the turns of the partitions that the server pins to it, and serves the bare agent loop on loopback."""
+
+    kind: ClassVar[WorkerKind] = "monitor"
+
+    def __init__(self, context: WorkerContext) -> None:
+        super().__init__(context)
+        self._settings = context.config.settings.monitor
+        self.drain_seconds = self._settings.drain + 1.0
+        adapters = [owned.item for owned in context.plugins.models()]
+        middleware = [owned.item for owned in context.plugins.model_middleware()]
+        self._latch = Latch(context.home.path)
+        capture = Capture() if context.config.settings.telemetry.capture_content else None
+        default = default_adapter(context.config, context.plugins)
+        named = {adapter.name: model_of(context.config, adapter.name) for adapter in adapters}
+        self._models = Models(adapters, default, named, middleware, self._latch, capture)
+        self._terms = Terms(
+            silence=self._settings.model_silence,
+            max_answer=self._settings.max_answer,
+            prices=Prices(context.config.settings.models.prices),
+            explainer=Explainer(context.config.redactor()),
+        )
+        self._briefer = Briefer(
+            context.bus,
+            [owned.item for owned in context.plugins.context_sources()],
+            self._settings,
+            context.config.settings.models.windows,
+        )
+        self._completions = Completions(
+            self._models,
+            self._briefer.standing,
+            context.config.settings.gateway.default_block,
+            self._terms,
+        )
+        self._answerers = Answerers(
+            context.config, self._models, self._briefer.standing, self._terms.explainer
+        )
+        self._pulse = PulseBoard(context.bus, context.id)
+        self._roster = Roster(context.bus, context.id)
+        self._inbox = Inbox(
+            context.bus,
+            self._roster,
+            offer=self._offer,
+            leave=lambda partition: self._desk.leave(partition),
+            announce=lambda: self.announce(),
+        )
+        self._engine = EngineServer(
+            self._settings,
+            context.config.settings.gateway.default_block,
+            self._models,
+            self._terms,
+            self._briefer,
+            context.bus,
+            lambda: _door(context),
+        )
+
+    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+        """Which partitions it has, which turns it ends for others, and how many it could not have stored so far."""
+        desk = self._desk
+        return replace(beat, pins=self._inbox.pins, finishing=desk.finishing, unstored=desk.unstored)
+
+    @property
+    def engine_url(self) -> str:
+        """The HTTP address of the bare agent loop; "" where ``monitor.engine`` does not ask for it."""
+        return self._engine.url
+
+    async def open(self) -> None:
+        """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
+        await self._briefer.open()
+        self.resources.callback(self._briefer.close)
+        tasks = await self.resources.enter_async_context(anyio.create_task_group())
+        self.resources.callback(tasks.cancel_scope.cancel)
+        self.resources.push_async_callback(self._models.aclose)
+        self._feeds = FeedDesk(self.context.bus, tasks)
+        self.resources.callback(self._feeds.undo)
+        self._desk = self._make_desk(tasks)
+        await self._inbox.open()
+        self._engine.open()
+        self.resources.callback(self._engine.close)
+        if self._engine.url:
+            self.resources.enter_context(listed(self.context.home.run, self._listener()))
+        heed = Heed(self._latch, self._stop_everything)
+        tasks.start_soon(heed.watch)
+        await heed.listen(self.context.bus, self.context.id, self.kind)
+        await self.context.service.add(ANSWERER, self._answerers.answerer)
+        await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
+
+    async def serve(self) -> None:
+        """Take items and run their turns."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._pulse.run)
+            tasks.start_soon(self._engine.run)
+            tasks.start_soon(self._inbox.run)
+            tasks.start_soon(self._desk.keep_looking)
+
+    async def drain(self) -> None:
+        """Let another monitor have the partitions, and finish the turns and completions that run."""
+        self._inbox.close()
+        with anyio.move_on_after(self._settings.drain):
+            await self._desk.drain()
+            await self._completions.drain()
+        self._completions.stop()
+
+    async def _stop_everything(self) -> None:
+        """What panic ends: every turn that runs, and every question outside of turns."""
+        self._desk.cancel_all("panic")
+        self._completions.stop()
+
+    def _listener(self) -> Listener:
+        credential = f"the token in {self.context.home.token_file}"
+        return Listener(
+            address=self._engine.url, purpose="the bare agent loop (monitor.engine)", credential=credential
+        )
+
+    async def _offer(self, held: Held) -> None:
+        await self._desk.offer(held)
+
+    def _make_desk(self, tasks: anyio.abc.TaskGroup) -> TurnDesk:
+        return TurnDesk(
+            bus=self.context.bus,
+            worker=self.context.id,
+            tasks=tasks,
+            plugins=self.context.plugins,
+            models=self._models,
+            terms=self._terms,
+            briefer=self._briefer,
+            feeds=self._feeds,
+            pulse=self._pulse,
+            roster=self._roster,
+            limit=self._settings.concurrency,
+            tool_silence=self._settings.tool_silence,
+            window=self._settings.coalesce,
+            patience=self._settings.drain,
+            approvals=Approvals(self.context.bus, self.context.config.settings.approvals),
+            max_calls=self._settings.max_tool_calls,
+            parallel_calls=self._settings.parallel_tool_calls,
+            release=self._inbox.release,
+            ran=self._look_at(tasks),
+        )
+
+    def _look_at(self, tasks: anyio.abc.TaskGroup) -> Callable[[TurnRequested], None]:
+        """What is done about the trace of a turn that ran here: a collector is told of what dead workers left open."""
+        if not self.context.config.settings.telemetry.traces or not wanted("traces"):
+            return lambda request: None
+        left_open = LeftOpen(self.context.bus, tasks)
+
+        def look(request: TurnRequested) -> None:
+            if request.traceparent:
+                left_open.look_at(request.traceparent.split("-")[1])
+
+        return look
+
+
+def _door(context: WorkerContext) -> Door:
+    """The same credentials as at the gateway."""
+    return Door(load_token(context.home.token_file), context.plugins.authenticators())

@@ -1,0 +1,198 @@
+"""A call's arguments: from what a model sent to what the tool's schema asks for, or an error the model can act on.
+
+Models send text in place of numbers, whole arguments as text, or ``{'query="x"': ''}``. What can be read in only one
+way is read that way; anything else is refused with the parameter, what was expected and what came.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from trunkline._util.sayable import unsayable
+from trunkline.contracts.conversations.messages import RAW
+from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
+from trunkline.errors import ToolError
+from trunkline.workers.tools.schema import Misfit, described, fit, resolved
+
+Arguments = dict[str, Any]
+
+Described = ToolSpec | ToolSchema
+"""What says how a call is put: a tool, or another name for one."""
+
+
+def prepared(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
+    """The arguments as the tool's schema has them.
+
+    Raises:
+        ToolError: they do not fit; the text names the parameter, what was expected and what came.
+    """
+    schema = resolved(spec.parameters, spec.parameters)
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    given = _renamed(properties, _repaired(spec, properties, _decoded(spec, arguments)))
+    given = _without_nulls(schema, given, spec.parameters)
+    _refuse_missing(spec, schema, given)
+    _refuse_unknown(spec, schema, given)
+    return {name: _fitted(spec, properties.get(name, {}), name, value) for name, value in given.items()}
+
+
+def _decoded(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
+    """Arguments that came as one text are JSON of an object, possibly quoted once more, or ``name=value`` pairs."""
+    if set(arguments) != {RAW}:
+        return dict(arguments)
+    value = arguments[RAW]
+    for _ in range(2):
+        if not isinstance(value, str):
+            break
+        if not value.strip():
+            return {}
+        value = _json_or_pairs(spec, value)
+    if not isinstance(value, dict):
+        raise ToolError(
+            f"{spec.name}: the arguments must be a JSON object with {_parameters(spec)}. {_NOT_RUN}",
+            kind="invalid_arguments",
+        )
+    if why := unsayable(value):
+        raise ToolError(
+            f"{spec.name}: the arguments hold {why}, which cannot be passed on. {_NOT_RUN}",
+            kind="invalid_arguments",
+        )
+    return value
+
+
+def _json_or_pairs(spec: Described, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        pairs = _pairs(text, resolved(spec.parameters, spec.parameters).get("properties", {}))
+        if pairs is not None:
+            return pairs
+        begin = text if len(text) <= 80 else text[:77] + "..."
+        raise ToolError(
+            f"{spec.name}: the arguments are not valid JSON ({error}). They begin with {begin!r}. "
+            f"Send an object with {_parameters(spec)}. {_NOT_RUN}",
+            kind="invalid_arguments",
+        ) from error
+
+
+_PAIR = re.compile(r"""\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,"']+)\s*,?""")
+_LAST_PAIR = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^\"'=]+?)\s*")
+
+
+def _pairs(text: str, properties: Mapping[str, Any]) -> Arguments | None:
+    """``a="x", b=3`` as arguments; None when the text is anything else, or names what is no parameter."""
+    found: Arguments = {}
+    position = 0
+    while position < len(text):
+        match = _PAIR.match(text, position) or _LAST_PAIR.fullmatch(text, position)
+        if match is None or match.group(1) not in properties or match.group(1) in found:
+            break
+        found[match.group(1)] = _unquoted(match.group(2))
+        position = match.end()
+    if position == len(text) and found:
+        return found
+    single = _LAST_PAIR.fullmatch(text)
+    return {single.group(1): single.group(2)} if single and single.group(1) in properties else None
+
+
+def _unquoted(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+def _repaired(spec: Described, properties: Mapping[str, Any], given: Arguments) -> Arguments:
+    """``{'query="x"': ''}`` means ``{query: x}`` (MN-F11). Anything with more in it is left as it is."""
+    if len(given) != 1:
+        return given
+    ((name, value),) = given.items()
+    if name in properties or "=" not in name or value not in ("", None):
+        return given
+    return _pairs(name, properties) or given
+
+
+def _renamed(properties: Mapping[str, Any], given: Arguments) -> Arguments:
+    """``filePath`` for ``file_path``: another spelling of a parameter that was not given."""
+    spelled: dict[str, list[str]] = {}
+    for name in properties:
+        spelled.setdefault(_plain(name), []).append(name)
+    renamed: Arguments = {}
+    for name, value in given.items():
+        meant = spelled.get(_plain(name), [])
+        clear = (
+            name not in properties and len(meant) == 1 and meant[0] not in given and meant[0] not in renamed
+        )
+        renamed[meant[0] if clear else name] = value
+    return renamed
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _without_nulls(schema: Mapping[str, Any], given: Arguments, root: Mapping[str, Any]) -> Arguments:
+    """Null for a parameter that can be left out, and that cannot be null, means that it was left out."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    required = schema.get("required", ())
+
+    def meant(name: str, value: Any) -> bool:
+        if value is not None or name in required or name not in properties:
+            return True
+        try:
+            return fit(properties[name], None, name, root=root) is None
+        except Misfit:
+            return False
+
+    return {name: value for name, value in given.items() if meant(name, value)}
+
+
+def _refuse_missing(spec: Described, schema: Mapping[str, Any], given: Arguments) -> None:
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    missing = [name for name in schema.get("required", ()) if name not in given]
+    if missing:
+        wanted = ", ".join(f'"{name}" ({_asked(spec, properties.get(name, {}))})' for name in missing)
+        came = ", ".join(f'"{name}"' for name in given) or "nothing"
+        raise ToolError(
+            f"{spec.name}: {wanted} is missing; {came} came. {_NOT_RUN}", kind="invalid_arguments"
+        )
+
+
+def _asked(spec: Described, part: Mapping[str, Any]) -> str:
+    text = part.get("description")
+    kind = described(part, spec.parameters)
+    return f"{kind}: {text}" if isinstance(text, str) and text else kind
+
+
+def _refuse_unknown(spec: Described, schema: Mapping[str, Any], given: Arguments) -> None:
+    """A name that the schema does not list is a mistake, unless ``additionalProperties`` says that more may come."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    if schema.get("additionalProperties", "properties" not in schema) is not False:
+        return
+    for name in given:
+        if name in properties:
+            continue
+        near = difflib.get_close_matches(name, properties, 1)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        raise ToolError(
+            f'{spec.name}: there is no parameter "{name}".{hint} It takes {_parameters(spec)}. {_NOT_RUN}',
+            kind="invalid_arguments",
+        )
+
+
+def _fitted(spec: Described, part: Mapping[str, Any], name: str, value: Any) -> Any:
+    try:
+        return fit(part, value, name, root=spec.parameters)
+    except Misfit as misfit:
+        raise ToolError(
+            f'{spec.name}: "{misfit.where}" must be {misfit.expected}, but {misfit.came} came. {_NOT_RUN}',
+            kind="invalid_arguments",
+        ) from misfit
+
+
+def _parameters(spec: Described) -> str:
+    names = resolved(spec.parameters, spec.parameters).get("properties", {})
+    return ", ".join(f'"{name}"' for name in names) or "no parameters"
+
+
+_NOT_RUN = "The tool was not run."

@@ -1,0 +1,156 @@
+"""Which tools a block has, which it may use, and what could be done about the others. Runs none, changes nothing."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from trunkline.contracts.policies.messages import Policy
+from trunkline.contracts.tools.messages import ToolSpec
+from trunkline.contracts.tools.tool import ToolContext
+from trunkline.errors import ToolError
+from trunkline.policy import Decision
+from trunkline.workers.tools.catalogue import Catalogue, NoSuchTool
+from trunkline.workers.tools.limits import Limits
+from trunkline.workers.tools.manifest import CLI
+from trunkline.workers.tools.permissions import OWNER, Permissions
+from trunkline.workers.tools.ranking import Ranking
+from trunkline.workers.tools.sandboxes import Sandboxes
+
+KEPT_FOR = 5.0
+"""Seconds for which what is restricted is not worked out again while nothing changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A tool, and how the block stands to it: ``asks`` a person first, or is ``restricted``, a sentence that says why
+    and what a person could do about it."""
+
+    spec: ToolSpec
+    asks: bool = False
+    restricted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The names that were found restricted, and what they follow from."""
+
+    catalogue: Catalogue
+    limits: Limits
+    policies: list[Policy]
+    until: float
+    names: tuple[str, ...]
+
+    def holds(self, catalogue: Catalogue, limits: Limits, policies: list[Policy]) -> bool:
+        """Whether they still follow."""
+        same = self.catalogue is catalogue and self.limits == limits and self.policies == policies
+        return same and anyio.current_time() < self.until
+
+
+class Discovery:
+    """Looks tools up. Raises ToolError when what holds for a block cannot be known."""
+
+    def __init__(
+        self,
+        catalogue: Callable[[], Awaitable[Catalogue]],
+        limits_of: Callable[[str], Awaitable[Limits]],
+        permissions: Permissions,
+        sandboxes: Sandboxes,
+    ) -> None:
+        self._catalogue = catalogue
+        self._limits_of = limits_of
+        self._permissions = permissions
+        self._sandboxes = sandboxes
+        self._ranked: tuple[Catalogue, Ranking] | None = None
+        self._kept: dict[str, _Kept] = {}
+
+    async def about(self, context: ToolContext, question: str) -> list[ToolSpec]:
+        """The tools that a question is about, the most fitting first; without a question all, by name."""
+        catalogue = await self._catalogue()
+        specs = catalogue.specs()
+        if question.strip():
+            ranking = await self._ranking(catalogue)
+            specs = tuple(await anyio.to_thread.run_sync(ranking.best, question))
+        return [spec for spec in specs if not spec.blocks or context.block in spec.blocks]
+
+    async def named(self, context: ToolContext, name: str) -> ToolSpec:
+        """The tool of that name. Raises ToolError when the block has none; the text names what is meant."""
+        catalogue = await self._catalogue()
+        try:
+            spec = catalogue.find(name).spec
+        except NoSuchTool:
+            spec = None
+        if spec is None or (spec.blocks and context.block not in spec.blocks):
+            raise NoSuchTool(name, catalogue.near(name, await self._limits_of(context.block)))
+        return spec
+
+    async def known(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[Known]:
+        """How the block stands to these tools."""
+        limits = await self._limits_of(context.block)
+        decisions = await self._permissions.of_tools(
+            specs, context.block, context.actor, context.conversation
+        )
+        unsafe = await self._no_sandbox()
+        return [
+            Known(spec, decision.asks, _restricted(spec, decision, limits, context.block, unsafe))
+            for spec, decision in zip(specs, decisions, strict=True)
+        ]
+
+    async def restricted(self, block: str) -> tuple[str, ...]:
+        """The tools that the block's agent may not use, by name; every tool when nobody can say.
+
+        Each turn asks. So the answer is kept while catalogue, limits and policies are the same, and for KEPT_FOR
+        seconds at most: a policy may have an end, and a sandbox may have been installed.
+        """
+        catalogue = await self._catalogue()
+        try:
+            limits, policies = await self._limits_of(block), await self._permissions.policies(block)
+            kept = self._kept.get(block)
+            if kept is None or not kept.holds(catalogue, limits, policies):
+                names = await self._refused(block, catalogue, limits)
+                until = anyio.current_time() + KEPT_FOR
+                kept = self._kept[block] = _Kept(catalogue, limits, policies, until, names)
+        except ToolError:
+            return tuple(spec.name for spec in catalogue.specs())
+        return kept.names
+
+    async def _refused(self, block: str, catalogue: Catalogue, limits: Limits) -> tuple[str, ...]:
+        specs = catalogue.specs()
+        decisions = await self._permissions.of_tools(specs, block, OWNER)
+        both = list(zip(specs, decisions, strict=True))
+        runs = any(decision.allowed and _needs_sandbox(spec) for spec, decision in both)
+        unsafe = await self._no_sandbox() if runs else ""  # a probe runs a program: only for who may run one
+        return tuple(spec.name for spec, one in both if _restricted(spec, one, limits, block, unsafe))
+
+    async def permissions(self, context: ToolContext) -> str:
+        """What the block's agent may do in general, in a line."""
+        return ", ".join(f"{what}: {answer}" for what, answer in await self._permissions.in_short(context))
+
+    async def _ranking(self, catalogue: Catalogue) -> Ranking:
+        known = self._ranked
+        if known is None or known[0] is not catalogue:
+            made = await anyio.to_thread.run_sync(Ranking, catalogue.specs())
+            known = self._ranked = (catalogue, made)
+        return known[1]
+
+    async def _no_sandbox(self) -> str:
+        """Why no program can be run here; empty when one can."""
+        try:
+            await self._sandboxes.chosen()
+        except ToolError as error:
+            return str(error)
+        return ""
+
+
+def _restricted(spec: ToolSpec, decision: Decision, limits: Limits, block: str, unsafe: str) -> str:
+    if spec.away and not limits.allow(spec):
+        return f"it is on another host. A person can add {block} to that host's file in the home's remotes folder."
+    if not limits.allow(spec):
+        return f"{block} is limited to some tools. A person can add it to tools in the block's block.toml."
+    if not decision.allowed:
+        return f"{decision.why} {decision.hint}".strip().removesuffix(".") + "."
+    return unsafe if unsafe and _needs_sandbox(spec) else ""
+
+
+def _needs_sandbox(spec: ToolSpec) -> bool:
+    return not spec.away and (spec.effect == "exec" or spec.source.startswith(CLI))

@@ -1,0 +1,114 @@
+"""``discover_tools`` and ``load_tools``: how a model gets at tools that it is not shown. They change no permission."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from trunkline.contracts.tools.function_tool import tool
+from trunkline.contracts.tools.messages import DISCOVER_TOOLS, LOAD_TOOLS, ToolSpec
+from trunkline.contracts.tools.tool import Meant, Tool, ToolContext
+from trunkline.errors import ToolError
+from trunkline.workers.tools.discovery import Discovery, Known
+
+MOST_SHOWN = 20
+"""Tools that a search shows."""
+
+LONGEST_LIST = 12_000
+"""Characters of a list of all tools, and of those that are restricted."""
+
+LONGEST_SENTENCE = 200
+
+Names = Annotated[list[str], Meta(min_length=1, max_length=50)]
+
+
+def discovery_tools(discovery: Discovery) -> tuple[Tool, Tool]:
+    """Both tools."""
+
+    @tool(effect="read")
+    async def discover_tools(context: ToolContext, query: str = "") -> str:
+        """Find tools by what they do. There are more than you see: look before you say that you cannot.
+
+        Args:
+            query: What you want to do, in a few words; without it all tools are listed.
+        """
+        specs = await discovery.about(context, query)
+        shown = specs[:MOST_SHOWN] if query.strip() else specs
+        if not shown:
+            return f"No tool has to do with {query!r}. Try other words, or none to have all listed."
+        known, more = await discovery.known(context, shown), len(specs) - len(shown)
+        return _listing(context.block, await discovery.permissions(context), known, more)
+
+    @discover_tools.also
+    def list_tools_available(query: str = "") -> Meant:
+        """List the tools that there are."""
+        return Meant(DISCOVER_TOOLS, {"query": query})
+
+    @tool(effect="read")
+    async def load_tools(context: ToolContext, names: Names) -> str:
+        """Get tools that discover_tools found, to call them from now on in this conversation.
+
+        Args:
+            names: The names of the tools.
+        """
+        loaded, refused = list[str](), list[str]()
+        for name in dict.fromkeys(names):
+            why = await _refusal(discovery, context, name)
+            if why:
+                refused.append(why)
+            else:
+                loaded.append(name)
+        if not loaded:
+            raise ToolError("\n".join(refused), kind="not_found")
+        context.load(loaded)
+        return "\n".join([f"Loaded for this conversation: {', '.join(loaded)}.", *refused])
+
+    return discover_tools, load_tools
+
+
+async def _refusal(discovery: Discovery, context: ToolContext, name: str) -> str:
+    """Why the tool is not loaded; empty when it may be."""
+    try:
+        spec = await discovery.named(context, name)
+    except ToolError as error:
+        return str(error).removesuffix(" Nothing was run.")
+    (known,) = await discovery.known(context, [spec])
+    return f"{name} is restricted and was not loaded: {known.restricted}" if known.restricted else ""
+
+
+def _listing(block: str, permissions: str, known: Sequence[Known], more: int) -> str:
+    """What may be used and what may not, as far as there is room."""
+    free = [one for one in known if not one.restricted]
+    barred = [one for one in known if one.restricted]
+    available, left = _fitting([_line(one) for one in free])
+    restricted, unsaid = _fitting([f"{_line(one)} Restricted: {one.restricted}" for one in barred])
+    parts = [f"The block {block} may: {permissions}.", f"Available ({len(free)}):", *available]
+    if left + more:
+        parts.append(f"… and {left + more} more tools. Say in query what you want to do to find them.")
+    if restricted:
+        parts += [f"Restricted ({len(barred)}), which only a person can change:", *restricted]
+    if unsaid:
+        parts.append(f"… and {unsaid} more restricted tools.")
+    return "\n".join([*parts, f"{LOAD_TOOLS} gives you those that you want to call."])
+
+
+def _fitting(lines: Sequence[str]) -> tuple[list[str], int]:
+    """The lines that there is room for, and how many are left."""
+    size = 0
+    for number, line in enumerate(lines):
+        size += len(line) + 1
+        if size > LONGEST_LIST:
+            return list(lines[:number]), len(lines) - number
+    return list(lines), 0
+
+
+def _line(known: Known) -> str:
+    asks = " (a person is asked first)" if known.asks else ""
+    return f"- {known.spec.name}: {_sentence(known.spec)}{asks}"
+
+
+def _sentence(spec: ToolSpec) -> str:
+    """The beginning of the description, on one line."""
+    text = " ".join(spec.description.split())
+    first = text.partition(". ")[0].removesuffix(".") + "."
+    return first if len(first) <= LONGEST_SENTENCE else f"{text[:LONGEST_SENTENCE]}…"

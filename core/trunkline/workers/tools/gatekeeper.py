@@ -1,0 +1,116 @@
+"""The gatekeeper: whom the policies want asked before a call may run, and what the person is shown of it.
+
+The policies say whether a call needs approval. A call that needs approval is run only after a person has approved
+exactly this call.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from trunkline._util.secrets.finding import Secrets
+from trunkline._util.text import printable
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.approvals.preview import arguments_preview, in_short, preview
+from trunkline.contracts.tools.messages import Effect, ToolOutcome, ToolSpec
+from trunkline.contracts.tools.tool import Proceed, Stage, Tool, ToolInvocation
+from trunkline.errors import ToolError
+from trunkline.policy import bound_by, shape_of
+from trunkline.workers.tools.leading import settled
+from trunkline.workers.tools.permissions import Permissions
+
+log = logging.getLogger(__name__)
+
+ToolOf = Callable[[str], Awaitable[Tool | None]]
+
+WISHES: dict[Effect, str] = {
+    "read": "read something",
+    "write": "change something",
+    "send": "send something out",
+    "exec": "run a program",
+}
+
+
+class Gatekeeper:
+    """Asks about calls that the policies want asked about."""
+
+    stage: Stage = "gate"
+
+    def __init__(self, permissions: Permissions, tool_of: ToolOf, secrets: Secrets) -> None:
+        self._permissions = permissions
+        self._tool_of = tool_of
+        self._secrets = secrets
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed with what needs no asking or was allowed, else ask. What a plugin's gate asks is shown as well."""
+        decision = await self._permissions.decide(invocation)
+        if not decision.allowed:
+            raise ToolError(
+                f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip(),
+                kind="permission_denied",
+            )
+        # The end of planning always needs a person, whatever the policies permit.
+        asks = decision.asks or invocation.spec.ends_planning
+        if asks and invocation.approved != invocation.call_hash:
+            return await self._question(invocation)
+        outcome = await proceed(invocation)
+        if outcome.status != "approval" or not isinstance(outcome.detail, msgspec.UnsetType):
+            return outcome
+        return msgspec.structs.replace(outcome, detail=await self._shown(invocation))
+
+    async def _question(self, invocation: ToolInvocation) -> ToolOutcome:
+        spec, context = invocation.spec, invocation.context
+        detail = msgspec.structs.replace(
+            await self._shown(invocation), tool=spec.name, effect=spec.effect, **self._for_longer(invocation)
+        )
+        return ToolOutcome(
+            call=context.call,
+            status="approval",
+            call_hash=invocation.call_hash,
+            question=f"The agent of block {context.block} wants to {_wish(spec)}: {_named(spec)}. Allow it?",
+            detail=detail,
+        )
+
+    def _for_longer(self, invocation: ToolInvocation) -> dict[str, str]:
+        """What a lasting approval would cover. There is no lasting approval for the end of planning."""
+        spec, arguments = invocation.spec, settled(invocation.spec, invocation.arguments)
+        if spec.ends_planning:
+            return {}
+        free = f"; any {', '.join(spec.free)}" if spec.free else ""
+        covers = f"{_named(spec)} with {in_short(bound_by(spec, arguments)) or 'no arguments'}{free}"
+        return {"shape": shape_of(spec, arguments), "covers": self._secrets.redacted(covers)}
+
+    async def _shown(self, invocation: ToolInvocation) -> ApprovalDetail:
+        """What the tool says that it would do, else its arguments; without secrets that can be told as such."""
+        shown = await self._told(invocation) or arguments_preview(invocation.arguments)
+        text = self._secrets.redacted(printable(shown.text))
+        again = preview(shown.kind, text)  # a tool's own words are bounded here too
+        return msgspec.structs.replace(again, left_out=again.left_out + shown.left_out)
+
+    async def _told(self, invocation: ToolInvocation) -> ApprovalDetail | None:
+        tool = await self._tool_of(invocation.spec.name)
+        if tool is None:
+            return None
+        try:
+            return await tool.preview(invocation.context, dict(invocation.arguments))
+        except (
+            Exception
+        ) as error:  # the person sees the arguments then; whether it can be done the call will tell
+            log.info("%s cannot show what it would do: %s", invocation.spec.name, error)
+            return None
+
+
+def _named(spec: ToolSpec) -> str:
+    """The tool, with whose it is where it came with no plugin: a person decides about both."""
+    return f"{spec.name} of {spec.origin}" if spec.origin else spec.name
+
+
+def _wish(spec: ToolSpec) -> str:
+    if spec.ends_planning:
+        return "stop planning and work"
+    if (
+        spec.mcp and spec.effect == "send"
+    ):  # nobody here knows more: it counts as this unless its owner trusts it
+        return "use a tool that may send something out"
+    return "read from another host" if spec.urls and spec.effect == "read" else WISHES[spec.effect]

@@ -1,0 +1,292 @@
+"""The effect ledger: no tool call has its effect twice (design, section 4).
+
+Each call has its own subject in the EFFECT stream, written by compare-and-set: of all workers one starts it::
+
+    Fresh ── start ──> Held ── finish ──> Done
+     │                  └── its worker left it ──> Abandoned ── start (if repeatable) or finish (unknown)
+     └── ask ──> Asked ── start (once approved) ──> Held
+
+A question is recorded only of a call that another worker may have, under other rules or by other plugins. A call with
+the effect ``read`` goes from Fresh to Done. A worker that cannot record an outcome, because the disk is full, still has
+it: it answers repeats with it, and records it once there is room. Running tools is not done here.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from trunkline.contracts.tools.messages import (
+    CallTool,
+    EffectAsked,
+    EffectFinished,
+    EffectStarted,
+    ToolOutcome,
+    ToolSpec,
+)
+from trunkline.contracts.turns.subjects import EFFECT
+from trunkline.workers.tools.liveness import Liveness
+from trunkline_bus import (
+    Ack,
+    Bus,
+    BusError,
+    ConnectionFailed,
+    Scope,
+    SequenceConflict,
+    StorageFull,
+    StreamUnavailable,
+)
+
+log = logging.getLogger(__name__)
+
+POLL = 0.5
+"""Seconds between two looks at a call that another worker runs; a new record is seen at once."""
+
+PATIENT, IMPATIENT = 60.0, 2.0
+"""Seconds for which a ledger that does not answer is waited for: patiently, as the journal is, for what must not run
+twice, because servers that elect a leader need several; impatiently for what may."""
+
+MOST_NOTED = 64
+"""Outcomes of reads that are being recorded at once, after whoever asked was answered."""
+
+LATE_PAUSE, LONGEST_LATE_PAUSE = 0.5, 5.0
+"""Seconds between tries to record an outcome that could not be recorded at once, doubled each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Nobody has started the call."""
+
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The call has not started. It may start only with the approval that was asked for."""
+
+    seq: int
+    outcome: ToolOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A worker started the call and has not finished it."""
+
+    seq: int
+    started: EffectStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The worker that started the call is gone, or does not know of it any more."""
+
+    seq: int
+    started: EffectStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The call has its outcome."""
+
+    seq: int
+    outcome: ToolOutcome
+
+
+Settled = Fresh | Asked | Abandoned | Done
+"""How a call stands that no live worker is at."""
+
+
+class Taken(Exception):
+    """Another worker wrote first: look again."""
+
+
+class Ledger:
+    """The ledger as one worker sees it. All methods raise ``BusError`` when the stream cannot be used. In ``tasks`` is
+    recorded what could not be at once."""
+
+    def __init__(self, bus: Bus, worker: str, liveness: Liveness, tasks: TaskGroup) -> None:
+        self._bus = bus
+        self._worker = worker
+        self._liveness = liveness
+        self._tasks = tasks
+        self._noting = anyio.Semaphore(MOST_NOTED, fast_acquire=True)
+        self._late: dict[str, ToolOutcome] = {}
+        """What came of calls of which the ledger still says that they are under way here."""
+
+    def owes(self, call: str) -> bool:
+        """Whether this worker has an outcome of the call that it could not record yet."""
+        return call in self._late
+
+    async def settled(self, call: str, *, patient: bool) -> Settled:
+        """How the call stands, once no live worker is at it. The caller must not be running it itself.
+
+        ``patient`` is how long the ledger is waited for: what is told of a call without it may be wrong.
+        """
+        timeout = PATIENT if patient else IMPATIENT
+        state = await self._look(call, timeout)
+        if not isinstance(state, Held):
+            return state
+        if state.started.worker != self._worker:
+            return await self._waited(call, timeout)
+        late = self._late.get(call)
+        return Abandoned(state.seq, state.started) if late is None else Done(state.seq, late)
+
+    async def start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
+        """Record that this worker is about to run the call; returns the record's sequence.
+
+        Raises:
+            Taken: the last record is not ``over`` any more, so another worker has the call.
+        """
+        record = EffectStarted(
+            call=call.call, tool=spec.name, worker=self._worker, effect=spec.effect, turn=call.turn
+        )
+        try:
+            with anyio.CancelScope(shield=True):
+                ack = await self._bus.append(
+                    EFFECT, record, expect=over, timeout=PATIENT, scope=scope_of(call), call=call.call
+                )
+        except SequenceConflict as conflict:
+            raise Taken(call.call) from conflict
+        return ack.seq
+
+    async def finish(self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool) -> ToolOutcome:
+        """Record the outcome and return the one that counts: another's, when that was recorded first.
+
+        An outcome that cannot be recorded now is returned all the same, since its effect has happened, and recorded
+        later. ``patient`` is how long it is tried before that: it matters for what must not run again.
+        """
+        timeout = PATIENT if patient else IMPATIENT
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._record(call, outcome, over, timeout)
+            except SequenceConflict:
+                return await self._other(call.call, outcome, timeout)
+            except BusError as error:
+                log.error("the outcome of call %s is to be recorded later: %s", call.call, error)
+                self._late[call.call] = outcome
+                self._tasks.start_soon(self._record_late, call, outcome, over)
+        return outcome
+
+    async def note(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        """Have the outcome of a call recorded that was never recorded as started, if that can be done: without it the
+        call may run again. Returns at once, unless many are being recorded."""
+        await self._noting.acquire()
+        self._tasks.start_soon(self._note, call, outcome, over)
+
+    async def _note(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        try:
+            await self._record(call, outcome, over, IMPATIENT)
+        except BusError as error:
+            log.info("the outcome of call %s is not recorded: %s", call.call, error)
+        finally:
+            self._noting.release()
+
+    async def refuse(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        """Record that the call was refused, or that a person is asked about it. A ledger that cannot be written lets
+        nobody begin either.
+
+        Raises:
+            Taken: the last record is not ``over`` any more, so another worker has begun the call.
+        """
+        asked = EffectAsked(call=call.call, outcome=outcome) if outcome.status == "approval" else None
+        try:
+            await self._record(call, outcome, over, IMPATIENT, asked)
+        except SequenceConflict as conflict:
+            raise Taken(call.call) from conflict
+        except BusError as error:
+            log.info("the refusal of call %s is not recorded: %s", call.call, error)
+
+    async def _record(
+        self,
+        call: CallTool,
+        outcome: ToolOutcome,
+        over: int,
+        timeout: float,
+        asked: EffectAsked | None = None,
+    ) -> Ack:
+        record = asked or EffectFinished(call=call.call, outcome=outcome)
+        return await self._bus.append(
+            EFFECT, record, expect=over, timeout=timeout, scope=scope_of(call), call=call.call
+        )
+
+    async def _record_late(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        """Record it for those who wait for this worker. Only what the stream will never take is given up."""
+        pause = LATE_PAUSE
+        while True:
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST_LATE_PAUSE)
+            try:
+                await self._record(call, outcome, over, PATIENT)
+            except (ConnectionFailed, StorageFull, StreamUnavailable):
+                continue
+            except SequenceConflict:
+                pass  # it was recorded after all
+            except BusError as error:
+                log.error("the outcome of call %s cannot be recorded: %s", call.call, error)
+            del self._late[call.call]
+            return
+
+    async def _other(self, call: str, ours: ToolOutcome, timeout: float) -> ToolOutcome:
+        try:
+            state = await self._look(call, timeout)
+        except BusError as error:
+            log.error("another worker recorded call %s, but what cannot be read: %s", call, error)
+            return ours
+        return repeated(state.outcome) if isinstance(state, Done) else ours
+
+    async def _look(self, call: str, timeout: float) -> Fresh | Asked | Held | Done:
+        last = await self._bus.last(EFFECT, timeout=timeout, call=call)
+        if last is None:
+            return Fresh()
+        if isinstance(last.data, EffectFinished):
+            return Done(last.seq, last.data.outcome)
+        if isinstance(last.data, EffectAsked):
+            return Asked(last.seq, last.data.outcome)
+        return Held(last.seq, last.data)
+
+    async def _waited(self, call: str, timeout: float) -> Settled:
+        """Wait until the worker that holds the call finishes it or has left it."""
+        bell = _Bell()
+        async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
+            tasks.start_soon(bell.ring_for, records)
+            while True:
+                state = await self._look(call, timeout)
+                if not isinstance(state, Held):
+                    break
+                if await self._liveness.left(state.started.worker, call):
+                    state = await self._look(call, timeout)  # it may have finished just before it left
+                    break
+                await bell.wait(POLL)
+            tasks.cancel_scope.cancel()
+        return Abandoned(state.seq, state.started) if isinstance(state, Held) else state
+
+
+class _Bell:
+    """Rings when something comes; an async generator must not be cancelled in its middle, a bell may."""
+
+    def __init__(self) -> None:
+        self._rung = anyio.Event()
+
+    async def ring_for(self, items: AsyncIterator[Any]) -> None:
+        async for _ in items:
+            self._rung.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Return when it rang since the last wait, at the latest after ``seconds``."""
+        with anyio.move_on_after(seconds):
+            await self._rung.wait()
+        self._rung = anyio.Event()
+
+
+def repeated(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome, marked as one out of the ledger."""
+    return msgspec.structs.replace(outcome, repeated=True)
+
+
+def scope_of(call: CallTool) -> Scope:
+    """Where the records of a call belong."""
+    return Scope(block=call.block, conversation=call.conversation, turn=call.turn)

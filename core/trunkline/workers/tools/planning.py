@@ -1,0 +1,123 @@
+"""Planning that an agent has bound itself to: denials for one conversation, among the owner's policies in memory.
+
+Agents cannot write there. What is written here only ever forbids, so beginning needs nobody; ending does, and time ends
+nothing. The owner sees these files, and may delete them.
+"""
+
+from dataclasses import replace
+
+import msgspec
+
+from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.memory.messages import DeleteMemory, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, Policy
+from trunkline.contracts.tools.messages import CallTool
+from trunkline.contracts.tools.planning import Planning
+from trunkline.contracts.tools.tool import ToolInvocation
+from trunkline.errors import ToolError, kind_of_code
+from trunkline.workers.tools.remembered import Remembered
+from trunkline.workers.tools.rules import FOLDER, Rules
+from trunkline_bus import Bus, BusError, RemoteFault, key_of
+
+SECONDS = 10.0
+
+BY = "trunkline"
+"""Whom history names: the platform, at an agent's wish."""
+
+PREFIX = "planning-"
+"""How the ids of these policies begin."""
+
+DENIED = {"make": "write:make", "send": "send", "run": "exec:run"}
+"""What nobody does who only plans, by the last part of a policy's id."""
+
+
+class CallPlanning(Planning):
+    """Planning in the conversation of one call. ``ends``: a person has allowed that very call to end it."""
+
+    def __init__(self, bus: Bus, rules: Remembered[Rules], call: CallTool, *, ends: bool = False) -> None:
+        self._bus = bus
+        self._rules = rules
+        self._call = call
+        self._ends = ends
+
+    def ending(self) -> "CallPlanning":
+        """The same for a call that may end it."""
+        return CallPlanning(self._bus, self._rules, self._call, ends=True)
+
+    async def begin(self) -> None:
+        """See ``Planning.begin``."""
+        if await self.holds():
+            return
+        files = {_path(id): _text(self._policy(id, action)) for id, action in self._ids().items()}
+        wish = WriteManyMemory(files=files, actor=BY, reason="the agent plans in this conversation")
+        try:
+            await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+        except BusError as error:
+            raise ToolError(
+                "Planning could not be begun: memory does not take it. Try again.", kind="unavailable"
+            ) from error
+        await self._rules.renew()
+
+    async def end(self) -> None:
+        """See ``Planning.end``."""
+        if not self._ends:
+            raise ToolError(
+                "Only a person ends planning, by approving the call that asks for it. It goes on.",
+                kind="permission_denied",
+            )
+        held = {policy.id for policy in await self._rules.of(FOLDER)}
+        for id in held & self._ids().keys():
+            await self._delete(id)
+        await self._rules.renew()
+
+    async def holds(self) -> bool:
+        """See ``Planning.holds``."""
+        rules = await self._rules.of(FOLDER)
+        return self._ids().keys() <= {one.id for one in rules if one.conditions.until is None}
+
+    async def _delete(self, id: str) -> None:
+        wish = DeleteMemory(path=_path(id), actor=BY, reason="a person approved the end of planning")
+        try:
+            await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+        except RemoteFault as fault:
+            if fault.code != "not_found":
+                raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+        except BusError as error:
+            raise ToolError(
+                "Planning could not be ended: memory does not answer. Try again.", kind="unavailable"
+            ) from error
+
+    def _ids(self) -> dict[str, str]:
+        key = key_of("planning", self._call.block, self._call.conversation)[:16]
+        return {f"{PREFIX}{key}-{name}": action for name, action in DENIED.items()}
+
+    def _policy(self, id: str, action: str) -> Policy:
+        return Policy(
+            id=id,
+            subject=f"block:{self._call.block}",
+            resource="tool:*",
+            action=action,
+            effect="deny",
+            conditions=Conditions(conversation=self._call.conversation),
+            note="The agent plans in this conversation; approve its plan, or delete this file, and it works again.",
+            created=now(),
+            created_by=BY,
+        )
+
+
+def unbound(invocation: ToolInvocation) -> ToolInvocation:
+    """The call as its tool is given it. Planning is ended by a yes to exactly this call alone, and to one of which the
+    person was told that it does."""
+    planning, allowed = invocation.context.planning, invocation.approved == invocation.call_hash
+    if not (invocation.spec.ends_planning and allowed and isinstance(planning, CallPlanning)):
+        return invocation
+    return replace(invocation, context=replace(invocation.context, planning=planning.ending()))
+
+
+def _path(id: str) -> str:
+    return f"{FOLDER}/{id}.json"
+
+
+def _text(policy: Policy) -> str:
+    return msgspec.json.format(msgspec.json.encode(policy), indent=2).decode() + "\n"

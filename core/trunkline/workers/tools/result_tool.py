@@ -1,0 +1,147 @@
+"""``read_result``: the tool that reads on in a result that was too long to be shown whole."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import anyio.lowlevel
+from msgspec import Meta
+
+from trunkline._util.fence import quoted
+from trunkline.contracts.tools.function_tool import tool
+from trunkline.contracts.tools.tool import Tool, ToolContext
+from trunkline.errors import ToolError
+from trunkline.workers.tools.lineage import Lineage
+from trunkline.workers.tools.results import CHARACTERS, DERIVED, FENCED, TOOL, Results
+from trunkline_bus import BusError, DecodeError, ObjectInfo
+
+LONGEST_READ = 30_000
+"""Characters at a time: never more bytes than a message may have whole."""
+
+LONGEST_LINE, OVERLAP = 16_000, 512
+"""Characters of a line that are looked through at a time, and how many of them again with the next."""
+
+LONGEST_EXCERPT, BEFORE = 400, 150
+"""Characters that are shown of a longer line, and how many of them before what was found."""
+
+Offset = Annotated[int, Meta(ge=0)]
+Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
+Pattern = Annotated[str, Meta(max_length=OVERLAP)]
+
+
+def read_result_tool(results: Results, lineage: Lineage) -> Tool:
+    """The tool, reading ``results`` for those conversations that ``lineage`` allows."""
+
+    @tool(effect="read")
+    async def read_result(
+        context: ToolContext, id: str, offset: Offset = 0, limit: Limit = LONGEST_READ, pattern: Pattern = ""
+    ) -> str:
+        """Read a tool's result that was too large to be shown whole, at most 30000 characters at a time.
+
+        Args:
+            id: The result, as it was called where it was cut.
+            offset: How many characters to skip; a cut text says where to go on.
+            limit: How many characters to return at most.
+            pattern: Show only the lines that hold this text, each with its offset. * stands for any text.
+        """
+        try:
+            found = await _found(results, lineage, context, id)
+            if DERIVED in found.metadata:
+                context.derived()
+            pieces = results.text(found)
+            if pattern.strip("*"):
+                return _marked(found, await _searched(pieces, pattern, offset, limit))
+            text = await _part(pieces, offset, limit)
+        except DecodeError as error:
+            raise ToolError(_GONE.format(id), kind="not_found") from error
+        except BusError as error:
+            raise ToolError(
+                "Stored results cannot be read now. Try again later.", kind="unavailable"
+            ) from error
+        return _marked(found, text) + _note(found, offset, text)
+
+    return read_result
+
+
+_GONE = (
+    "There is no result {!r} in this conversation. Results are kept for some time only, and the oldest go first when "
+    "their room is used up. Call the tool that gave it again if that does no harm."
+)
+
+
+async def _found(results: Results, lineage: Lineage, context: ToolContext, id: str) -> ObjectInfo:
+    async for conversation in lineage.of(context.block, context.conversation):
+        found = await results.find(context.block, conversation, id.strip())
+        if found is not None:
+            return found
+    raise ToolError(_GONE.format(id), kind="not_found")
+
+
+async def _part(pieces: AsyncIterator[str], offset: int, limit: int) -> str:
+    """The characters from ``offset`` on, ``limit`` at most."""
+    at, parts, left = 0, [], limit
+    async for piece in pieces:
+        part = piece[max(0, offset - at) :][:left]
+        parts.append(part)
+        at, left = at + len(piece), left - len(part)
+        if not left:
+            break
+    return "".join(parts)
+
+
+def _note(found: ObjectInfo, offset: int, text: str) -> str:
+    """Where to read on, if there is more."""
+    end, whole = offset + len(text), int(found.metadata[CHARACTERS])
+    if end < whole:
+        return f"\n\n[Cut here: this is characters {offset} to {end} of {whole}. Read on with offset={end}.]"
+    return "" if text else f"[The result has no more than {whole} characters.]"
+
+
+async def _searched(pieces: AsyncIterator[str], pattern: str, offset: int, limit: int) -> str:
+    """The lines that hold the pattern, from ``offset`` on."""
+    wanted = [part for part in pattern.casefold().split("*") if part]
+    told, size, last = list[str](), 0, -1
+    async for start, line in _lines(pieces):
+        at = _place(line.casefold(), wanted)
+        if at is None or start + at < max(offset, last):
+            continue
+        begin = 0 if len(line) <= LONGEST_EXCERPT else max(0, at - BEFORE)
+        excerpt = f"{start + begin}: {line[begin : begin + LONGEST_EXCERPT]}"
+        size += len(excerpt) + 1
+        if size > limit and told:
+            told.append(f"[Cut here: there is more. Go on with offset={start + at}.]")
+            break
+        told.append(excerpt)
+        last = start + at + 1
+    return "\n".join(told) or f"No line holds {pattern!r}" + (f" from offset {offset} on." if offset else ".")
+
+
+async def _lines(pieces: AsyncIterator[str]) -> AsyncIterator[tuple[int, str]]:
+    """Lines with their offset; a very long one comes in parts that overlap."""
+    start, rest = 0, ""
+    async for piece in pieces:
+        await anyio.lowlevel.checkpoint()  # others have their turn between two pieces
+        *lines, rest = (rest + piece).split("\n")
+        for line in lines:
+            yield start, line
+            start += len(line) + 1
+        while len(rest) > LONGEST_LINE:
+            yield start, rest[:LONGEST_LINE]
+            start, rest = start + LONGEST_LINE - OVERLAP, rest[LONGEST_LINE - OVERLAP :]
+    yield start, rest
+
+
+def _place(line: str, wanted: list[str]) -> int | None:
+    """Where the first part is found, if the others follow it."""
+    first, at = None, 0
+    for part in wanted:
+        at = line.find(part, at)
+        if at < 0:
+            return None
+        first = at if first is None else first
+        at += len(part)
+    return first
+
+
+def _marked(found: ObjectInfo, text: str) -> str:
+    """What came as data stays data, however it is cut."""
+    return quoted(found.metadata[TOOL], text) if FENCED in found.metadata and text else text

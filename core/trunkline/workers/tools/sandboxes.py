@@ -1,0 +1,231 @@
+"""Which sandbox programs run in: the first of the plugins' that works here. Without one nothing runs a program."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+
+from trunkline.contracts.sandbox.detached import Order, Record, now
+from trunkline.contracts.sandbox.programs import asked
+from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
+from trunkline.contracts.tools.tool import ToolInvocation
+from trunkline.errors import ToolError
+from trunkline.home.latch import Latch
+from trunkline.plugins import Owned
+from trunkline.policy.looking import is_look
+from trunkline.workers.tools.leaving import begin
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN = 10.0
+"""Seconds for which an answer counts; then the backends are asked again, so an installation needs no restart."""
+
+LEND = "A person can lend it for some minutes, at a terminal: trunkline permissions BLOCK --host-network 30."
+
+NONE = "No sandbox plugin is installed; a person has to install one (and bubblewrap or Docker) first."
+
+
+class Sandboxes:
+    """The backends in the order of preference."""
+
+    def __init__(self, backends: Sequence[Owned[Sandbox]], latch: Latch) -> None:
+        self._backends = tuple(backends)
+        self.latch = latch
+        self._chosen: Sandbox | None = None
+        self._until = 0.0
+
+    async def chosen(self) -> Sandbox:
+        """The sandbox to use.
+
+        Raises:
+            ToolError: there is none, and the text says what to install or permit; or panic holds.
+        """
+        self.latch.refuse()
+        if self._chosen is not None and anyio.current_time() < self._until:
+            return self._chosen
+        reasons = []
+        for owned in self._backends:
+            backend = owned.item
+            reason = await _unavailable(owned.owner, backend)
+            if reason is None:
+                self._chosen, self._until = backend, anyio.current_time() + ASK_AGAIN
+                return backend
+            reasons.append(f"{backend.name}: {reason}")
+        self._chosen = None
+        raise ToolError(
+            f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}",
+            kind="unsupported",
+        )
+
+    async def serve(self) -> None:
+        """Let the backends work in the background, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for owned in self._backends:
+                tasks.start_soon(_serve, owned)
+
+    async def end_all(self) -> None:
+        """End every program of this home, whoever began it."""
+        async with anyio.create_task_group() as tasks:
+            for owned in self._backends:
+                tasks.start_soon(_end_all, owned)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The most that programs of a call may have: a network or not, and so many seconds. ``hint`` says what permits a
+    network. ``look``: the call was let through because it only reads, so its programs can do nothing else. ``host`` is
+    whether they have this machine's own network: ``no``, when they have ``asked`` for it, or ``lent`` to all of them
+    that have a network."""
+
+    network: bool = False
+    host: Literal["no", "asked", "lent"] = "no"
+    seconds: float | None = None
+    hint: str = ""
+    look: bool = False
+
+    def within(self, limits: SandboxLimits) -> SandboxLimits:
+        """The limits, no wider than this. Raises ToolError for a network that is not permitted, and for a limit that
+        is none: a backend takes 0 for no limit at all."""
+        bounded = (limits.timeout, limits.memory, limits.cpus, limits.processes, limits.output)
+        if not all(one > 0 for one in bounded):
+            raise ToolError(
+                "A program's limits are numbers above 0. Nothing was run.", kind="invalid_arguments"
+            )
+        if self.look:
+            limits = replace(limits, writable=False, network=False, host_network=False)
+        if limits.host_network and self.host == "no":
+            raise ToolError(
+                f"Programs may not use this machine's own network here. {LEND} Nothing was run.",
+                kind="permission_denied",
+            )
+        if limits.network and not self.network:
+            raise ToolError(
+                f"Programs have no network here. {self.hint}. Nothing was run.", kind="permission_denied"
+            )
+        if limits.network and self.host == "lent":
+            limits = replace(limits, host_network=True)
+        if self.seconds is None or limits.timeout <= self.seconds:
+            return limits
+        return replace(limits, timeout=self.seconds)
+
+
+BoundsNow = Callable[[], Awaitable[Bounds]]
+"""Tells what programs may at this moment. Raises ToolError when that cannot be known."""
+
+
+class CallSandbox(Sandbox):
+    """What a tool is given: the chosen backend at the time when it is used, with the call as the label, and no more
+    than the block's permissions have then. ``look`` holds programs to reading."""
+
+    name = "chosen"
+
+    def __init__(self, sandboxes: Sandboxes, label: str, bounds: BoundsNow, *, look: bool = False) -> None:
+        self._sandboxes = sandboxes
+        self._label = label
+        self._bounds = bounds
+        self._look = look
+
+    def looking(self) -> "CallSandbox":
+        """The same sandbox, read-only and without a network."""
+        return CallSandbox(self._sandboxes, self._label, self._bounds, look=True)
+
+    async def _within(self, limits: SandboxLimits) -> SandboxLimits:
+        return replace(await self._bounds(), look=self._look).within(limits)
+
+    async def unavailable(self) -> str | None:
+        """Why there is no backend; None when there is."""
+        try:
+            await self._sandboxes.chosen()
+        except ToolError as error:
+            return str(error)
+        return None
+
+    async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
+        """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
+        limits = await self._within(given.get("limits", USUAL))
+        backend = await self._sandboxes.chosen()
+        label = given.get("label") or self._label
+        process = await backend.start(argv, **{**given, "label": label, "limits": limits})
+        if self._sandboxes.latch.holds:  # pulled while it was begun: panic may have missed it
+            await process.__aexit__(None, None, None)
+            self._sandboxes.latch.refuse()
+        return process
+
+    async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
+        """See ``Sandbox``."""
+        return await super().run(argv, **{**given, "limits": await self._within(given.get("limits", USUAL))})
+
+    async def leave(
+        self,
+        argv: Sequence[str],
+        *,
+        record: Path,
+        workspace: Path,
+        env: Mapping[str, str],
+        folder: str = "",
+        limits: SandboxLimits = USUAL,
+        label: str = "",
+    ) -> None:
+        """See ``Sandbox``. This machine's own network is lent for minutes, so such a program cannot have it."""
+        asked(argv, workspace=workspace, env=env, folder=folder)
+        bounded = await self._within(limits)
+        if limits.host_network:
+            raise ToolError(
+                "A background program may not use this machine's own network, which is lent for some minutes only.",
+                kind="unsupported",
+            )
+        order = Order(
+            home=str(self._sandboxes.latch.home),
+            backend=(await self._sandboxes.chosen()).name,
+            argv=tuple(argv),
+            workspace=str(workspace),
+            env=dict(env),
+            folder=folder,
+            label=label or self._label,
+            seconds=bounded.timeout,
+            memory=bounded.memory,
+            cpus=bounded.cpus,
+            processes=bounded.processes,
+            network=bounded.network,
+            writable=bounded.writable,
+            at=now(),
+        )
+        await begin(Record(record), order)
+
+
+def held(invocation: ToolInvocation) -> ToolInvocation:
+    """The call as its tool is given it. A program that passed without approval because it only reads gets a read-only
+    sandbox without a network, so it changes nothing even when git runs what a repository's configuration names. The
+    same holds for programs of a tool with the effect ``read``, whose calls need no approval."""
+    spec, sandbox = invocation.spec, invocation.context.sandbox
+    looks = spec.effect == "read" or is_look(spec, invocation.arguments)
+    if not (looks and isinstance(sandbox, CallSandbox)):
+        return invocation
+    return replace(invocation, context=replace(invocation.context, sandbox=sandbox.looking()))
+
+
+async def _serve(owned: Owned[Sandbox]) -> None:
+    try:
+        await owned.item.serve()
+    except Exception:
+        log.exception("the sandbox %s of %s keeps nothing ready", owned.item.name, owned.owner)
+
+
+async def _end_all(owned: Owned[Sandbox]) -> None:
+    try:
+        ended = await owned.item.end_all()
+    except Exception:
+        log.exception("the sandbox %s of %s could not end its programs", owned.item.name, owned.owner)
+    else:
+        log.warning("panic: the sandbox %s ended %d programs", owned.item.name, ended)
+
+
+async def _unavailable(owner: str, backend: Sandbox) -> str | None:
+    try:
+        return await backend.unavailable()
+    except Exception:
+        log.exception("the sandbox %s of %s cannot say whether it works", backend.name, owner)
+        return "it failed; see the log of the tools worker."

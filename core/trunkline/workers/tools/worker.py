@@ -1,0 +1,436 @@
+"""The tools worker: its parts put together, and what it answers on the bus. The work itself is in the parts."""
+
+import logging
+from collections.abc import AsyncIterator
+from functools import cached_property, partial
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from trunkline._util.paths import beneath
+from trunkline._util.secrets.finding import Secrets
+from trunkline.contracts.documents.reader import Documents, NoDocuments
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.importer import Importer
+from trunkline.contracts.memory.learned import listener
+from trunkline.contracts.memory.store import Memory
+from trunkline.contracts.models.client import BlockModel
+from trunkline.contracts.models.completer import Completer
+from trunkline.contracts.policies.messages import PermissionTable
+from trunkline.contracts.retention import MEGABYTE
+from trunkline.contracts.tools.messages import (
+    Alive,
+    AskAlive,
+    CallTool,
+    CancelCall,
+    EndTasks,
+    ListTools,
+    TasksEnded,
+    ToolCatalogue,
+    ToolReply,
+    ToolSpec,
+)
+from trunkline.contracts.tools.person import Person
+from trunkline.contracts.tools.planning import Planning
+from trunkline.contracts.tools.subjects import (
+    CALL_DECIDED,
+    CALL_TOOL,
+    CANCEL_CALL,
+    LIST_TOOLS,
+    RESULTS,
+    TOOLS_ALIVE,
+    TOOLS_END,
+)
+from trunkline.contracts.tools.tool import Tool, ToolContext, ToolMiddleware
+from trunkline.contracts.turns.subjects import EFFECT
+from trunkline.documents.apart import reading
+from trunkline.documents.bringing import Outcome
+from trunkline.documents.for_tools import BlockDocuments, OpenFiles
+from trunkline.documents.readers import Readers
+from trunkline.documents.watching import Tools, alone, keep_watched
+from trunkline.errors import ErrorCode, ToolError
+from trunkline.home.directory import make_folder
+from trunkline.home.latch import Latch
+from trunkline.policy import ActorPermissions
+from trunkline.runtime.audit import AuditLog
+from trunkline.runtime.left_running import end_left
+from trunkline.runtime.panicking import Heed
+from trunkline.runtime.remotes.registry import Registry
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.workers.tools.asking import CallPerson
+from trunkline.workers.tools.audited import audited
+from trunkline.workers.tools.calls import Calls, Run
+from trunkline.workers.tools.carrier import BLOCK, Carrier, Parts
+from trunkline.workers.tools.catalogue import PLATFORM, Catalogue
+from trunkline.workers.tools.discovery import Discovery
+from trunkline.workers.tools.discovery_tools import discovery_tools
+from trunkline.workers.tools.dispatch import Guard
+from trunkline.workers.tools.gatekeeper import Gatekeeper
+from trunkline.workers.tools.isolated import IsolatedTools
+from trunkline.workers.tools.lapsed import Lapsed
+from trunkline.workers.tools.ledger import Ledger, scope_of
+from trunkline.workers.tools.lending import Lending
+from trunkline.workers.tools.limits import BrokenLimits, Limits, block_files
+from trunkline.workers.tools.lineage import Lineage
+from trunkline.workers.tools.liveness import Liveness
+from trunkline.workers.tools.memory_reach import MemoryReach, MemoryStage
+from trunkline.workers.tools.permissions import Permissions
+from trunkline.workers.tools.planning import CallPlanning
+from trunkline.workers.tools.policy import PolicyStage
+from trunkline.workers.tools.quotas import Quotas
+from trunkline.workers.tools.remotes import Remotes
+from trunkline.workers.tools.resources import Resources
+from trunkline.workers.tools.result_tool import read_result_tool
+from trunkline.workers.tools.results import Results
+from trunkline.workers.tools.rules import FOLDER, Rules, owners_policies
+from trunkline.workers.tools.sandboxes import CallSandbox, Sandboxes
+from trunkline.workers.tools.scopes import reach_of
+from trunkline.workers.tools.shelf import Shelf, Supplies
+from trunkline.workers.tools.sources import Sources
+from trunkline.workers.tools.stages import GateStage, PathStage, QuotaStage, SchemaStage
+from trunkline.workers.tools.sweeping import Sweeper
+from trunkline.workers.tools.traced import traced
+from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
+
+MOST_ASKING = 4096
+"""Requests for calls that are answered at once, if only by the answer that there are too many calls. Several may ask
+for one call."""
+
+SPARE_THREADS = 4
+"""Threads for each slot: a synchronous tool that hangs keeps its thread after its call has timed out."""
+
+NOT_THEIRS = (
+    "Only the monitor may say what people decided about a call, and it does so elsewhere. Nothing was run."
+)
+
+WATCHER = "owner"
+"""Whom history names for what a watched folder brings: it is the owner's folder."""
+
+log = logging.getLogger(__name__)
+
+
+class ToolsWorker(Worker):
+    """Answers ``tools.list`` and ``tools.call``, and hears cancels."""
+
+    kind: ClassVar[Literal["tools"]] = "tools"
+
+    def __init__(self, context: WorkerContext) -> None:
+        super().__init__(context)
+        self._settings = context.config.settings.tools
+        self.drain_seconds = self._settings.drain + 5.0
+        self._blocks = block_files(context.bus)
+        self._latch = Latch(context.home.path)
+        self._heed = Heed(self._latch, self._stop_everything)
+        self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
+        self._rules = owners_policies(context.bus)
+        self._lineage = Lineage(context.bus)
+        self.audit = AuditLog(context.bus, context.config.settings.audit.detail, self._secrets())
+        self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
+        self._discovery = Discovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
+
+    async def open(self) -> None:
+        """Find the tools, and answer."""
+        context, settings = self.context, self._settings
+        tasks = await self.resources.enter_async_context(background_tasks())
+        tasks.start_soon(self.audit.keep)
+        liveness = Liveness(context.bus, context.id)
+        self.resources.callback(liveness.close)
+        for known in (self._blocks, self._rules):
+            self.resources.callback(known.close)
+            await known.open()
+        self._remotes = self._known_remotes()
+        tasks.start_soon(self._remotes.watch)
+        results = self.long_results()
+        supplies = self._supplies(self.own_tools(results))
+        tasks.start_soon(supplies.isolated.keep_looking)
+        tasks.start_soon(supplies.sources.run)
+        bounds = context.config.settings.documents
+        self._reading = await self.resources.enter_async_context(reading(bounds))
+        tasks.start_soon(self.keep_watching)
+        self._shelf = Shelf(supplies, self._remotes)
+        self._ledger = Ledger(context.bus, context.id, liveness, tasks)
+        carrier = Carrier(
+            Parts(
+                ledger=self._ledger,
+                shelf=self._shelf,
+                resources=Resources(),
+                context_of=self._context_of,
+                judged_by=self.judged_by,
+                limits_of=self.limits_of,
+                slots=anyio.Semaphore(settings.concurrency, fast_acquire=True),
+                timeout=settings.timeout,
+                tasks=tasks,
+                at_work=context.plugins.at_work,
+                results=results,
+            )
+        )
+        capture = context.config.settings.telemetry.capture_content
+        most = settings.concurrency + settings.backlog
+        self._calls = Calls(tasks, traced(audited(carrier.carry_out, self.audit), capture=capture), most)
+        _allow_threads(settings.concurrency * SPARE_THREADS)
+        tasks.start_soon(self._heed.watch)
+        tasks.start_soon(self._sandboxes.serve)
+        if results is not None:
+            sweeper = Sweeper(context.bus, results, self._lineage)
+            await sweeper.open()
+            tasks.start_soon(sweeper.keep_swept)
+        self.tidy(tasks)
+        await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
+        await context.service.add(TOOLS_END, self._end, worker=context.id)
+        await self.answer()
+
+    def tidy(self, tasks: TaskGroup) -> None:
+        """Take out of memory what binds conversations that are gone."""
+        tasks.start_soon(Lapsed(self.context.bus, self._lineage).keep_swept)
+
+    async def answer(self) -> None:
+        """Hear cancels, and answer on the bus."""
+        context = self.context
+        await context.bus.subscribe(CANCEL_CALL, self._cancel)
+        await self._heed.listen(context.bus, context.id, self.kind)
+        await context.service.add(LIST_TOOLS, self._list)
+        await context.service.add(CALL_TOOL, self._undecided, limit=MOST_ASKING)
+        await context.service.add(CALL_DECIDED, self._call, limit=MOST_ASKING)
+        lending = Lending(self.listed, self.undecided, self.stop)
+        await lending.answer(context.bus, context.service)
+
+    def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
+        """The platform's own tools."""
+        reading = () if results is None else (read_result_tool(results, self._lineage),)
+        return (*discovery_tools(self._discovery), *reading)
+
+    def long_results(self) -> Results | None:
+        """Where results that are too long for a conversation are kept."""
+        settings, retention = self._settings, self.context.config.settings.retention
+        return Results(
+            self.context.bus.objects(RESULTS),
+            shown=settings.shown_result,
+            largest=settings.largest_result,
+            room=int(retention.result_mb * MEGABYTE),
+        )
+
+    async def limits_of(self, block: str) -> Limits:
+        """What a block may use. Raises ToolError when that cannot be known."""
+        names = (await self._blocks.of(block)).tools
+        return Limits(None if names is None else frozenset(names), self._remotes.open_to(block), block)
+
+    async def table_of(self, block: str) -> PermissionTable:
+        """The block's table of permissions, with the deployment's where it says nothing. Raises ToolError."""
+        return (await self._blocks.of(block)).permissions.over(self.context.config.settings.permissions)
+
+    async def judged_by(self, block: str) -> None:
+        """Wait, not for ever, while memory is away and what calls of the block are judged by was never read."""
+        await self._blocks.wait_for(block)
+        await self._rules.wait_for(FOLDER)
+
+    async def rules(self) -> Rules:
+        """The owner's policies. Raises ToolError."""
+        return await self._rules.of(FOLDER)
+
+    async def drain(self) -> None:
+        """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
+        await self._calls.drain(self._settings.drain)
+
+    async def _stop_everything(self) -> None:
+        """What panic ends: every program, also those of a worker that has died, and every call."""
+        self._calls.stop_all("everything was stopped by panic")
+        await self._sandboxes.end_all()
+
+    def _known_remotes(self) -> Remotes:
+        home, settings = self.context.home, self.context.config.settings.remotes
+        return Remotes(self.context.bus, Registry(home.remotes), home.cache / "remotes", settings.patience)
+
+    def _supplies(self, own: tuple[Tool, ...]) -> Supplies:
+        plugins = self.context.plugins
+        stages: tuple[ToolMiddleware, ...] = (
+            SchemaStage(),
+            PolicyStage(self.limits_of, self.permissions, self._sandboxes, self._latch, self.audit),
+            PathStage(self.permissions),
+            GateStage(),
+            Gatekeeper(self.permissions, self._tool_of, self._secrets()),
+            QuotaStage(self.permissions),
+            MemoryStage(),
+        )
+        built_in = tuple(Guard(PLATFORM, stage) for stage in stages)
+        apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
+        return Supplies(
+            plugins=plugins,
+            config=self.context.config,
+            built_in=built_in,
+            isolated=IsolatedTools(self.context.bus, apart, self.context.config),
+            sources=Sources(plugins.tool_sources(), self._sandboxes),
+            own=own,
+        )
+
+    def _secrets(self) -> Secrets:
+        return Secrets(self.context.config.settings.memory.redact)
+
+    async def _catalogue(self) -> Catalogue:
+        return await self._shelf.catalogue()
+
+    async def _tool_of(self, name: str) -> Tool | None:
+        try:
+            return (await self._shelf.catalogue()).find(name).tool
+        except ToolError:
+            return None
+
+    async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
+        return await self.listed(request.data)
+
+    async def listed(self, wish: ListTools) -> ToolCatalogue:
+        """A block's catalogue. Refused when nobody can tell what it may use."""
+        block = _block(wish.block)
+        try:
+            limits = await self.limits_of(block)
+        except BrokenLimits:
+            limits = Limits(frozenset())
+        except ToolError as error:
+            raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
+        restricted = await self._discovery.restricted(block)
+        return (await self._shelf.catalogue()).shown(limits, wish.version, restricted)
+
+    async def _alive(self, request: Request[AskAlive]) -> Alive:
+        call = request.data.call
+        return Alive(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
+
+    async def _end(self, request: Request[EndTasks]) -> TasksEnded:
+        wish = request.data
+        return await end_left(self.context.home.path, _block(wish.block), forget=wish.forget)
+
+    async def _undecided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        async for reply in self.undecided(request.data):
+            yield reply
+
+    async def undecided(self, call: CallTool) -> AsyncIterator[ToolReply]:
+        """A call of whoever may call tools. What people decided is not theirs to say: the server lets the monitor
+        alone speak where that counts."""
+        if call.decided:
+            await self.audit.note(
+                event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
+                call=call.call, tool=call.name, decision="denied", why=NOT_THEIRS,
+            )  # fmt: skip
+            raise Refusal("forbidden", NOT_THEIRS)
+        async for reply in self._replies(call):
+            yield reply
+
+    async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        async for reply in self._replies(request.data):
+            yield reply
+
+    async def _replies(self, call: CallTool) -> AsyncIterator[ToolReply]:
+        _block(call.block)
+        try:
+            EFFECT.subject.format(call=call.call)
+        except SubjectError as error:
+            raise Refusal("invalid_request", "The key of the call is not a key.") from error
+        self._lineage.note(call)
+        async for reply in self._calls.replies(call):
+            yield reply
+
+    async def _cancel(self, message: Received[CancelCall]) -> None:
+        self.stop(message.keys["call"], message.data)
+
+    def stop(self, call: str, wish: CancelCall) -> None:
+        """Stop a call if it runs here, or comes here yet."""
+        self._calls.stop(call, wish.reason or "the call was cancelled")
+
+    def _importers(self) -> list[Importer]:
+        return [owned.item for owned in self.context.plugins.importers()]
+
+    async def _context_of(self, run: Run, spec: ToolSpec) -> ToolContext:
+        call, context = run.call, self.context
+        workspace = context.home.workspace(call.block)
+        make_folder(workspace)
+        memory = self.memory_of(call)
+        reach = reach_of(await self.permissions.scopes(spec, call), context.config, context.home)
+        files = partial(beneath, workspace, reach)
+        return ToolContext(
+            block=call.block,
+            conversation=call.conversation,
+            turn=call.turn,
+            call=call.call,
+            actor=call.actor,
+            workspace=workspace,
+            memory=memory,
+            report=run.report,
+            load=run.load,
+            derived=run.derive,
+            resumed=run.resumed,
+            model=self.model_of(call),
+            documents=self.documents_of(call, files, memory),
+            sandbox=CallSandbox(
+                self._sandboxes, f"{call.block} {call.call}", partial(self.permissions.bounds, call)
+            ),
+            reach=reach,
+            person=self.person_of(run, spec),
+            planning=self.planning_of(call),
+            permissions=ActorPermissions(call.permissions),
+        )
+
+    async def keep_watching(self) -> None:
+        """Bring what changes in the watched folders into memory; of several workers on a machine one does."""
+        context, bounds = self.context, self.context.config.settings.documents
+        if not bounds.watch:
+            return
+        tools = Tools(context.bus, self._readers, bounds, WATCHER, _tell)
+        async with alone(context.home.cache / "documents.lock"):
+            await keep_watched(bounds.watch, tools)
+
+    @cached_property
+    def _readers(self) -> Readers:
+        return Readers(owned.item for owned in self.context.plugins.readers())
+
+    def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
+        """What a tool reads and searches documents with. They are part of memory, for whose request may not see it."""
+        if not ActorPermissions(call.permissions).memory("/", whole=True):
+            return NoDocuments()
+        context = self.context
+        readers, reading = self._readers, self._reading
+        return BlockDocuments(context.bus, call.block, call.conversation, files, readers, reading, memory)
+
+    def memory_of(self, call: CallTool) -> Memory:
+        """The memory of a tool's block, as far as the policies let the call reach there, without what was learned of
+        somebody else or elsewhere."""
+        memory = BlockMemory(self.context.bus, call.block, call.actor, scope_of(call))
+        memory.importers = self._importers
+        memory.permit = MemoryReach(self.permissions, call)
+        memory.to = listener(call.block, call.actor)
+        return memory
+
+    def model_of(self, call: CallTool) -> Completer:
+        """What a tool asks a model with."""
+        return BlockModel(
+            self.context.bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
+        )
+
+    def person_of(self, run: Run, spec: ToolSpec) -> Person:
+        """Whom a tool can ask or tell something."""
+        return CallPerson(self.context.bus, run, spec, self._settings.hold)
+
+    def planning_of(self, call: CallTool) -> Planning:
+        """How a tool holds the agent to planning."""
+        return CallPlanning(self.context.bus, self._rules, call)
+
+
+def _tell(folder: Path, outcome: Outcome) -> None:
+    for one in outcome.skipped:
+        log.warning("%s is not brought into memory: %s", one.source, one.reason)
+    for path in outcome.gone:
+        log.info("%s is no longer in %s; memory keeps it", path, folder)
+    if outcome.added or outcome.removed:
+        log.info("watched %s: %d brought, %d taken out", folder, len(outcome.added), len(outcome.removed))
+
+
+def _block(name: str) -> str:
+    if BLOCK.fullmatch(name) is None:
+        raise Refusal("invalid_request", "The block's name is not a name of a block.")
+    return name
+
+
+def _allow_threads(count: int) -> None:
+    """Let synchronous tools have as many threads; the limit is the event loop's, so it is only ever raised."""
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    limiter.total_tokens = max(limiter.total_tokens, count)
