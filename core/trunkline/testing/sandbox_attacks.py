@@ -1,6 +1,21 @@
 """Programs that try what no sandbox allows, and files that none may read."""
 
+from trunkline.testing.sandbox_stage import SECRET
+
 PROTECTED = (".env", "auth.json", "deep/down/id_rsa", ".ssh/config", "my.env", ".aws/credentials", ".ENV")
+
+WITH_PASSWORD = (
+    f'[remote "origin"]\n\turl = https://{SECRET}@example.org/x',
+    f'[remote "origin"]\n\turl = https://name:{SECRET}@example.org/x',
+    f'[remote "origin"]\n\tpushurl = "ftp://name:{SECRET}@example.org/x"',
+    f'[remote "origin"] url = https://{SECRET}@example.org/x',
+    f'[remote "origin"]\n\tproxy = http://name:{SECRET}@example.org:3128',
+    f'[submodule "x"]\n\tURL=HTTPS://{SECRET}@EXAMPLE.org/x',
+    f'[url "https://name:{SECRET}@example.org/"]\n\tinsteadOf = https://example.org/',
+    f'[http "https://example.org/"]\n\textraheader = AUTHORIZATION: basic {SECRET}',
+    f'[credential]\n\thelper = "!f() {{ echo password={SECRET}; }}; f"',
+)
+"""Settings of git that hold a password, a token or a header for a server."""
 
 KERNEL_CALLS = """
 import ctypes, socket

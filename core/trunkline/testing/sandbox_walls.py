@@ -7,7 +7,7 @@ import pytest
 
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
-from trunkline.testing.sandbox_attacks import KERNEL_CALLS, PROTECTED
+from trunkline.testing.sandbox_attacks import KERNEL_CALLS, PROTECTED, WITH_PASSWORD
 from trunkline.testing.sandbox_stage import SECRET, SandboxStage
 
 
@@ -54,6 +54,72 @@ class SandboxWalls(SandboxStage):
         assert SECRET.encode() not in ran.stdout
         for name in PROTECTED:
             assert (workspace / name).read_text() == SECRET
+
+    @pytest.mark.anyio
+    async def test_mn_t6_no_program_changes_a_bare_repository(self, workspace: Path) -> None:
+        """Whichever program it is and however it names it, unless it was begun for just this repository (MN-T6)."""
+        remotes = [workspace / name for name in ("remote", "deep/er/remote.git", "other")]
+        for remote in remotes:
+            bare_repository(remote)
+            (remote / "deep").mkdir()
+            (remote / "deep/id_rsa").write_text("kept")
+        before = {remote: _content(remote) for remote in remotes}
+        (workspace / "link").symlink_to("remote")
+        attempts = """
+            for at in remote link deep/er/remote.git deep/../remote /proc/self/cwd/remote /proc/1/root/workspace/other
+            do
+                echo x > $at/refs/heads/main; echo x >> $at/config; rm -f $at/HEAD; ln $at/refs/heads/main kept
+                mv $at/refs $at/x; touch $at/packed-refs; mkdir $at/hooks; chmod 777 $at/refs/heads/main; rm -rf $at/*
+                echo x > $at/deep/new; ln -sfn /etc $at/refs/heads; mount -o remount,rw $at; umount $at
+            done
+            mv remote gone; mv deep gone; mv deep/er gone; rm -rf deep remote other; rmdir other
+            test -e kept && echo linked; cat remote/refs/heads/main; echo made > new; cat new
+        """
+        ran = await self.shell(workspace, attempts)
+        assert ran.stdout == b"0123\nmade\n"
+        assert {remote: _content(remote) for remote in remotes} == before
+        pushes = SandboxLimits(repository="deep/er/remote.git")
+        await self.shell(
+            workspace,
+            "for at in remote deep/er/remote.git other; do echo 45 > $at/refs/heads/main; done",
+            limits=pushes,
+        )
+        assert [(remote / "refs/heads/main").read_text() for remote in remotes] == [
+            "0123\n",
+            "45\n",
+            "0123\n",
+        ]
+        ran = await self.shell(
+            workspace,
+            "mkdir -p new.git/objects new.git/refs; cp remote/HEAD remote/config new.git; ls new.git",
+        )
+        assert ran.stdout == b"HEAD\nconfig\nobjects\nrefs\n"
+
+    @pytest.mark.anyio
+    async def test_settings_of_git_with_a_password_hold_nothing(self, workspace: Path) -> None:
+        """What they would let a program push with; other settings of the same name are as they are."""
+        for number, line in enumerate(WITH_PASSWORD):
+            for file in (workspace / f"{number}/.git/config", workspace / f"{number}/.git/modules/x/config"):
+                file.parent.mkdir(parents=True)
+                file.write_text(f"[core]\n\tbare = false\n{line}\n[user]\n\tname = x\n")
+        (workspace / ".gitconfig").write_text(f"[http]\n{WITH_PASSWORD[0]}\n")
+        for name in (".git-credentials", ".netrc"):
+            (workspace / name).write_text(f"https://x:{SECRET}@example.org")
+        for name, text in (
+            ("plain", '[remote "origin"]\n\turl = https://example.org/x'),
+            ("app", f"url = {SECRET}"),
+        ):
+            (workspace / name).mkdir()
+            (workspace / name / "config").write_text(text)
+        ran = await self.shell(
+            workspace,
+            "cat .g* .n* */.git/config */.git/modules/*/config; mv 0/.git/config y; cat y; mv 0 z; cat z/.git/config; "
+            "cat plain/config",
+        )
+        assert SECRET.encode() not in ran.stdout
+        assert b"example.org/x" in ran.stdout
+        app = await self.shell(workspace, "cat app/config")
+        assert SECRET.encode() in app.stdout
 
     @pytest.mark.anyio
     async def test_no_link_leads_out(self, workspace: Path) -> None:
@@ -165,6 +231,19 @@ class SandboxWalls(SandboxStage):
                 (self.python, "-c", KERNEL_CALLS), workspace=workspace, env={}, read_only=self.python_files
             )
         assert ran.stdout == b"done\n", ran.stderr
+
+
+def bare_repository(folder: Path) -> None:
+    """Make a folder that git would push into, by hand: not every sandbox has git."""
+    for name in ("objects", "refs/heads"):
+        (folder / name).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+    (folder / "refs/heads/main").write_text("0123\n")
+
+
+def _content(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in _files(folder)}
 
 
 def _files(folder: Path) -> list[Path]:

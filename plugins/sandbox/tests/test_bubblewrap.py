@@ -184,12 +184,19 @@ for name in ("a/id_rsa", "b/id_rsa", "c/d/id_rsa"):
     os.makedirs(os.path.dirname("work/" + name))
     open("work/" + name, "w").write("a-secret")
 
-def is_protected(parts):
-    if parts[0] in ("a", "d"):  # at the worst moment: it was found, and is not hidden yet
-        os.remove("work/a/id_rsa") if parts[0] == "a" else shutil.rmtree("work/c")
-    return parts[1] == "id_rsa"
+class Paths:
+    def is_protected(parts):
+        if parts[0] in ("a", "d"):  # at the worst moment: it was found, and is not hidden yet
+            os.remove("work/a/id_rsa") if parts[0] == "a" else shutil.rmtree("work/c")
+        return parts[1] == "id_rsa"
 
-hide.hide(os.open("work", os.O_RDONLY), "", os.open("empty", os.O_PATH), is_protected)
+    def is_bare(folder):
+        return False
+
+    def hides_password(folder, name):
+        return False
+
+hide.Closing(os.open("empty", os.O_PATH), Paths, "").close(os.open("work", os.O_RDONLY), ())
 print(open("work/b/id_rsa").read() or "hidden")
 """
 

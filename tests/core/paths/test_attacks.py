@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from trunkline._util.paths import LONGEST_NAME, LONGEST_PATH, PathRefused, beneath, check_path
+from trunkline.testing.sandbox_attacks import WITH_PASSWORD
+from trunkline.testing.sandbox_walls import bare_repository
 
 SECRET = b"the secret outside"
 SETTINGS = settings(
@@ -33,7 +35,7 @@ def world(tmp_path):
 
 
 def snapshot(folder):
-    return {child.name: child.read_bytes() for child in folder.iterdir()}
+    return {child.name: child.read_bytes() for child in folder.iterdir() if child.is_file()}
 
 
 def everything(folder, path):
@@ -186,6 +188,8 @@ PROTECTED = [
     "auth.json",
     "id_rsa",
     "id_ed25519",
+    ".git-credentials",
+    ".netrc",
     ".ssh/config",
     ".aws/credentials",
     ".memoryblock/auth.json",
@@ -252,6 +256,42 @@ def test_nothing_reaches_into_git(world, path):
             with pytest.raises(PathRefused, match="belongs to git"):
                 operation(path)
     assert not (world / ".git").exists()
+
+
+def test_nothing_is_changed_in_a_bare_repository(world):
+    """What was pushed there is changed by a push alone, whatever an operation does and however deep; it can be read."""
+    remote = world / "a/remote"
+    bare_repository(remote)
+    before = snapshot(remote), snapshot(remote / "refs/heads")
+    with beneath(world) as folder:
+        for path in ("a/remote/refs/heads/main", "a/remote/config", "a/remote/new", "a/remote/hooks/update"):
+            for operation in (
+                lambda path: folder.write_atomic(path, b""),
+                lambda path: folder.append(path, b""),
+                lambda path: folder.rename("file", path),
+                lambda path: folder.rename(path, "x"),
+                folder.unlink,
+                folder.rmdir,
+                folder.mkdir,
+            ):
+                with pytest.raises(PathRefused, match="bare git repository"):
+                    operation(path)
+        with pytest.raises(PathRefused, match="bare git repository"):
+            folder.rename("a/remote", "x")
+        assert folder.read_bytes("a/remote/refs/heads/main") == b"0123\n"
+        assert (snapshot(remote), snapshot(remote / "refs/heads")) == before
+        (remote / "worktrees/x").mkdir(parents=True)
+        folder.append("a/remote/new", b"a commit in a worktree changes it")
+
+
+def test_settings_of_git_with_a_password_are_closed(world):
+    """Neither read nor moved to where they could be."""
+    for name in ("config", ".gitconfig", "config.worktree"):
+        (world / name).write_text(WITH_PASSWORD[0])
+        with beneath(world) as folder:
+            for operation in (folder.read_bytes, lambda path: folder.rename(path, "x")):
+                with pytest.raises(PathRefused, match="a password"):
+                    operation(name)
 
 
 @pytest.mark.parametrize(

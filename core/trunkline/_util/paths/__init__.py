@@ -6,6 +6,8 @@
     how far absolute paths lead, for a block whose scope is wider than its own folder.
 ``folder``
     a folder held by its handle; every file tool opens what it opens here.
+``repositories``
+    which folders are bare git repositories, and which settings of git hold a password.
 """
 
 from trunkline._util.paths.folder import DEEPEST, Entry, Folder, Kind, beneath
@@ -21,6 +23,7 @@ from trunkline._util.paths.names import (
     is_protected,
 )
 from trunkline._util.paths.reach import NEAR, Reach, real_path
+from trunkline._util.paths.repositories import SETTINGS, hides_password, is_bare
 
 __all__ = [
     "DEEPEST",
@@ -30,6 +33,7 @@ __all__ = [
     "NEAR",
     "PROTECTED_FILES",
     "PROTECTED_NAMES",
+    "SETTINGS",
     "Entry",
     "Folder",
     "Kind",
@@ -37,6 +41,8 @@ __all__ = [
     "Reach",
     "beneath",
     "check_path",
+    "hides_password",
+    "is_bare",
     "is_far",
     "is_protected",
     "real_path",

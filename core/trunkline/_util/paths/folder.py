@@ -17,6 +17,7 @@ from typing import BinaryIO, Literal, NoReturn
 
 from trunkline._util.paths.names import PathRefused, is_far, movable, near_names
 from trunkline._util.paths.reach import NEAR, Identity, Reach, refuse_closed
+from trunkline._util.paths.repositories import hides_password, is_bare
 
 DEEPEST = 64
 
@@ -122,7 +123,7 @@ class Folder:
 
         Content of any size may come in pieces. The file's permissions stay; the folder it is in must be there.
         """
-        with _told(path), self._parent(self._find(path)) as (parent, name):
+        with _told(path), self._parent(self._find(path), changes=True) as (parent, name):
             mode = self._mode_of_old(parent, _given(path, name), path)
             temporary = f".{token_hex(8)}.part"
             try:
@@ -147,7 +148,7 @@ class Folder:
         whole = len(place.names)
         with _told(path):
             for depth in range(1 if parents else max(whole, 1), whole + 1):
-                with self._folder(place, depth - 1) as parent:
+                with self._folder(place, depth - 1, changes=True) as parent:
                     with suppress(FileExistsError):
                         os.mkdir(place.names[depth - 1], dir_fd=parent)
                     with _closed(self._enter(parent, place.names[depth - 1], path)):
@@ -162,23 +163,26 @@ class Folder:
                 refuse_closed(place.path)
         with (
             _told(source),
-            self._parent(self._find(source)) as (old, before),
-            self._parent(self._find(target)) as (new, after),
+            self._parent(self._find(source), changes=True) as (old, before),
+            self._parent(self._find(target), changes=True) as (new, after),
         ):
             self._no_link(old, _given(source, before), source)
+            _refuse_password(old, before, source)
+            with suppress(NotADirectoryError), _closed(os.open(before, _FOLDER, dir_fd=old)) as moved:
+                _refuse_bare(moved, source)
             os.rename(before, _given(target, after), src_dir_fd=old, dst_dir_fd=new)
             os.fsync(new)
             os.fsync(old)
 
     def unlink(self, path: str) -> None:
         """Delete the file. A link is refused."""
-        with _told(path), self._parent(self._find(path)) as (parent, name):
+        with _told(path), self._parent(self._find(path), changes=True) as (parent, name):
             self._no_link(parent, _given(path, name), path)
             os.unlink(name, dir_fd=parent)
 
     def rmdir(self, path: str) -> None:
         """Delete the empty folder."""
-        with _told(path), self._parent(self._find(path)) as (parent, name):
+        with _told(path), self._parent(self._find(path), changes=True) as (parent, name):
             os.rmdir(_given(path, name), dir_fd=parent)
 
     # Handles ---------------------------------------------------------------------------------------------------
@@ -194,22 +198,25 @@ class Folder:
         return _Place(path, self._roots[root], names, f"{root}/".replace("//", "/"))
 
     @contextmanager
-    def _folder(self, place: _Place, depth: int) -> Iterator[int]:
-        """The handle of the folder that is the first ``depth`` names of the place."""
+    def _folder(self, place: _Place, depth: int, *, changes: bool = False) -> Iterator[int]:
+        """The handle of the folder that is the first ``depth`` names of the place. ``changes``: something in it is to
+        be changed, which no bare repository allows."""
         handle = os.open(".", _FOLDER, dir_fd=place.root)
         try:
             for name in place.names[:depth]:
                 inner = self._enter(handle, name, place.path)
                 os.close(handle)
                 handle = inner
+                if changes:
+                    _refuse_bare(handle, place.path)
             yield handle
         finally:
             os.close(handle)
 
     @contextmanager
-    def _parent(self, place: _Place) -> Iterator[tuple[int, str]]:
+    def _parent(self, place: _Place, *, changes: bool = False) -> Iterator[tuple[int, str]]:
         """The handle of the folder that holds the place, and the place's last name ("" for the root itself)."""
-        with self._folder(place, len(place.names) - 1 if place.names else 0) as handle:
+        with self._folder(place, len(place.names) - 1 if place.names else 0, changes=changes) as handle:
             yield handle, place.names[-1] if place.names else ""
 
     @contextmanager
@@ -218,9 +225,11 @@ class Folder:
             yield handle
 
     def _open(self, path: str, flags: int) -> int:
-        place = self._find(path, follow=flags == os.O_RDONLY)
-        with _told(path), self._parent(place) as (parent, name):
+        reads = flags == os.O_RDONLY
+        place = self._find(path, follow=reads)
+        with _told(path), self._parent(place, changes=not reads) as (parent, name):
             self._no_link(parent, _given(path, name), path)
+            _refuse_password(parent, name, path)
             try:
                 handle = os.open(name, flags | _FILE, 0o666, dir_fd=parent)
             except OSError as error:
@@ -294,6 +303,18 @@ def _given(path: str, name: str) -> str:
 
 def _refuse_link(path: str) -> NoReturn:
     raise PathRefused(f"{path!r} goes through a symbolic link, which is not followed. Name the file itself.")
+
+
+def _refuse_bare(folder: int, path: str) -> None:
+    if is_bare(folder):
+        raise PathRefused(f"{path!r} lies in a bare git repository. Only the tool git changes it, by a push.")
+
+
+def _refuse_password(parent: int, name: str, path: str) -> None:
+    if hides_password(parent, name):
+        raise PathRefused(
+            f"{path!r} holds settings of git with a password. It can be neither read nor moved."
+        )
 
 
 def _explain(error: OSError, path: str) -> NoReturn:

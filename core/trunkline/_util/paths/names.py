@@ -9,7 +9,7 @@ from trunkline.errors import ToolError, ToolErrorKind
 
 LONGEST_PATH, LONGEST_NAME = 4096, 255
 
-PROTECTED_NAMES = ("auth.json", ".env", "id_rsa", "id_ed25519")
+PROTECTED_NAMES = ("auth.json", ".env", "id_rsa", "id_ed25519", ".git-credentials", ".netrc")
 """Names, and endings of names, that no path may have (MB-F15)."""
 
 PROTECTED_FILES = ((".ssh", "config"), (".aws", "credentials"), (".memoryblock", "auth.json"))

@@ -41,6 +41,9 @@ class SandboxLimits:
     ``network`` is one that leads to other hosts, not to what listens on this machine's loopback. With ``host_network``
     it is this machine's own: the bus, the gateway and every other service that trusts who is here are within reach.
 
+    ``repository`` is the one bare git repository that it may change, by its path in the workspace: no program changes
+    any other, so none changes what was pushed there.
+
     ``timeout`` and ``output`` are kept by ``run``. A program of ``start`` lives until whoever began it ends it, and its
     output waits in a pipe until it is read.
     """
@@ -53,6 +56,7 @@ class SandboxLimits:
     network: bool = False
     host_network: bool = False
     writable: bool = True
+    repository: str = ""
 
 
 USUAL = SandboxLimits()
@@ -139,8 +143,9 @@ class Sandbox(ABC):
         Args:
             argv: The program and its arguments; no shell reads them. A program that is not found exits with 127.
             workspace: The one folder it may write, unless the limits say otherwise, which it finds as ``/workspace``.
-                Files with protected names in it are empty for the program. None: it only computes, and ``/workspace``
-                is empty and cannot be written.
+                Files with protected names in it are empty for the program, and so are settings of git that hold a
+                password; bare repositories in it are read-only. None: it only computes, and ``/workspace`` is empty
+                and cannot be written.
             env: Its environment; nothing is inherited. Without them, ``PATH``, ``HOME`` and ``LANG`` are added.
             folder: Where in the workspace it begins.
             read_only: Further files and folders: the place where it finds each, and the path here.

@@ -192,6 +192,7 @@ def _within(limits: SandboxLimits, hosting: Hosting) -> SandboxLimits:
         cpus=min(limits.cpus, hosting.isolation_cpus),
         processes=min(limits.processes, hosting.isolation_processes),
         output=min(limits.output, MOST_OUT),
+        repository="",
     )
 
 

@@ -95,7 +95,7 @@ class Bounds:
                 "A program's limits are numbers above 0. Nothing was run.", kind="invalid_arguments"
             )
         if self.look:
-            limits = replace(limits, writable=False, network=False, host_network=False)
+            limits = replace(limits, writable=False, network=False, host_network=False, repository="")
         if limits.host_network and self.host == "no":
             raise ToolError(
                 f"Programs may not use this machine's own network here. {LEND} Nothing was run.",

@@ -1,32 +1,51 @@
-"""A push that is what it says: git is asked first what it would change, and is then told to change just that.
+"""A push that is what it says: git is asked first what it would change, and then changes just that, from a repository
+that no program in the workspace has set up.
 
-What a push does is not in its words alone: a repository's configuration may send a branch to another one and force it.
+What a push does is not in its words alone: a repository's settings may send a branch to another one and force it, and
+name programs that git runs. So what git says it would do is only a proposal. Whether a protected branch of a folder is
+forced is decided by the repository that is pushed into, from its own objects.
 """
 
+import posixpath
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
 from trunkline import SandboxResult, ToolError
+from trunkline.contracts.sandbox.sandbox import WORKSPACE
 from trunkline_git.guard import branch_of
-from trunkline_git.running import Git
+from trunkline_git.running import Git, Source
 
 ONLY_TOLD = ("-n", "--dry-run")
-KEPT = ("--atomic", "--no-verify", "--verify", "--set-upstream", "-u", "--force-if-includes")
-KEPT_WITH_VALUE = ("--force-with-lease", "--push-option=")
+KEPT = ("--atomic",)
+KEPT_WITH_VALUE = ("--push-option=",)
+LEASE = "--force-with-lease"
+
+_HASH = re.compile("[0-9a-f]{40,64}")
+
+RECEIVING = (
+    "--receive-pack=GIT_NO_REPLACE_OBJECTS=1 git -c core.commitGraph=false -c receive.denyNonFastForwards=true "
+    "-c receive.denyDeletes=true receive-pack"
+)
+"""Has a repository in a folder judge by itself what forces or deletes a branch, whatever its settings are."""
 
 
 class Update(msgspec.Struct, frozen=True):
-    """A line of ``git push --porcelain``: a sign, what is pushed (nothing: deleted), and where to."""
+    """A line of ``git push --porcelain``: a sign, what is pushed (nothing: deleted), where to, in which repository, and
+    the commit that was there ("" where it is not told)."""
 
     sign: str
     source: str
     target: str
+    url: str
+    before: str = ""
 
     @property
-    def refspec(self) -> str:
-        """Just this, in words for git."""
-        return f"{'+' if self.sign == '+' else ''}{self.source}:{self.target}"
+    def forces(self) -> bool:
+        """Whether commits that are there are no longer there after it."""
+        return self.sign in "+-"
 
 
 async def push(git: Git, words: Sequence[str]) -> SandboxResult:
@@ -36,33 +55,133 @@ async def push(git: Git, words: Sequence[str]) -> SandboxResult:
         ToolError: it would.
     """
     words = _apart(words)
-    would = await git.run("push", "--dry-run", "--porcelain", "--no-verify", *_without_checks(words))
+    would = await git.run("push", "--dry-run", "--porcelain", *_loud(words))
     if would.exit_code != 0 or would.killed or any(word in ONLY_TOLD for word in words):
         return would
     changes = [update for update in updates(would.stdout.decode(errors="replace")) if update.sign in " +-*"]
-    for update in changes:
-        if update.sign in "+-" and branch_of(update.target.lower()) in git.protected:
-            what = "delete" if update.sign == "-" else "force"
-            raise ToolError(
-                f"This would {what} the protected branch {branch_of(update.target)} of the remote. Nothing was pushed. "
-                f"Push to another branch, and let a person merge it.",
-                kind="permission_denied",
-            )
     if not changes:
         return would
+    source = await _source(git)
+    ran = would
+    for url in dict.fromkeys(update.url for update in changes):
+        there = [update for update in changes if update.url == url]
+        ran = await _send(git, source, url, there, words)
+        if ran.exit_code != 0 or ran.killed:
+            return ran
+    await _note(git, words, changes)
+    return ran
+
+
+async def _send(
+    git: Git, source: Source, url: str, changes: Sequence[Update], words: Sequence[str]
+) -> SandboxResult:
+    """Make these changes in one repository. Raises ToolError."""
+    folder = _folder(source, url)
+    repository = "" if folder is None else _repository(git, folder)
+    names = await _real_names(git, repository, changes)
+    guarded = [change for change in changes if branch_of(names[change.target].lower()) in git.protected]
+    for change in guarded:
+        if change.forces:
+            what = "delete" if change.sign == "-" else "force"
+            raise ToolError(
+                f"This would {what} the protected branch {branch_of(names[change.target])} of the remote. Nothing was "
+                "pushed. Push to another branch, and let a person merge it.",
+                kind="permission_denied",
+            )
+    if guarded and any(change.forces for change in changes):
+        raise ToolError(
+            "This would force or delete a branch together with a protected one. Nothing was pushed. Push the protected "
+            "branch by itself.",
+            kind="permission_denied",
+        )
+    commits = await _commits(git, [change.source for change in changes if change.source])
+    receiving = (RECEIVING,) if guarded and folder is not None else ()
+    leases = any(word.startswith(LEASE) for word in words)
+    options = [word for word in words if word in KEPT or word.startswith(KEPT_WITH_VALUE)]
+    refspecs = []
+    for change in changes:
+        forced = change.sign == "+"
+        if forced and leases:
+            options.append(f"{LEASE}={change.target}:{change.before}")
+        refspecs.append(
+            f"{'+' if forced and not leases else ''}{commits.get(change.source, '')}:{change.target}"
+        )
+    return await git.send(source, repository, *options, *receiving, "--", url, *refspecs)
+
+
+async def _commits(git: Git, names: Sequence[str]) -> dict[str, str]:
+    """What is pushed under these names. Raises ToolError."""
+    told = (await git.run("rev-parse", *names)).stdout.decode(errors="replace").split() if names else []
+    if len(told) != len(names) or not all(map(_HASH.fullmatch, told)):
+        raise ToolError("git does not say which commits it would push. Nothing was pushed.", kind="failed")
+    return dict(zip(names, told, strict=True))
+
+
+async def _source(git: Git) -> Source:
+    """The repository that is pushed from, as the workspace has it."""
+    asked = ("--show-toplevel", "--git-path", "objects", "--git-path", "shallow", "--show-object-format")
+    told = (await git.run("rev-parse", "--path-format=absolute", *asked)).stdout.decode().splitlines()
+    if len(told) != 4:
+        raise ToolError(
+            "git does not say where this repository keeps its objects. Nothing was pushed.", kind="failed"
+        )
+    top, objects, shallow, hashes = told
+    return Source(posixpath.relpath(top, WORKSPACE), objects, shallow, hashes)
+
+
+def _folder(source: Source, url: str) -> str | None:
+    """The folder that an address names, relative to the workspace; None for a repository that is elsewhere."""
+    path = url.removeprefix("file://")
+    if "://" in path or ":" in path.partition("/")[0]:
+        return None
+    return posixpath.relpath(posixpath.join(WORKSPACE, source.top, path), WORKSPACE)
+
+
+def _repository(git: Git, folder: str) -> str:
+    """The bare repository that git finds by this name of a folder; "" where it finds none."""
+    with git.context.files() as files:
+        for name in (folder, f"{folder}.git"):
+            with suppress(ToolError):
+                if files.exists(f"{name}/HEAD"):
+                    return name
+    return ""
+
+
+async def _real_names(git: Git, repository: str, changes: Sequence[Update]) -> dict[str, str]:
+    """The branches that the changes are made to: in a repository of the workspace, one may stand for another."""
+    names = {change.target: change.target for change in changes}
+    if not repository:
+        return names
+    asked = ("for-each-ref", "--format=%(refname) %(symref)", *names)
+    told = await git.run(f"--git-dir={WORKSPACE}/{repository}", *asked)
+    pairs = (line.split(" ", 1) for line in told.stdout.decode(errors="replace").splitlines())
+    return names | {name: meant for name, meant in pairs if meant}
+
+
+async def _note(git: Git, words: Sequence[str], changes: Sequence[Update]) -> None:
+    """Have the repository know what it has pushed, as git does after a push, and follow it if that was asked for."""
     remote = next((word for word in words if not word.startswith("-")), None) or await _usual_remote(git)
-    kept = [word for word in words if word in KEPT or word.startswith(KEPT_WITH_VALUE)]
-    return await git.run("push", *kept, "--", remote, *(update.refspec for update in changes))
+    upstream = [word for word in words if word in ("-u", "--set-upstream")]
+    pushed = [f"{change.source}:{change.target}" for change in changes if change.source]
+    if pushed:
+        await git.run("push", "--quiet", "--no-verify", *upstream, "--", remote, *pushed)
+    gone = [f"{remote}/{branch_of(change.target)}" for change in changes if not change.source]
+    if gone:
+        await git.run("branch", "--quiet", "--delete", "--remotes", "--", *gone)
 
 
 def updates(told: str) -> list[Update]:
     """What ``git push --porcelain`` tells."""
-    found = []
+    found: list[Update] = []
+    url = ""
     for line in told.splitlines():
+        if line.startswith("To "):
+            url = line.removeprefix("To ")
         sign, _, rest = line.partition("\t")
-        source, colon, target = rest.partition("\t")[0].partition(":")
+        names, _, summary = rest.partition("\t")
+        source, colon, target = names.partition(":")
         if len(sign) == 1 and colon:
-            found.append(Update(sign, source, target))
+            found.append(Update(sign, source, target, url, summary.partition("..")[0]))
     return found
 
 
@@ -75,9 +194,9 @@ def _apart(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _without_checks(words: Sequence[str]) -> list[str]:
-    """The words but for those that say to run the checks of a repository, which come once, at the push itself."""
-    return [word for word in words if word not in ("--verify", "--no-verify", "-q", "--quiet")]
+def _loud(words: Sequence[str]) -> list[str]:
+    """The words but for those that would have git say less."""
+    return [word for word in words if word not in ("-q", "--quiet")]
 
 
 async def _usual_remote(git: Git) -> str:

@@ -1,7 +1,10 @@
 """Runs git in the sandbox, as its own: what a repository's configuration names is not run where there is a switch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from trunkline import SandboxResult, ToolContext
 from trunkline_git.settings import GitSettings
@@ -38,7 +41,11 @@ SHOWING = frozenset({"diff", "log", "show", "whatchanged"})
 
 def env(command: str) -> dict[str, str]:
     """The environment of git for a command."""
-    over = OVER_ALL | ({"core.hooksPath": "/dev/null"} if command in READING else {})
+    return env_with(OVER_ALL | ({"core.hooksPath": "/dev/null"} if command in READING else {}))
+
+
+def env_with(settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment of git, with settings that go before those of the repository."""
     made = {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/etc/trunkline-git/gitconfig",
@@ -47,11 +54,20 @@ def env(command: str) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",
         "TERM": "dumb",
-        "GIT_CONFIG_COUNT": str(len(over)),
+        "GIT_CONFIG_COUNT": str(len(settings)),
     }
-    for number, (name, value) in enumerate(over.items()):
+    for number, (name, value) in enumerate(settings.items()):
         made[f"GIT_CONFIG_KEY_{number}"], made[f"GIT_CONFIG_VALUE_{number}"] = name, value
     return made
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What a push takes from: a repository's objects, where its history is cut off if it is, and its kind of hash."""
+
+    top: str
+    objects: str
+    shallow: str
+    hashes: str
 
 
 class Git:
@@ -60,21 +76,42 @@ class Git:
     def __init__(
         self, context: ToolContext, settings: GitSettings, folder: str = "", network: bool = False
     ) -> None:
-        self._context = context
+        self.context = context
         self._folder = folder
         self.limits = settings.limits(network)
         self.protected = frozenset(map(str.lower, settings.protected))
 
     async def run(self, *words: str) -> SandboxResult:
         """Run ``git`` with these words. Raises ToolError when there is no sandbox, or no such folder."""
-        return await self._context.sandbox.run(
+        return await self.context.sandbox.run(
             ("git", *_as_itself(words)),
-            workspace=self._context.workspace,
+            workspace=self.context.workspace,
             env=env(words[0]),
-            folder=self._context.folder(self._folder),
+            folder=self.context.folder(self._folder),
             read_only=GIVEN,
             limits=self.limits,
         )
+
+    async def send(self, source: Source, repository: str, *words: str) -> SandboxResult:
+        """Run ``git push`` with these words from a repository that is made for it and has only the objects of
+        ``source``: none of its settings, hooks or replacements, which any program in the workspace could have written.
+        ``repository`` is the bare one that it may change. Raises ToolError."""
+        settings = {**OVER_ALL, "core.commitGraph": "false"}
+        return await self.context.sandbox.run(
+            ("sh", "-c", SENDING, "sh", source.hashes, source.shallow, *words),
+            workspace=self.context.workspace,
+            env={**env_with(settings), "GIT_ALTERNATE_OBJECT_DIRECTORIES": source.objects},
+            folder=source.top,
+            read_only=GIVEN,
+            limits=replace(self.limits, repository=repository),
+        )
+
+
+SENDING = """
+git init --quiet --bare --template= --object-format="$1" /tmp/push &&
+if [ -e "$2" ]; then cp "$2" /tmp/push/shallow; fi &&
+shift 2 && exec git --git-dir=/tmp/push push "$@"
+"""
 
 
 def _as_itself(words: Sequence[str]) -> tuple[str, ...]:

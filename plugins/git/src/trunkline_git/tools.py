@@ -111,7 +111,7 @@ def _commit(settings: GitSettings) -> Tool:
 
 
 def _git(settings: GitSettings) -> Tool:
-    @tool(effect="exec", argv="command", timeout=2 * settings.timeout + BEGINNING_SECONDS, data=True)
+    @tool(effect="exec", argv="command", timeout=3 * settings.timeout + BEGINNING_SECONDS, data=True)
     async def git(
         context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
     ) -> str:

@@ -1,9 +1,10 @@
-"""The files of a workspace that no program may see: those with protected names (MB-F15, MB-T7)."""
+"""What of a workspace is closed to programs: files where secrets are kept (MB-F15, MB-T7), and bare repositories."""
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
-from trunkline._util.paths import DEEPEST, is_protected
+from trunkline._util.paths import DEEPEST, SETTINGS, hides_password, is_bare, is_protected
 from trunkline.errors import ToolError
 
 EMPTY = Path(__file__).with_name("empty")
@@ -13,38 +14,57 @@ MOST_MASKED = 1_000
 """Each is a mount of its own."""
 
 
-def masked(workspace: Path | None) -> tuple[str, ...]:
-    """The protected files of a workspace, by their paths in it.
+class Masks(NamedTuple):
+    """By their paths in the workspace: the files that are empty for a program, and the folders that are read-only."""
 
-    A link is none: what it leads to is in the workspace, and masked there if it is to be, or not within reach.
+    hidden: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+
+
+def masked(workspace: Path | None) -> Masks:
+    """What is closed in a workspace. Of a link that is what it leads to, if that is in the workspace.
 
     Raises:
         ToolError: the workspace is not there, cannot be looked through, or holds too many.
     """
-    found: list[str] = []
     if workspace is None:
-        return ()
+        return Masks()
+    hidden: list[str] = []
+    locked: list[str] = []
     try:
-        _look(str(workspace), (), found)
+        _look(str(workspace), (), hidden, locked)
     except OSError as error:
         raise ToolError(
             f"The workspace cannot be looked through for protected files: {error.strerror}.",
             kind="unavailable",
         ) from error
-    return tuple(found)
+    return Masks(tuple(hidden), tuple(locked))
 
 
-def _look(folder: str, parts: tuple[str, ...], found: list[str]) -> None:
+def _look(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[str]) -> None:
     with os.scandir(folder) as entries:
-        inner = []
+        inner, settings = [], []
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 inner.append(entry.name)
-            elif is_protected((*parts[-1:], entry.name)) and not entry.is_symlink():
-                found.append("/".join((*parts, entry.name)))
-    if len(found) > MOST_MASKED:
+            elif entry.is_symlink():
+                continue
+            elif is_protected((*parts[-1:], entry.name)):
+                hidden.append("/".join((*parts, entry.name)))
+            elif entry.name in SETTINGS:
+                settings.append(entry.name)
+    if settings:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            hidden += ("/".join((*parts, name)) for name in settings if hides_password(handle, name))
+            if parts and is_bare(handle):
+                locked.append("/".join(parts))
+        finally:
+            os.close(handle)
+    if len(hidden) + len(locked) > MOST_MASKED:
         raise ToolError(
-            f"The workspace holds more than {MOST_MASKED} files with protected names. Nothing was run.",
+            f"The workspace holds more than {MOST_MASKED} files with protected names and bare repositories. Nothing "
+            "was run.",
             kind="too_large",
         )
     if inner and len(parts) >= 4 * DEEPEST:
@@ -52,11 +72,11 @@ def _look(folder: str, parts: tuple[str, ...], found: list[str]) -> None:
             "The workspace is nested too deeply to be looked through. Nothing was run.", kind="too_large"
         )
     for name in inner:
-        _look_if_there(f"{folder}/{name}", (*parts, name), found)
+        _look_if_there(f"{folder}/{name}", (*parts, name), hidden, locked)
 
 
-def _look_if_there(folder: str, parts: tuple[str, ...], found: list[str]) -> None:
+def _look_if_there(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[str]) -> None:
     try:
-        _look(folder, parts, found)
+        _look(folder, parts, hidden, locked)
     except (FileNotFoundError, NotADirectoryError):  # gone meanwhile
         return

@@ -28,7 +28,7 @@ from trunkline_sandbox.bubblewrap.process import Wrapped
 from trunkline_sandbox.bubblewrap.status import Status
 from trunkline_sandbox.bubblewrap.uplink import lead_out
 from trunkline_sandbox.marks import mark
-from trunkline_sandbox.masks import masked
+from trunkline_sandbox.masks import Masks, masked
 from trunkline_sandbox.settings import SandboxSettings
 from trunkline_sandbox.usage import MIB
 from trunkline_sandbox.watch import Bounds
@@ -96,7 +96,7 @@ class Bubblewrap(Sandbox):
         """See ``Sandbox``."""
         return await anyio.to_thread.run_sync(leftovers.end_all, self._home)
 
-    async def _begun(self, executable: str, program: Program, masks: Sequence[str]) -> Wrapped:
+    async def _begun(self, executable: str, program: Program, masks: Masks) -> Wrapped:
         with ExitStack() as ours, ExitStack() as theirs:
             told, tells = _pipe(ours, theirs)
             waits, go = _pipe(theirs, ours)
@@ -132,8 +132,8 @@ class Bubblewrap(Sandbox):
             process: Wrapped | None = None
             try:
                 process = await self._held(raw, Status(told), program.limits)
-                if masks:
-                    await _hidden(process.first)
+                if masks.hidden or masks.locked:
+                    await _hidden(process.first, program.limits.repository)
                 if program.limits.network and not program.limits.host_network:
                     process.uplink = await lead_out(process.first)
                 process.watch(self._bounds(program, process.first))
@@ -168,9 +168,10 @@ class Bubblewrap(Sandbox):
         raise ToolError(f"The sandbox could not be made: {await _said(raw)}", kind="unavailable")
 
 
-async def _hidden(process: int) -> None:
-    """Have every protected file of the workspace hidden from a program that has not begun. Raises ToolError."""
-    command = (sys.executable, "-I", "-S", "-B", str(HIDE), str(process), str(CORE))
+async def _hidden(process: int, repository: str) -> None:
+    """Have every protected file of the workspace hidden from a program that has not begun, and every bare repository
+    but one made read-only. Raises ToolError."""
+    command = (sys.executable, "-I", "-S", "-B", str(HIDE), str(process), str(CORE), repository)
     done = await anyio.run_process(command, check=False, env={}, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]

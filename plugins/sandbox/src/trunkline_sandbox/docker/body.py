@@ -3,9 +3,8 @@
 import hashlib
 import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from trunkline.contracts.sandbox.programs import Program
 from trunkline.contracts.sandbox.sandbox import WORKSPACE, SandboxLimits
 from trunkline_sandbox.docker.filter import profile
-from trunkline_sandbox.masks import EMPTY
+from trunkline_sandbox.masks import EMPTY, Masks
 
 MIB = 1024 * 1024
 
@@ -29,12 +28,12 @@ class Place:
 
     image: str
     workspace: Path | None
-    masks: tuple[str, ...]
+    masks: Masks
     read_only: tuple[tuple[str, Path], ...]
     limits: SandboxLimits
 
     @classmethod
-    def of(cls, program: Program, image: str, masks: Sequence[str]) -> "Place":
+    def of(cls, program: Program, image: str, masks: Masks) -> "Place":
         """The place for a program. Time and output are no concern of the container's."""
         limits = program.limits
         held = SandboxLimits(
@@ -44,8 +43,9 @@ class Place:
             network=limits.network,
             host_network=limits.host_network,
             writable=limits.writable,
+            repository=limits.repository,
         )
-        return cls(image, program.workspace, tuple(masks), tuple(program.read_only.items()), held)
+        return cls(image, program.workspace, masks, tuple(program.read_only.items()), held)
 
     @property
     def key(self) -> str:
@@ -98,13 +98,29 @@ def _host(place: Place) -> dict[str, Any]:
 
 
 def _mounts(place: Place) -> list[dict[str, Any]]:
-    binds = [(WORKSPACE, place.workspace, not place.limits.writable)] if place.workspace is not None else []
-    binds += [(at, path, True) for at, path in place.read_only]
-    binds += [(f"{WORKSPACE}/{name}", EMPTY, True) for name in place.masks]
+    binds = [(at, path, True) for at, path in place.read_only]
+    if place.workspace is not None:
+        binds += [
+            (str(PurePosixPath(WORKSPACE, name)), place.workspace / name, read_only)
+            for name, read_only in _folders(place).items()
+        ]
+        binds += [(f"{WORKSPACE}/{name}", EMPTY, True) for name in place.masks.hidden]
     return [
         {"Type": "bind", "Target": at, "Source": str(path), "ReadOnly": read_only}
         for at, path, read_only in binds
     ]
+
+
+def _folders(place: Place) -> dict[str, bool]:
+    """The folders of the workspace that are mounts, each with whether it is read-only: the workspace itself, bare
+    repositories, and the folders above what is closed, since nobody in a container can rename a mount."""
+    hidden, locked = place.masks.hidden, place.masks.locked
+    above = {folder for name in (*hidden, *locked) for folder in PurePosixPath(name).parents}
+    closed = {PurePosixPath(name) for name in locked if name != place.limits.repository}
+    return {
+        str(folder): not place.limits.writable or any(folder.is_relative_to(one) for one in closed)
+        for folder in sorted({PurePosixPath(), *above, *closed})
+    }
 
 
 def orders(program: Program) -> bytes:

@@ -1,0 +1,74 @@
+"""git repositories below a folder: which of them only a push may change, and which of their settings hold a password.
+
+Works by directory handles, as ``folder`` does, so what was checked is what is used.
+"""
+
+import os
+import re
+import stat
+from contextlib import suppress
+
+LARGEST = 1_000_000
+"""Bytes of settings that are read; a larger file is taken to hold a password."""
+
+SETTINGS = ("config", "config.worktree", ".gitconfig")
+"""Names of files that git reads settings from."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_BARE = re.compile(rb"^[ \t]*(?:\[core\][ \t]*)?bare[ \t]*(?:=[ \t]*\"?(?:true|yes|on|1)\b|$)", re.M | re.I)
+_SECTION = re.compile(rb"^[ \t]*\[[a-z]", re.M | re.I)
+_PASSWORD = re.compile(
+    rb"""
+    \b(?:https?|ftps?)://[^/\s]+@            # https://token@host, https://name:password@host
+    | ://[^/\s:@]*:[^/\s]+@                  # any other address with a password
+    | ^[^\#;]*extraheader[ \t]*=[ \t]*[^\s]  # http.extraHeader = Authorization: ...
+    | ^[^\#;]*helper[ \t]*=.*(?:password|token|secret)
+    """,
+    re.M | re.I | re.X,
+)
+
+
+def is_bare(folder: int) -> bool:
+    """Whether an open folder is a bare repository: one without files of its own, into which others are pushed. One that
+    serves worktrees is none: a commit in any of these changes it."""
+    try:
+        kinds = [os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode for name in ("objects", "refs")]
+        os.stat("HEAD", dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    if not all(map(stat.S_ISDIR, kinds)) or _has_worktrees(folder):
+        return False
+    settings = _read(folder, "config")
+    return settings is not None and bool(_BARE.search(settings))
+
+
+def hides_password(folder: int, name: str) -> bool:
+    """Whether a file of an open folder holds settings of git with a password, a token or a header for a server."""
+    if name not in SETTINGS:
+        return False
+    settings = _read(folder, name)
+    if settings is None:
+        return False
+    return len(settings) > LARGEST or bool(_SECTION.search(settings) and _PASSWORD.search(settings))
+
+
+def _has_worktrees(folder: int) -> bool:
+    with suppress(OSError):
+        handle = os.open("worktrees", _FOLDER, dir_fd=folder)
+        try:
+            return bool(os.listdir(handle))  # noqa: PTH208  pathlib knows no handles
+        finally:
+            os.close(handle)
+    return False
+
+
+def _read(folder: int, name: str) -> bytes | None:
+    """A file's first bytes, one more than are looked at; None when it is no file that can be read."""
+    try:
+        handle = os.open(name, _FILE, dir_fd=folder)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else None
