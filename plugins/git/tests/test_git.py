@@ -1,12 +1,18 @@
 """git as an agent has it: through a tools worker, in a real sandbox, on real repositories."""
 
 import json
+import struct
+import zlib
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import git, needs_both, place
+
+from trunkline.testing.calling import call_tool
+from trunkline_git.pushing import RECEIVING
 
 pytestmark = [pytest.mark.anyio, needs_both]
 
@@ -101,6 +107,181 @@ async def test_MN_T6_a_push_forces_no_protected_branch_of_a_submodule(tmp_path: 
         git(here.repo, "config", "push.recurseSubmodules", "on-demand")
         assert (await here.run("push ../remote main")).status == "ok"
         assert git(inner, "rev-parse", "main") == before
+
+
+PLANTED = """#!/bin/sh
+echo "$0" >> /workspace/ran
+cd /workspace/repo
+unset $(git rev-parse --local-env-vars)
+git push --no-verify -f ../remote main feature
+"""
+"""What a program in the workspace may have left, for git to run when the tool does."""
+
+
+async def test_MN_T6_what_programs_have_planted_rewrites_nothing(tmp_path: Path) -> None:
+    """Hooks and settings that have git run a program, whenever a tool runs git: a commit, a look, a push."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        before = here.heads()
+        evil = here.workspace / "evil"
+        evil.write_text(PLANTED)
+        evil.chmod(0o755)
+        for hook in ("pre-commit", "post-commit", "pre-push", "reference-transaction", "post-checkout"):
+            (here.repo / ".git/hooks" / hook).symlink_to(evil)
+        git(here.repo, "-c", "core.hooksPath=/dev/null", "branch", "side", "origin/main")
+        for setting in (
+            ("core.hooksPath", ".git/hooks"), ("remote.origin.receivepack", "/workspace/evil; git-receive-pack"),
+            ("remote.origin.uploadpack", "/workspace/evil; git-upload-pack"), ("core.gitProxy", "/workspace/evil"),
+            ("core.fsmonitor", "/workspace/evil"), ("remote.origin.pushurl", "ext::/workspace/evil"),
+            ("url./workspace/remote.insteadOf", "../remote"), ("core.sshCommand", "/workspace/evil"),
+            ("remote.origin.vcs", "evil"), ("gpg.program", "/workspace/evil"), ("push.gpgSign", "true"),
+        ):  # fmt: skip
+            git(here.repo, "-c", "core.hooksPath=/dev/null", "config", *setting)
+            for line in (
+                "push origin side",
+                "push origin main",
+                "fetch origin",
+                "status",
+                "push ../remote side:new",
+            ):
+                await here.run(line, yes=True)
+            await here.call("git_commit", message="x", allow_empty=True)
+            assert {name: here.heads()[name] for name in before} == before, setting
+            git(here.repo, "-c", "core.hooksPath=/dev/null", "config", "--unset-all", setting[0])
+        assert (here.workspace / "ran").exists()
+
+
+async def test_MN_T6_no_forged_history_makes_a_push_a_plain_one(tmp_path: Path) -> None:
+    """Replacements, grafts, shallow ends and objects with another content, which have git here take a commit for a
+    descendant of what it would replace; the real one was pushed to another branch before."""
+    async with place(tmp_path) as here:
+        old = git(here.repo, "rev-parse", "main")
+        here.rewrite()
+        new = git(here.repo, "rev-parse", "main")
+        assert (await here.run("push origin main:topic")).status == "ok"
+        before = here.heads()
+        git(here.repo, "replace", "--graft", new, old)
+        assert "would not" not in (await here.run("push origin main")).output
+        assert (await here.run("push origin refs/replace/*:refs/replace/* main")).status in ("ok", "error")
+        git(here.repo, "replace", "-d", new)
+        (here.repo / ".git/info/grafts").write_text(f"{new} {old}\n")
+        await here.run("push origin main")
+        (here.repo / ".git/info/grafts").unlink()
+        assert here.heads() == before
+        body = git(here.repo, "cat-file", "commit", new)
+        parent = next(line for line in body.splitlines() if line.startswith("parent"))
+        forged = (body.replace(parent, f"parent {old}") + "\n").encode()
+        loose = here.repo / ".git/objects" / new[:2] / new[2:]
+        loose.chmod(0o644)
+        loose.write_bytes(zlib.compress(b"commit %d\0" % len(forged) + forged))
+        await here.run("push origin main")
+        assert here.heads() == before
+
+
+async def test_MN_T6_no_forged_commit_graph_makes_a_push_a_plain_one(tmp_path: Path) -> None:
+    """git believes this file of what follows what; here it is told that the new commit follows the old one."""
+    async with place(tmp_path) as here:
+        old = git(here.repo, "rev-parse", "main")
+        here.rewrite()
+        new = git(here.repo, "rev-parse", "main")
+        assert (await here.run("push origin main:topic")).status == "ok"
+        before = here.heads()
+        git(here.repo, "commit", "-q", "--allow-empty", "-m", "after it")
+        git(here.repo, "-c", "commitGraph.generationVersion=1", "commit-graph", "write", "--reachable")
+        graph = here.repo / ".git/objects/info/commit-graph"
+        forged = bytearray(graph.read_bytes())
+        commits = sorted(git(here.repo, "rev-list", "--all").split())
+        rows = forged.find(bytes.fromhex(git(here.repo, "rev-parse", f"{commits[0]}^{{tree}}")))
+        at = rows + 36 * commits.index(new) + 20
+        struct.pack_into(">2I", forged, at, commits.index(old), 0x70000000)
+        struct.pack_into(">I", forged, at + 8, 3 << 2)
+        struct.pack_into(
+            ">I", forged, rows + 36 * commits.index(git(here.repo, "rev-parse", "main")) + 28, 4 << 2
+        )
+        graph.chmod(0o644)
+        graph.write_bytes(forged)
+        git(here.repo, "merge-base", "--is-ancestor", old, "main")
+        await here.run("push origin main")
+        assert here.heads() == before
+
+
+async def test_MN_T6_a_remote_judges_by_itself(tmp_path: Path) -> None:
+    """Whatever its settings say, and though it is told to force."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        before = here.heads()
+        for name in ("receive.denyNonFastForwards", "receive.denyDeletes"):
+            git(here.remote, "config", name, "false")
+        git(here.remote, "config", "receive.denyDeleteCurrent", "ignore")
+        for refspec, why in (("+main", "non-fast-forward"), (":main", "deletion prohibited")):
+            with pytest.raises(CalledProcessError) as refused:
+                git(here.repo, "push", RECEIVING, "origin", refspec)
+            assert why in refused.value.stderr
+        assert here.heads() == before
+
+
+async def test_MN_T6_another_name_of_a_protected_branch_is_protected(tmp_path: Path) -> None:
+    """One branch of a remote may stand for another: to force it forces the other."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        git(here.remote, "symbolic-ref", "refs/heads/latest", "refs/heads/main")
+        before = here.heads()
+        for line in (
+            "push -f origin main:latest",
+            "push origin feature main:latest -f",
+            "push -f origin :latest",
+        ):
+            said = await here.run(line, yes=True)
+            assert (said.status, "the protected branch main" in said.output) == ("error", True), line
+        assert here.heads() == before
+
+
+async def test_MN_T6_no_file_tool_changes_a_remote(tmp_path: Path) -> None:
+    """Where writing needs no approval: only the tool git changes it."""
+    async with place(tmp_path) as here:
+        before = here.heads()
+        for name, given in (
+            ("write_file", {"path": "remote/refs/heads/main", "content": git(here.repo, "rev-parse", "HEAD~1")}),
+            ("delete_file", {"path": "remote/refs/heads/main"}),
+            ("move_file", {"source": "remote", "target": "gone"}),
+        ):  # fmt: skip
+            said = await call_tool(here.running.bus, name, given)
+            assert (said.status, "bare git repository" in said.output) == ("error", True), said.output
+            here.refused[said.call] = said.status
+        assert here.heads() == before
+
+
+async def test_a_lease_holds_at_the_push_itself(tmp_path: Path) -> None:
+    """``--force-with-lease`` replaces what was there when git was asked, and forgets here what it deletes there."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        stale = await here.run("push --force-with-lease=feature:0123456 origin feature")
+        assert "exit code 1" in stale.output and here.heads()["feature"] != git(
+            here.repo, "rev-parse", "main"
+        )
+        assert (await here.run("push --force-with-lease origin feature")).status == "ok"
+        assert here.heads()["feature"] == git(here.repo, "rev-parse", "feature")
+        assert (await here.run("push origin :feature", yes=True)).status == "ok"
+        assert "feature" not in here.heads()
+        assert "origin/feature" not in git(here.repo, "branch", "--remotes")
+        tagged = await here.run("tag v1")
+        assert (tagged.status, (await here.run("push --tags origin")).status) == ("ok", "ok")
+        assert git(here.remote, "rev-parse", "v1") == git(here.repo, "rev-parse", "v1")
+
+
+async def test_a_push_from_a_shallow_clone_and_into_new_folders(tmp_path: Path) -> None:
+    """And from a folder within the repository, and to a name without its ending."""
+    async with place(tmp_path) as here:
+        git(here.workspace, "clone", "-q", "--depth=1", f"file://{here.remote}", "shallow")
+        (here.workspace / "shallow/inner").mkdir()
+        git(here.workspace, "init", "-q", "--bare", "-b", "main", "new.git")
+        git(here.workspace / "shallow", "remote", "set-url", "origin", "../remote")
+        git(here.workspace / "shallow", "commit", "-q", "--allow-empty", "-m", "more")
+        for folder, line in (("shallow/inner", "push origin main"), ("repo", "push ../new main:other")):
+            said = await call_tool(here.running.bus, "git", {"folder": folder, "command": line})
+            assert (said.status, "exit code 0" in said.output) == ("ok", True), said.output
+        assert here.heads()["main"] == git(here.workspace / "shallow", "rev-parse", "main")
+        assert git(here.workspace / "new.git", "rev-parse", "other") == git(here.repo, "rev-parse", "main")
 
 
 async def test_a_push_that_only_tells_changes_nothing(tmp_path: Path) -> None:

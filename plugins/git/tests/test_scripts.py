@@ -1,27 +1,26 @@
-"""What the guard rules about scripts, and about commands that run others."""
+"""What the guard says of scripts, and what scripts can do that it does not see."""
 
+import re
 import shlex
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from places import needs_both, place
-from scripts import CONFIRMED, FREE, REFUSED
-from shells import SCRIPTS, SHELLS, had_git_run, was_read
+from places import git, needs_both, place
+from scripts import CONFIRMED, FREE, HIDDEN, REFUSED
 
-from trunkline_git.commands import ruled
+from trunkline_git.script import ruled
 from trunkline_git.settings import GitSettings
 
 PROTECTED = GitSettings().protected
 
 
 @pytest.mark.parametrize("script", REFUSED)
-def test_MN_T6_a_script_that_pushes_is_refused(script: str) -> None:
-    """Whatever runs git in it: a list, a substitution, another shell, a wrapper, a variable."""
+def test_MN_T6_a_push_in_plain_sight_is_refused(script: str) -> None:
+    """With a sentence that names the tool to use."""
     verdict = ruled(script, PROTECTED)
-    assert (verdict.ruling, bool(verdict.why)) == ("refused", True)
+    assert (verdict.ruling, "the tool git" in verdict.why) == ("refused", True)
 
 
 @pytest.mark.parametrize("script", CONFIRMED)
@@ -36,10 +35,19 @@ def test_an_ordinary_script_passes(script: str) -> None:
     assert ruled(script, PROTECTED).ruling == "free"
 
 
+RUNNING = """
+for script in /workspace/scripts/*; do timeout -k 1 2 bash "$script" </dev/null; done >/tmp/told 2>&1
+for script in /workspace/scripts/*; do timeout -k 1 2 sh "$script" </dev/null; done >>/tmp/told 2>&1
+echo "arrived: $(grep -c 'unpack failed' /tmp/told)"
+"""
+"""Runs each script by two shells, and tells how many pushes came as far as the remote."""
+
+
 @pytest.mark.anyio
 @needs_both
-async def test_MN_T6_no_script_gets_a_push_past_the_guard(tmp_path: Path) -> None:
-    """Where programs run and nobody is asked: nothing of it is run, as a script, by ``sh -c``, or in the background."""
+async def test_MN_T6_no_script_rewrites_what_was_pushed(tmp_path: Path) -> None:
+    """Where programs run and nobody is asked: what the guard sees is not run, as a script, by ``sh -c``, or in the
+    background, and nothing that runs changes the remote."""
     async with place(tmp_path) as here:
         here.rewrite()
         before = here.heads()
@@ -50,6 +58,14 @@ async def test_MN_T6_no_script_gets_a_push_past_the_guard(tmp_path: Path) -> Non
                 assert (said.status, "git was not run" in said.output) == ("error", True), command
         for script in CONFIRMED:
             assert (await here.call("execute_command", command=script)).status == "approval", script
+        git(here.repo, "config", "push.default", "current")
+        folder = here.workspace / "scripts"
+        folder.mkdir()
+        for number, script in enumerate([*REFUSED, *HIDDEN, *map(wrapped, AROUND_A_PUSH)]):
+            (folder / f"{number:03}").write_text(script)
+        said = await here.call("execute_command", command=RUNNING)
+        arrived = re.search("arrived: ([0-9]+)", said.output)
+        assert arrived and int(arrived[1]) > 100, said.output
         assert here.heads() == before
 
 
@@ -65,6 +81,8 @@ async def test_scripts_with_git_run(tmp_path: Path) -> None:
             ("echo 'git push -f' > notes; grep -c 'git push' notes", "1"),
             ("sh <<'E'\ngit rev-parse --abbrev-ref HEAD\nE", "main"),
             ("git init -q ../other && git -C ../other config user.name x && git -C ../other config user.name", "x"),
+            ("x=git; $x rev-parse --abbrev-ref HEAD; echo git status | sh", "main"),
+            ("git -c alias.last='log -1 --format=%s' last; git -c core.pager=cat log -1 --format=%s", "new"),
         ):  # fmt: skip
             said = await here.call("execute_command", command=script)
             assert (said.status, shown in said.output) == ("ok", True), (script, said.output)
@@ -87,9 +105,10 @@ WRAPPERS = [
     "su -c {quoted}", "script -qc {quoted} /dev/null", "watch -n 5 {quoted}", "trap {quoted} EXIT",
     "sh <<'{end}'\n{text}\n{end}\n", "bash <<< {quoted}", "cat <<{end}\n$( {text}\n)\n{end}\n", "command eval {quoted}",
 ]  # fmt: skip
+AROUND_A_PUSH = [[one, WRAPPERS[-at]] for at, one in enumerate(WRAPPERS, 1)]
 
 
-def wrapped(words: list[str], around: list[str]) -> str:
+def wrapped(around: list[str], words: tuple[str, ...] = ("git", "push", "-f", "../remote", "main")) -> str:
     """The words as a script, with each of these around it, the first one nearest."""
     text = shlex.join(words)
     for number, wrapper in enumerate(around):
@@ -98,64 +117,31 @@ def wrapped(words: list[str], around: list[str]) -> str:
 
 
 AROUND = st.lists(st.sampled_from(WRAPPERS), max_size=5)
-FORBIDDEN = st.sampled_from(
-    [
-        ["git", "push", "-f"], ["git", "push", "origin", "+main"], ["/usr/bin/git", "push"], ["git", "-C", "x", "push"],
-        ["env", "-S", "git push -f"], ["xargs", "git", "push"], ["git", "-c", "alias.x=!git push", "x"],
-        ["git-push", "-f"], ["nice", "git", "push"], ["find", ".", "-exec", "git", "push", ";"],
-        ["git", "it's unknown"], ["env", "GIT_SSH_COMMAND=./it's", "git", "fetch"],
-    ]
-)  # fmt: skip
 ALLOWED = st.sampled_from(
     [
-        ["ls", "-l"], ["git", "status"], ["git", "add", "-A"], ["git", "commit", "-m", 'it\'s "all" of $it\n`x`'],
-        ["make", "all"], ["grep", "-rn", "it's", "."], ["env", "git", "log", "-3"], ["git", "diff", "--stat"],
-        ["find", ".", "-name", "*.py", "-exec", "git", "add", "{}", "+"],
+        ("ls", "-l"), ("git", "status"), ("git", "add", "-A"), ("git", "commit", "-m", 'it\'s "all" of $it\n`x`'),
+        ("make", "all"), ("grep", "-rn", "it's", "."), ("env", "git", "log", "-3"), ("git", "diff", "--stat"),
+        ("find", ".", "-name", "*.py", "-exec", "git", "add", "{}", "+"),
     ]
 )  # fmt: skip
 SOME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SOME
-@given(FORBIDDEN, AROUND)
-def test_MN_T6_nothing_around_it_makes_a_push_pass(words: list[str], around: list[str]) -> None:
-    """However deep it is."""
-    assert ruled(wrapped(words, around), PROTECTED).ruling == "refused"
-
-
-@SOME
 @given(ALLOWED, AROUND)
-def test_nothing_around_it_makes_what_is_free_refused(words: list[str], around: list[str]) -> None:
-    """As long as a shell can be told what is meant."""
-    script = wrapped(words, around)
+def test_nothing_around_it_makes_what_is_free_refused(words: tuple[str, ...], around: list[str]) -> None:
+    """However deep it is."""
+    script = wrapped(around, words)
     assume(len(script) < 20_000)
     assert ruled(script, PROTECTED).ruling != "refused"
 
 
 @SOME
-@given(st.text(max_size=40) | SCRIPTS)
-def test_every_text_gets_a_ruling(script: str) -> None:
+@given(
+    st.lists(
+        st.text(max_size=20) | st.sampled_from([*REFUSED, *HIDDEN, *FREE, "<<E\n", "'", '"', "$(", ";", "\n"])
+    )
+)
+def test_every_text_gets_a_ruling(pieces: list[str]) -> None:
     """None breaks the reader, and one that no shell could read does not either."""
-    assert ruled(f"git status; {script}", PROTECTED).ruling in ("free", "confirm", "refused")
-
-
-@pytest.mark.skipif(not SHELLS, reason="no shell to compare with (apt install dash bash busybox)")
-@settings(SOME, max_examples=60)
-@example("cat <<E'O'F\nEOF\ngit x\nE'O'F\n")
-@example("cat <<E\n\\\nE\ngit x\nE\n")
-@example("echo `echo \\`git x\\``")
-@example('echo "${x:-\'}"; git x #\'}"')
-@example("echo $'\\''; git x #'")
-@example("echo $(cat <<E\na\nE)\ngit x\nE\n)\n")
-@example('case "$@" in a) echo;; *) git x;; esac')
-@example("echo a &>f git x")
-@example("echo git {a,<(echo b)}")
-@example("((git x) )")
-@example("x[<<E]=1\ngit x\nE]=1\n")
-@given(SCRIPTS)
-def test_what_a_shell_runs_was_read(script: str) -> None:
-    """No command that dash, bash or busybox gives to git is passed over: it was read, or the reader is in doubt."""
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # what a script leaves running writes on
-        for shell in SHELLS:
-            for ran in had_git_run(shell, script, Path(folder)):
-                assert was_read(ran, script), (shell, ran)
+    assert ruled("".join(pieces), PROTECTED).ruling in ("free", "confirm", "refused")

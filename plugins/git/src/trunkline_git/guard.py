@@ -4,13 +4,10 @@ It knows options by name and in short, since git takes ``--forc`` for ``--force`
 know it refuses: an unknown command may be an alias, which runs anything.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
-
-from trunkline_git.shellwords import UNKNOWN
 
 Ruling = Literal["free", "confirm", "refused"]
 
@@ -51,8 +48,7 @@ _WRITE_OUT = "git would have to guess what it means. Write commands and options 
 
 
 def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
-    """What is ruled about ``git`` with these words. ``protected`` are names of branches. In a word ``UNKNOWN`` may
-    stand for what only a shell will know."""
+    """What is ruled about ``git`` with these words. ``protected`` are names of branches."""
     if not words:
         return Verdict("refused", "it names no command of git, such as status.")
     if [*words] in TELLING:
@@ -62,53 +58,23 @@ def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
             "refused", f"{words[0]!r} comes before the command; options before it change what git runs."
         )
     if words[0].lower() not in KNOWN:
-        return Verdict("refused", _no_command(words[0]))
-    may_be_options = {at for at in range(1, len(words)) if _may_be_option(words, at)}
-    verdict = _by_rule(["x" if at in may_be_options else word for at, word in enumerate(words)], protected)
-    if verdict.ruling != "free" or not may_be_options:
-        return verdict
-    doubtful = _by_rule([ANY if at in may_be_options else word for at, word in enumerate(words)], protected)
-    return Verdict("confirm", f"{NOT_PLAIN} {doubtful.why}") if doubtful.ruling == "confirm" else FREE
-
-
-def _by_rule(words: Sequence[str], protected: Sequence[str]) -> Verdict:
+        return Verdict(
+            "refused", f"{words[0]!r} is no command that is known here; it may be an alias for anything."
+        )
     command = words[0].lower()
     rest = _read_by_rule(command, words[1:])
-    if any(_means(word, option) for word in rest if word != ANY for option in PROGRAMS):
+    if any(_means(word, option) for word in rest for option in PROGRAMS):
         return Verdict("refused", _NO_PROGRAM)
     verdict = _RULES.get(command, _no_rule)(rest, frozenset(map(str.lower, protected)))
-    if verdict.ruling == "free" and _has([word for word in rest if word != ANY], "", "--output"):
+    if verdict.ruling == "free" and _has(rest, "", "--output"):
         verdict = OVER_A_FILE
     if verdict.ruling != "refused" and command != words[0]:
         return Verdict("refused", _WRITE_OUT)
     return verdict
 
 
-def _no_command(word: str) -> str:
-    if UNKNOWN in word:
-        return "which command of git it is to run is only known when it runs. Write the command out."
-    return f"{word!r} is no command that is known here; it may be an alias for anything."
-
-
-def _may_be_option(words: Sequence[str], at: int) -> bool:
-    """Whether a word that is not known could be an option. What follows an option with a value is its value."""
-    before, unknown, _ = words[at].partition(UNKNOWN)
-    if not unknown or (before and (not before.startswith("-") or "=" in before)):
-        return False
-    previous = words[at - 1]
-    takes_values = words[0].lower() in ("commit", "tag", "merge", "stash", "notes")
-    is_value = takes_values and (VALUED.fullmatch(previous) or VALUED.fullmatch(before))
-    return not (is_value or (words[0] == "config" and at == 2 and previous.lower() in SETTINGS))
-
-
 TELLING = (["--version"], ["-v"], ["--help"], ["-h"])
 """What git says of itself."""
-
-ANY = f"-{UNKNOWN}"
-"""A word that may be each option."""
-
-NOT_PLAIN = "What git is told is only known when it runs."
-VALUED = re.compile(r"-[a-zA-Z]*[mF]|--message|--file|--author|--date|--reuse-message")
 
 SETTINGS = frozenset(
     """
@@ -393,7 +359,7 @@ def _confirm(
 
 
 def _confirm_word(words: Sequence[str], wanted: Sequence[str], why: str) -> Verdict:
-    said = any(word == ANY or word.lower() in wanted for word in words)
+    said = any(word.lower() in wanted for word in words)
     return Verdict("confirm", why) if said else FREE
 
 
@@ -404,15 +370,11 @@ def _has(words: Sequence[str], letters: str, *options: str) -> bool:
 
 def _means(word: str, option: str) -> bool:
     """Whether git could take the word for the option."""
-    if word == ANY:
-        return True
     name = word.lower().partition("=")[0]
     return len(name) > 2 and name.startswith("--") and option.startswith(name)
 
 
 def _holds(word: str, letters: str) -> bool:
-    if word == ANY:
-        return bool(letters)
     return word.startswith("-") and not word.startswith("--") and any(letter in word for letter in letters)
 
 

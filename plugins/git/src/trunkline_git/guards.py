@@ -1,16 +1,15 @@
 """The guard at work: around every tool that is given an argument vector or a script, this plugin's own and others'.
 
-What it refuses no policy, approval or mode permits. It reads what it is given; what is in files, and what programs do
-by themselves, it does not see.
+What it refuses no policy, approval or mode permits. Of other tools' programs it sees what is in plain sight; that no
+program rewrites what was pushed is held by the sandbox.
 """
 
-import shlex
 from collections.abc import Sequence
 
 from trunkline import Proceed, Stage, ToolError, ToolInvocation, ToolOutcome
 from trunkline._util.text import listed, words_of
-from trunkline_git.commands import ruled
 from trunkline_git.guard import FREE, Verdict, judged, plainly, without_pager
+from trunkline_git.script import ruled
 
 COMMIT, OURS = "git_commit", "native:"
 AMENDING = Verdict("confirm", "It replaces the last commit.")
@@ -62,9 +61,9 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
     if spec.name == "git":
         words = words_of(given) or []
         return ruled_on_words(words[1:] if words[:1] == ["git"] else words, protected)
-    text = given.strip() if isinstance(given, str) else ""
-    listing = given if isinstance(given, list) else listed(text)
-    return ruled(shlex.join(map(str, listing)) if listing else text, protected)
+    if not isinstance(given, str):
+        return ruled([str(word) for word in given or ()], protected)
+    return ruled(listed(given) or given, protected)
 
 
 def ruled_on_words(words: Sequence[str], protected: Sequence[str]) -> Verdict:
