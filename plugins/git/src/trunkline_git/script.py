@@ -1,7 +1,7 @@
 """The commands of git that stand in plain sight in a command or a script. Pure.
 
 It is an early answer, and no wall: an agent that means well is told to push by the tool ``git``, and a person is asked
-before work is thrown away. What it does not see, or reads wrongly, the sandbox holds (ADR 60).
+before work is thrown away. What it does not see, or reads wrongly, the sandbox holds (ADR 59).
 """
 
 import re
