@@ -28,8 +28,8 @@ from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.monitor.assembly import tokens_of
-from trunkline.workers.tools.ranking import Ranking
+from trunkline.workers.monitor.context_budget import tokens_of
+from trunkline.workers.tools.search_index import Ranking
 
 VERBS = (
     "create", "update", "delete", "list", "search", "archive", "export", "import", "assign", "approve",

@@ -19,7 +19,7 @@ from trunkline.contracts.streams import JOURNAL_STREAM, STREAMS
 from trunkline.contracts.turns.messages import Finished, ModelCallPlanned, Started, TurnRecord
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline_bus import Bus, Subject, Topic, Topology, apply
-from trunkline_bus.persistence import ask
+from trunkline_bus.streams.retry import ask
 
 SAMPLE = 300
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from tests.plugins_bad.corpus import BAD, GOOD, install, install_bad, tool
 
 from benchmarks import ways
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 
 Fill = Callable[[Path], None]
 

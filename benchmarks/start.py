@@ -14,7 +14,7 @@ from time import perf_counter
 
 from benchmarks import machine, plugged, ways
 from benchmarks.figures import table
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.testing.platform import clean_environ
 
 HEAD = ("ready, s", "processor, s", "against the first")

@@ -19,7 +19,7 @@ from time import perf_counter
 import anyio
 import httpx
 
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.processes import process_platform

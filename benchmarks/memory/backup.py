@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from benchmarks import ways
 from benchmarks.memory.bench import NOTE, Bench, Row
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.testing.platform import clean_environ
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from benchmarks.figures import milliseconds, percentile
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 """Where data lies that is measured with and not committed."""

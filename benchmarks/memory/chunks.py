@@ -10,16 +10,16 @@ from statistics import median
 
 from benchmarks.figures import milliseconds
 from benchmarks.memory.bench import Bench, Row, timed
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.chunks.keeper import Keeper
-from trunkline.workers.memory.chunks.kinds import Kinds
-from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.chunk_file import CROWDED, encode, new_chunk_id, path_of
+from trunkline.workers.memory.chunks.chunk_types import Kinds
 from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.record import CROWDED, encode, new_chunk_id, path_of
+from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.redaction import Redaction
-from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Scope
 
 FEW, MANY = 100, 100_000

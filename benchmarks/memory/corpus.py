@@ -5,7 +5,7 @@ import random
 from itertools import accumulate
 from pathlib import Path
 
-from trunkline.workers.memory.chunks.record import path_of
+from trunkline.workers.memory.chunks.chunk_file import path_of
 
 SYLLABLES = "ba ti ron mel ka sor ing der lo vie mun tas per gil ne cho fra wen dol ske".split()  # noqa: SIM905
 WORDS = 50_000

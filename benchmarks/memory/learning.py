@@ -20,7 +20,7 @@ from trunkline.contracts.turns.context import TurnInfo
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus.operating import consumer_state
+from trunkline_bus.streams.admin import consumer_state
 
 STRATEGIES, EPISODES, TURNS = 500, 1_000, 60
 WORDS = tuple("login test file folder server deploy build read write edit shelf title page".split(" "))  # noqa: SIM905

@@ -23,7 +23,7 @@ from trunkline.contracts.conversations.messages import AppendConversation, Messa
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.messages import MemoryHit, PassageKind, SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_embedder.static import StaticEmbedder
 
 WORDS, LOCAL = "no embedder", "local embedder"

@@ -6,7 +6,7 @@ from time import perf_counter
 from benchmarks.figures import progress
 from benchmarks.memory.bench import Bench, Row
 from benchmarks.memory.corpus import Corpus
-from trunkline.contracts.memory.indexing import IndexProgress
+from trunkline.contracts.memory.index import IndexProgress
 
 CHUNKS = 50_000
 AIM = 10_000

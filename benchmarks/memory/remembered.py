@@ -14,10 +14,10 @@ from benchmarks.memory.recall import LOCAL, WORDS, embedded, messages
 from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, Recall
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.chunk_file import encode, path_of
 from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.record import encode, path_of
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_embedder.static import StaticEmbedder
 
 

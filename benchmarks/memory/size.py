@@ -9,7 +9,7 @@ import anyio
 
 from benchmarks.memory.bench import Bench, Row
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 WRITES = 50_000
 WRITERS = 16

@@ -3,7 +3,10 @@
 Only this package imports ``nats``. What is exported here is its public interface.
 """
 
-from trunkline_bus.connection import Bus, connect
+from trunkline_bus.connection.bus import Bus, connect
+from trunkline_bus.connection.middleware import BusMessage, BusMiddleware
+from trunkline_bus.connection.settings import BusSettings
+from trunkline_bus.connection.subscription import Subscription
 from trunkline_bus.endpoint import Endpoint, Topic
 from trunkline_bus.envelope import Envelope, Payload, Scope
 from trunkline_bus.errors import (
@@ -25,17 +28,15 @@ from trunkline_bus.errors import (
     TopologyConflict,
 )
 from trunkline_bus.ids import key_of, new_id
-from trunkline_bus.jsapi import StoredRecord
-from trunkline_bus.kv import Entry, KeyValue
-from trunkline_bus.leaf import Guest, LeafDoor, LeafWay
 from trunkline_bus.messages import Ack, DeadLetter, Received, Stored
-from trunkline_bus.middleware import BusMessage, BusMiddleware
-from trunkline_bus.objects import ObjectInfo, ObjectStore
-from trunkline_bus.pinned import Delivery
-from trunkline_bus.server import EmbeddedServer, ServerSettings, ServerUser
-from trunkline_bus.service import Request, Service, service
-from trunkline_bus.settings import BusSettings
-from trunkline_bus.specs import (
+from trunkline_bus.server.embedded_server import EmbeddedServer, ServerSettings, ServerUser
+from trunkline_bus.server.leaf_nodes import Guest, LeafDoor, LeafWay
+from trunkline_bus.services.service import Request, Service, service
+from trunkline_bus.streams.jetstream_protocol import StoredRecord
+from trunkline_bus.streams.key_value import Entry, KeyValue
+from trunkline_bus.streams.object_store import ObjectInfo, ObjectStore
+from trunkline_bus.streams.pinned_consumer import Delivery
+from trunkline_bus.streams.specs import (
     BucketSpec,
     ConsumerSpec,
     ObjectStoreSpec,
@@ -43,10 +44,9 @@ from trunkline_bus.specs import (
     Topology,
     Transform,
 )
-from trunkline_bus.subjects import Subject
-from trunkline_bus.subscription import Subscription
-from trunkline_bus.tasks import background_tasks
-from trunkline_bus.topology import Change, apply
+from trunkline_bus.streams.topology import Change, apply
+from trunkline_bus.subject import Subject
+from trunkline_bus.task_group import background_tasks
 from trunkline_bus.trace import current_traceparent, link_to, remote_parent, span_of
 
 __all__ = [

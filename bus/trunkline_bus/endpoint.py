@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from trunkline_bus.subjects import Subject
+from trunkline_bus.subject import Subject
 
 T = TypeVar("T")
 Req = TypeVar("Req")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trunkline._util.archives.manifest import Gap
     from trunkline._util.paths import Folder, PathRefused, beneath
-    from trunkline._util.program import program
     from trunkline._util.text import printable
     from trunkline.config.secret import Secret
     from trunkline.config.settings import (
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     )
     from trunkline.contracts.blocks.messages import Block, BlockConfig, Pulse
     from trunkline.contracts.channels.channel import Channel, Gateway, Watch
-    from trunkline.contracts.channels.foreground import ForegroundChannel, Sitting
+    from trunkline.contracts.channels.foreground_channel import ForegroundChannel, Sitting
     from trunkline.contracts.conversations.messages import (
         AppendConversation,
         ConversationPage,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.documents.reader import Document, Documents, DocumentText, Reader, Section
     from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute, Identity
     from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
-    from trunkline.contracts.hookspecs import hookimpl
+    from trunkline.contracts.hooks import hookimpl
     from trunkline.contracts.memory.chunks import (
         Chunk,
         ChunkMetadata,
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.client import BlockModel
     from trunkline.contracts.models.completer import Completer
     from trunkline.contracts.models.messages import Completion
+    from trunkline.contracts.models.program import program
     from trunkline.contracts.plugins.extensions import (
         ConfigSection,
         HealthCheck,
@@ -153,7 +153,7 @@ if TYPE_CHECKING:
         Unavailable,
         UnreadableDocument,
     )
-    from trunkline.workers.channels.deciding import (
+    from trunkline.workers.channels.approval_text import (
         Verdict,
         approval_news,
         approval_words,
@@ -162,10 +162,10 @@ if TYPE_CHECKING:
         verdict_in,
         waiting_approval,
     )
-    from trunkline.workers.channels.finding import conversation_found
-    from trunkline.workers.channels.letters import Letter, LetterChannel
+    from trunkline.workers.channels.conversation_lookup import conversation_found
+    from trunkline.workers.channels.letter_channel import Letter, LetterChannel
+    from trunkline.workers.memory.log_record import MemoryRecord
     from trunkline.workers.memory.log_store import LogStore
-    from trunkline.workers.memory.record import MemoryRecord
     from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault, new_id
 
 __version__ = "0.1.0"
@@ -176,7 +176,7 @@ _PLACES: dict[str, str] = {
     "trunkline.contracts.turns.context": "ContextGap ContextPart ContextSource TurnInfo TurnMiddleware",
     "trunkline.contracts.documents.reader": "Document DocumentText Documents Reader Section",
     "trunkline.contracts.memory.embedder": "Embedder",
-    "trunkline.contracts.channels.foreground": "ForegroundChannel Sitting",
+    "trunkline.contracts.channels.foreground_channel": "ForegroundChannel Sitting",
     "trunkline.contracts.gateway.access": "AdmissionRule Authenticator HttpRoute Identity",
     "trunkline.contracts.memory.importer": "ImportedConversation ImportedFile Importer Source",
     "trunkline.contracts.memory.store": "Change ChunkType Installed LinkType Memory MemoryRule MemoryStore",
@@ -189,7 +189,7 @@ _PLACES: dict[str, str] = {
     "trunkline.contracts.tools.tool": "Meant Proceed SourceContext SourcedTool Stage Tool ToolAlias ToolContext "
     "ToolInvocation ToolMiddleware ToolSource",
     "trunkline._util.archives.manifest": "Gap",
-    "trunkline.workers.channels.letters": "Letter LetterChannel",
+    "trunkline.workers.channels.letter_channel": "Letter LetterChannel",
     "trunkline._util.text": "printable",
     "trunkline.config.secret": "Secret",
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
@@ -197,12 +197,12 @@ _PLACES: dict[str, str] = {
     "trunkline.errors": "CompletionError ConfigError ErrorCode ModelError ModelFault NoAnswer PluginError StorageError "
     "ToolError TrunklineError Unavailable UnreadableDocument",
     "trunkline.contracts.tools.function_tool": "BlockPath FunctionTool MemoryPath MemoryTree tool",
-    "trunkline.contracts.hookspecs": "hookimpl",
+    "trunkline.contracts.hooks": "hookimpl",
     "trunkline.workers.memory.log_store": "LogStore",
-    "trunkline.workers.memory.record": "MemoryRecord",
-    "trunkline.workers.channels.deciding": "Verdict approval_news approval_words chosen hand_in "
+    "trunkline.workers.memory.log_record": "MemoryRecord",
+    "trunkline.workers.channels.approval_text": "Verdict approval_news approval_words chosen hand_in "
     "verdict_in waiting_approval",
-    "trunkline.workers.channels.finding": "conversation_found",
+    "trunkline.workers.channels.conversation_lookup": "conversation_found",
     "trunkline.contracts.approvals.messages": "Approval ApprovalDetail ApprovalScope",
     "trunkline.contracts.blocks.messages": "Block BlockConfig Pulse",
     "trunkline.contracts.models.messages": "Completion",
@@ -218,7 +218,7 @@ _PLACES: dict[str, str] = {
     "trunkline.contracts.workers.messages": "WorkerKind",
     "trunkline._util.paths": "Folder PathRefused beneath",
     "trunkline.contracts.approvals.preview": "arguments_preview command_preview diff_preview message_preview preview",
-    "trunkline._util.program": "program",
+    "trunkline.contracts.models.program": "program",
     "trunkline.contracts.models.client": "BlockModel",
     "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault new_id",
 }

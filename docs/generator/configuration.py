@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from generator.markdown import code, default, fields_table, prose, shown, table
-from trunkline.config.hosting import Hosting
+from trunkline.config.plugin_host import Hosting
 from trunkline.config.settings import Settings
 from trunkline.contracts.plugins.extensions import ConfigSection
 

@@ -1,7 +1,7 @@
 """The page of ``trunkline doctor``: the stable ids of its checks."""
 
 from generator.markdown import code, first_paragraph, table
-from trunkline.cli.checks.examine import CHECKS, SECONDS
+from trunkline.cli.checks.runner import CHECKS, SECONDS
 
 INTRODUCTION = """
 # What `trunkline doctor` checks

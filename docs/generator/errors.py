@@ -7,7 +7,7 @@ from generator.markdown import code, prose, table
 from trunkline import errors
 from trunkline.cli.errors import FAILED, INTERRUPTED, USAGE
 from trunkline.errors import FIXED_SENTENCES, TOOL_ERROR_KINDS, ErrorCode, ModelFault
-from trunkline.workers.gateway.http.replies import STATUS
+from trunkline.workers.gateway.http.responses import STATUS
 from trunkline_bus import errors as bus_errors
 
 INTRODUCTION = """

@@ -6,7 +6,7 @@ from generator.markdown import code, fields_table, prose, table
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import FeedEvent, FeedItem
-from trunkline.workers.gateway.http.contract import EVENTS
+from trunkline.workers.gateway.http.openapi import EVENTS
 
 INTRODUCTION = """
 # Events

@@ -1,11 +1,11 @@
-"""The page of the hooks: ``trunkline.contracts.hookspecs`` with its examples."""
+"""The page of the hooks: ``trunkline.contracts.hooks`` with its examples."""
 
 import inspect
 import re
 
 from generator.markdown import code, prose
-from trunkline.contracts import hookspecs
-from trunkline.contracts.hookspecs import channels, every_worker, gateway, memory, monitor, tools
+from trunkline.contracts import hooks
+from trunkline.contracts.hooks import channels, common, gateway, memory, monitor, tools
 from trunkline.plugins.report import GUARDS
 
 INTRODUCTION = """
@@ -29,7 +29,7 @@ names, or make it a package: [Your first plugin](../tutorial/first-plugin.md).
 """
 
 WORKERS = {
-    "Every worker": every_worker,
+    "Every worker": common,
     "Monitor": monitor,
     "Gateway": gateway,
     "Tools": tools,
@@ -67,7 +67,7 @@ def _contents() -> str:
 
 
 def _hook(name: str) -> str:
-    hook = getattr(hookspecs, name)
+    hook = getattr(hooks, name)
     arguments = ", ".join(inspect.signature(hook).parameters)
     said = _DEFINITION.sub(
         "\n\n\n", prose(hook).replace(" A guard.", "")
@@ -76,6 +76,6 @@ def _hook(name: str) -> str:
 
 
 def _kind(name: str) -> str:
-    if getattr(hookspecs, name).trunkline_spec["firstresult"]:
+    if getattr(hooks, name).trunkline_spec["firstresult"]:
         return "decides: the first answer that is not `None` counts."
     return "guards: when it is broken, what it guards is refused." if name in GUARDS else "adds."

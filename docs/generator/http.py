@@ -6,8 +6,8 @@ import msgspec
 
 from generator.markdown import code, fields_table, prose, table
 from trunkline.workers.gateway.http.app import PUBLIC
-from trunkline.workers.gateway.http.contract import NOTHING, OPERATIONS, PARAMETERS, PLAIN, STREAM
-from trunkline.workers.monitor import engine
+from trunkline.workers.gateway.http.openapi import NOTHING, OPERATIONS, PARAMETERS, PLAIN, STREAM
+from trunkline.workers.monitor import engine_server
 
 INTRODUCTION = """
 # HTTP
@@ -116,6 +116,6 @@ def _engine() -> str:
         "it cannot be read. `metadata.reason` says why, `metadata.field` which field of a request is wrong. "
         "Events: `text-delta`, `tool-call`, `tool-result`, `done`, `error`.",
     ]
-    for kind in (engine.EngineRequest, engine.EngineMessage, engine.EngineMetadata):
+    for kind in (engine_server.EngineRequest, engine_server.EngineMessage, engine_server.EngineMetadata):
         parts.append(f"### {kind.__name__}\n\n{prose(kind)}\n\n{fields_table(kind)}")
     return "\n\n".join(parts)

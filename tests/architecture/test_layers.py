@@ -13,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 
 PUBLIC = (
     "trunkline._util",
-    "trunkline.cli.agreeing",  # asking a person
-    "trunkline.cli.attaching",  # asking workers from a command
+    "trunkline.cli.confirmation",  # asking a person
+    "trunkline.cli.attached_workers",  # asking workers from a command
     "trunkline.cli.command",  # what a command looks like, prints, and asks of memory
-    "trunkline.cli.memory.attached",
+    "trunkline.cli.memory.attached_memory",
     "trunkline.cli.output",
     "trunkline.contracts",
     "trunkline.errors",
-    "trunkline.home.latch",  # whether panic holds: a sandbox begins nothing then
+    "trunkline.home.kill_switch",  # whether panic holds: a sandbox begins nothing then
     "trunkline.home.listeners",  # what doctor tells of open ports, which a command of a plugin may open too
     "trunkline.testing",
 )

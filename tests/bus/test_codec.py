@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline_bus import DecodeError, Endpoint, Envelope, Payload, Subject, Topic
-from trunkline_bus.codec import Codec
+from trunkline_bus.connection.codec import Codec
 
 
 class Point(Payload, frozen=True, kw_only=True, tag="test.point.v1"):

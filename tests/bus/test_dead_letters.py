@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from trunkline_bus import Bus, CallError, DeadLetter, Endpoint, RemoteFault, Topic, Topology, apply, service
-from trunkline_bus.persistence import ask
+from trunkline_bus.streams.retry import ask
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from trunkline_bus import (
     Topology,
     apply,
 )
-from trunkline_bus.persistence import ask
+from trunkline_bus.streams.retry import ask
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from trunkline_bus import Bus, Topology, apply
-from trunkline_bus.persistence import ask
+from trunkline_bus.streams.retry import ask
 
 pytestmark = pytest.mark.anyio
 

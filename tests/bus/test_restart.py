@@ -232,7 +232,7 @@ async def test_a_pin_stays_where_it_was(
 
     They are for longer here than for half a second, in which an owner may not be back on a busy machine.
     """
-    monkeypatch.setattr("trunkline_bus.pinned._COURTESY", 30.0)
+    monkeypatch.setattr("trunkline_bus.streams.pinned_consumer._COURTESY", 30.0)
     buses = {name: await dial(own_server, name) for name in ("first", "second")}
     consumer = world.consumer(ack_wait=5.0)
     await apply(buses["first"], Topology(streams=(world.stream,), consumers=(consumer,)))

@@ -105,7 +105,7 @@ async def main():
 anyio.run(main)
 """
 _WATCHED_PARENT = f"""
-import trunkline_bus.server as server
+import trunkline_bus.server.embedded_server as server
 server._spawn = lambda argv, lock: server._spawn_watched(argv, (lock.fileno(),))
 {_PARENT}"""
 

@@ -17,7 +17,7 @@ from trunkline_bus import (
     Transform,
     apply,
 )
-from trunkline_bus.persistence import ask
+from trunkline_bus.streams.retry import ask
 
 pytestmark = pytest.mark.anyio
 
@@ -119,7 +119,7 @@ async def test_counters_count(bus: Bus, world: Any) -> None:
 
 def test_a_storage_error_is_not_a_conflict() -> None:
     """What JetStream says of full disks has its own error."""
-    from trunkline_bus.jsapi import error_of
+    from trunkline_bus.streams.jetstream_protocol import error_of
 
     for code, text in (
         (10047, "insufficient storage resources available"),

@@ -28,7 +28,7 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.contracts.workers.subjects import PULSE_BUCKET, SPANS
-from trunkline.telemetry import names
+from trunkline.telemetry import semconv
 from trunkline.testing.platform import Talker
 from trunkline_bus import BusError, Stored
 
@@ -152,7 +152,7 @@ class Auditor:
         found: dict[str, set[str]] = {}
         async for batch in self._talker.bus.history(SPANS, after=0):
             for span in batch.data.spans:
-                if turn := span.attributes.get(names.TURN):
+                if turn := span.attributes.get(semconv.TURN):
                     found.setdefault(turn, set()).add(span.trace_id)
         return found
 

@@ -9,9 +9,9 @@ import httpx
 from tests.ports import free_port
 
 from trunkline.contracts.streams import JOURNAL_STREAM
-from trunkline.runtime.connecting import MAX_STORE
+from trunkline.runtime.connection_settings import MAX_STORE
 from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect
-from trunkline_bus.persistence import ask
+from trunkline_bus.streams.retry import ask
 
 PASSWORD = "chaos"
 ELECTION = 60.0

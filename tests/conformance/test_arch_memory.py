@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.testing.script import words
 
 from .client import Client

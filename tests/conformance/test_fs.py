@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 
 from .client import Reply
 from .conftest import House, Open, client_of

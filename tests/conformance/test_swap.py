@@ -8,7 +8,7 @@ import pytest
 
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.monitor.standing import FRESH_FOR
+from trunkline.workers.monitor.block_profile import FRESH_FOR
 
 from .client import Client, Reply
 from .conftest import Open, client_of

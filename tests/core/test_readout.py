@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trunkline._util.readout import MOST, readout
+from trunkline._util.result_format import MOST, readout
 
 HITS = {
     "hits": [{"path": "a.md", "line": 2, "why": ["words", "recency"], "content": "Buy beans.\nAnd tea."}],

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 import httpx
 
-from trunkline.acl.grants import inbox
-from trunkline.acl.nats import accounts, password_variable
+from trunkline.acl.accounts import accounts, password_variable
 from trunkline.acl.roles import roles
+from trunkline.acl.subject_permissions import inbox
 from trunkline.cli.checks.bus_checks import server_binary
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ

@@ -18,13 +18,13 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from trunkline.acl.nats import accounts, password_variable
+from trunkline.acl.accounts import accounts, password_variable
 from trunkline.acl.roles import roles
 from trunkline.cli.checks.bus_checks import server_binary
 from trunkline.config import load_config
 from trunkline.contracts import subjects
-from trunkline.runtime.connecting import bus_settings
-from trunkline.runtime.remotes.keys import new_key
+from trunkline.runtime.connection_settings import bus_settings
+from trunkline.runtime.remotes.nkeys import new_key
 from trunkline.runtime.remotes.registry import Registry, Remote
 from trunkline.testing.platform import clean_environ
 from trunkline_bus import Endpoint, Topic

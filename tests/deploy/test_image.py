@@ -17,7 +17,7 @@ from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from trunkline.acl.nats import password_variable
+from trunkline.acl.accounts import password_variable
 from trunkline.testing.platform import UNASKED
 
 from .image import image, no_engine

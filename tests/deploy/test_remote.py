@@ -19,14 +19,14 @@ from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import REMOTE_LIST
-from trunkline.home.directory import Home
-from trunkline.runtime.remote import serve_remote
+from trunkline.home.paths import Home
+from trunkline.runtime.leaf_node import serve_remote
 from trunkline.runtime.remotes.certificates import AUTHORITY, door_certificate
-from trunkline.runtime.remotes.join import HUB, SEED
-from trunkline.runtime.remotes.keys import new_key
+from trunkline.runtime.remotes.enrolment import HUB, SEED
+from trunkline.runtime.remotes.nkeys import new_key
 from trunkline.runtime.remotes.registry import Registry, Remote
 from trunkline.testing.platform import Platform, clean_environ, platform
-from trunkline.workers.tools.away import AwayToolsWorker
+from trunkline.workers.tools.remote_worker import AwayToolsWorker
 from trunkline_bus import Bus, BusError, BusSettings, NoResponders
 
 from .test_forbidden import published, subscribed

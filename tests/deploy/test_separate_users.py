@@ -17,7 +17,7 @@ from trunkline.contracts.tools.messages import CallTool, StoredResult, ToolOutco
 from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, LENT_CALL
 from trunkline.contracts.turns.messages import ApprovalSettled
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.testing.calling import call_tool
+from trunkline.testing.tool_calls import call_tool
 from trunkline_bus import Bus, BusError, Endpoint, RemoteFault, connect, new_id
 
 from .installation import CHANNEL, Installation, as_user, installation

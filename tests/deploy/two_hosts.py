@@ -22,11 +22,11 @@ import msgspec
 import pytest
 
 from trunkline.config import load_config
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.home.directory import Home
-from trunkline.home.runfile import read_run_file
-from trunkline.runtime.connecting import bus_settings
+from trunkline.home.paths import Home
+from trunkline.home.run_file import read_run_file
+from trunkline.runtime.connection_settings import bus_settings
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline_bus import BusSettings, connect
 

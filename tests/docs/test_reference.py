@@ -7,8 +7,8 @@ import sys
 
 import trunkline
 import trunkline_bus
-from trunkline.cli.checks.examine import CHECKS
-from trunkline.contracts import hookspecs
+from trunkline.cli.checks.runner import CHECKS
+from trunkline.contracts import hooks as hookspecs
 from trunkline.errors import FIXED_SENTENCES
 from trunkline.workers.monitor.turn import TRANSITIONS
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.workers.monitor.transcript import UNDECIDED, UNFINISHED
-from trunkline.workers.tools.faults import VERIFY
+from trunkline.workers.monitor.turn_messages import UNDECIDED, UNFINISHED
+from trunkline.workers.tools.error_outcomes import VERIFY
 
 Sort = Literal["doubled", "lost", "unreported", "false"]
 Standing = Literal["", "started", "finished"]

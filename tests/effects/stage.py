@@ -12,7 +12,7 @@ from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.streams import EFFECT_STREAM
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings
 

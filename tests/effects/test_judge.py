@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.workers.monitor.transcript import UNDECIDED, UNFINISHED
-from trunkline.workers.tools.faults import VERIFY
+from trunkline.workers.monitor.turn_messages import UNDECIDED, UNFINISHED
+from trunkline.workers.tools.error_outcomes import VERIFY
 
 from .judge import Case, judge
 from .waves import AT_MONITOR_FLYING, AT_WORKER_FLYING, BOUNDARIES, KINDS, plan

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.visitors import GUEST, HEADER, Visitors
 
-from trunkline.cli.owned.permitting import change
+from trunkline.cli._support.permissions import change
 from trunkline.contracts.approvals.messages import DEADLINE, Approval, decider
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.client import GatewayClient

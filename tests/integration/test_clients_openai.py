@@ -11,7 +11,7 @@ from openai import AsyncOpenAI
 
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.monitor.repair import UNANSWERED
+from trunkline.workers.monitor.transcript_repair import UNANSWERED
 
 pytestmark = pytest.mark.anyio
 

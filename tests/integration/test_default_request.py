@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.cli.checks.examine import examine
+from trunkline.cli.checks.runner import examine
 from trunkline.config import load_config
 from trunkline.config.settings import MonitorSettings
 from trunkline.contracts.blocks.messages import BlockConfig

@@ -20,8 +20,8 @@ from trunkline.runtime.supervisor import BootError
 from trunkline.testing.platform import Answer, Platform, clean_environ, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
-from trunkline_bus.persistence import ask
-from trunkline_bus.server import _find_binary
+from trunkline_bus.server.embedded_server import _find_binary
+from trunkline_bus.streams.retry import ask
 
 from .stage import CREW, manned
 

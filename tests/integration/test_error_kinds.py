@@ -15,10 +15,10 @@ from trunkline.contracts.tools.messages import EffectFinished, ToolOutcome
 from trunkline.contracts.turns.messages import ToolEnded, ToolFinished
 from trunkline.contracts.turns.subjects import EFFECT, JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.telemetry import names
-from trunkline.testing.calling import call_tool
+from trunkline.telemetry import semconv
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.testing.tool_calls import call_tool
 
 from .approving import asked_by, decide, write
 
@@ -140,9 +140,9 @@ async def span_kind(shop: Platform, turn: str) -> object:
         while True:
             async for batch in shop.bus.history(SPANS):
                 for span in batch.data.spans:
-                    ours = span.name.startswith("execute_tool") and span.attributes.get(names.TURN) == turn
+                    ours = span.name.startswith("execute_tool") and span.attributes.get(semconv.TURN) == turn
                     if ours and not span.unfinished:
-                        return span.attributes[names.ERROR_TYPE]
+                        return span.attributes[semconv.ERROR_TYPE]
             await anyio.sleep(0.05)
 
 

@@ -12,12 +12,12 @@ import pytest
 
 import trunkline
 from trunkline import Call, ModelAdapter, ModelRequest, ToolCall
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
-from trunkline.contracts.memory.exports import export_memory
-from trunkline.contracts.memory.imports import import_memory
-from trunkline.contracts.memory.indexing import AskIndex
+from trunkline.contracts.memory.export_transfer import export_memory
+from trunkline.contracts.memory.import_transfer import import_memory
+from trunkline.contracts.memory.index import AskIndex
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Answer, Platform, platform

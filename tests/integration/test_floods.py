@@ -21,7 +21,7 @@ from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.gateway.running import Turns
+from trunkline.workers.gateway.turn_lookup import Turns
 from trunkline_bus import RemoteFault, new_id
 
 from .approving import asking, waiting

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from tests.chaos.disks import Disk, small_disk, why_not
 
-from trunkline.cli.checks.examine import examine
+from trunkline.cli.checks.runner import examine
 from trunkline.config import load_config
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import NOT_STORED, Finished

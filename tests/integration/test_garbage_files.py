@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.cli.checks.examine import examine
+from trunkline.cli.checks.runner import examine
 from trunkline.config import load_config
 from trunkline.contracts.memory.chunks import Remember
 from trunkline.contracts.memory.subjects import MEMORY_REMEMBER
@@ -19,8 +19,8 @@ from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.errors import TrunklineError
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import call_tool
 from trunkline_bus import RemoteFault
 
 pytestmark = pytest.mark.anyio

@@ -30,12 +30,12 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import ErrorCode
 from trunkline.testing.vendor_rules import faults_of
-from trunkline.workers.monitor.repair import UNANSWERED, repaired
-from trunkline.workers.monitor.transcript import given as told
-from trunkline.workers.monitor.transcript import new_messages, to_store
+from trunkline.workers.monitor.transcript_repair import UNANSWERED, repaired
 from trunkline.workers.monitor.turn import AskModel, Phase, Turn
+from trunkline.workers.monitor.turn_messages import given as told
+from trunkline.workers.monitor.turn_messages import new_messages, to_store
 from trunkline_openai import OpenAISettings
-from trunkline_openai.chat import Chat
+from trunkline_openai.chat_completions import Chat
 from trunkline_openai.responses import Responses
 
 CLIENTS = ("weather", "clock")

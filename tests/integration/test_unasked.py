@@ -12,8 +12,8 @@ import pytest
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.tools.messages import ListTools, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.subjects import LIST_TOOLS
-from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import audited, call_tool
 from trunkline_bus import new_id
 
 pytestmark = pytest.mark.anyio

@@ -10,13 +10,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.cli.checks.examine import examine
+from trunkline.cli.checks.runner import examine
 from trunkline.config import load_config
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.contracts.plugins.extensions import HealthResult
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import call_tool
 
 pytestmark = pytest.mark.anyio
 

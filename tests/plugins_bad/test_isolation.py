@@ -13,13 +13,13 @@ import anyio
 import psutil
 import pytest
 
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import CancelCall, ListTools, StoredResult, ToolOutcome
 from trunkline.contracts.tools.subjects import CANCEL_CALL, LIST_TOOLS
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, clean_environ, platform
+from trunkline.testing.tool_calls import call_tool
 from trunkline_bus import new_id
 
 from .corpus import GOOD, install
@@ -111,7 +111,7 @@ def die(file: str) -> str:
 @trunkline.tool(effect="write")
 def spoil(file: str) -> str:
     """Have an effect, and spoil what tells of it."""
-    from trunkline.workers.isolated import tools
+    from trunkline.workers.plugin_process import tools
     with open(file, "a") as out:
         out.write("spoilt\\n")
     tools.RunEnded = None

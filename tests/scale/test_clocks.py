@@ -13,7 +13,7 @@ import pytest
 
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.telemetry import names
+from trunkline.telemetry import semconv
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
@@ -95,6 +95,6 @@ async def traces_of(running: ProcessPlatform, wanted: set[str]) -> dict[str, set
             await anyio.sleep(0.2)
             async for batch in running.bus.history(SPANS):
                 for span in batch.data.spans:
-                    if turn := span.attributes.get(names.TURN):
+                    if turn := span.attributes.get(semconv.TURN):
                         found.setdefault(turn, set()).add(span.trace_id)
     return found

@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from trunkline.contracts.workers.messages import WorkerBeat
-from trunkline.runtime.host import HostSettings, host
 from trunkline.runtime.overview import Lookout
+from trunkline.runtime.worker_host import HostSettings, host
 from trunkline.testing.platform import Platform, platform
 from trunkline.workers.monitor.worker import MonitorWorker
 

@@ -12,7 +12,7 @@ import pytest
 
 from trunkline import ConfigError, ErrorCode, Message, ModelError, ModelRequest, Secret
 from trunkline_openai import OpenAIAdapter, OpenAISettings, plugin
-from trunkline_openai.faults import from_status
+from trunkline_openai.errors import from_status
 
 
 class Given:

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from trunkline.contracts.approvals.messages import ApprovalScope
-from trunkline.contracts.channels.foreground import Sitting
+from trunkline.contracts.channels.foreground_channel import Sitting
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import (

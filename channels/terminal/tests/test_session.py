@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.contracts.channels.foreground import Sitting
+from trunkline.contracts.channels.foreground_channel import Sitting
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
@@ -16,10 +16,10 @@ from trunkline.errors import TrunklineError
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
 from trunkline_bus import RemoteFault
-from trunkline_terminal import transcript, words
-from trunkline_terminal.paint import Paint
-from trunkline_terminal.recording import RecordingScreen
-from trunkline_terminal.session import Session
+from trunkline_terminal import saved_conversation, text_format
+from trunkline_terminal.ansi_style import Paint
+from trunkline_terminal.chat_session import Session
+from trunkline_terminal.recording_screen import RecordingScreen
 
 pytestmark = pytest.mark.anyio
 
@@ -277,7 +277,7 @@ async def test_MB_T11_what_an_agent_asks_elsewhere_is_answered_by_id() -> None:
 @pytest.mark.parametrize("answer", ["", " ", "yess", "ok", "c", "a", "1", "true", "\n"])
 def test_MN_T16_nothing_but_a_yes_is_a_yes(answer: str) -> None:
     """Enter, other words, and a wider yes where none is offered are no answer at all."""
-    assert words.answer(answer, wide=False) is None
+    assert text_format.answer(answer, wide=False) is None
 
 
 async def test_exit_leaves() -> None:
@@ -376,27 +376,27 @@ def test_a_deadline_is_told_on_the_clock_here() -> None:
     """The time here and how long that is; the date too when it is another day's."""
     now = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
     here = (now + timedelta(minutes=5)).astimezone()
-    assert words.moment(now + timedelta(minutes=5), now) == f"{here:%H:%M} (5 minutes)"
-    assert words.moment(now + timedelta(seconds=61), now).endswith("(1 minute)")
-    assert words.moment(now + timedelta(seconds=20), now).endswith("(20 seconds)")
+    assert text_format.moment(now + timedelta(minutes=5), now) == f"{here:%H:%M} (5 minutes)"
+    assert text_format.moment(now + timedelta(seconds=61), now).endswith("(1 minute)")
+    assert text_format.moment(now + timedelta(seconds=20), now).endswith("(20 seconds)")
     assert (
-        words.moment(now + timedelta(days=1), now)
+        text_format.moment(now + timedelta(days=1), now)
         == f"{(now + timedelta(days=1)).astimezone():%Y-%m-%d %H:%M} (1 day)"
     )
 
 
 def test_a_file_that_is_not_there_is_named_as_it_was_given(tmp_path: Path) -> None:
     """.json is added to a name without it, and never twice."""
-    assert transcript.source(str(tmp_path / "x.json")) == tmp_path / "x.json"
-    assert transcript.source(str(tmp_path / "x")) == tmp_path / "x.json"
+    assert saved_conversation.source(str(tmp_path / "x.json")) == tmp_path / "x.json"
+    assert saved_conversation.source(str(tmp_path / "x")) == tmp_path / "x.json"
 
 
 def test_a_result_is_folded_to_its_first_lines() -> None:
     """Three lines at the most, none wider than the terminal, and how to see the rest."""
-    assert words.folded("", 40) == []
-    assert words.folded("one\n\ntwo", 40) == ["one", "two"]
-    assert words.folded("\n".join("abcde"), 40) == ["a", "b", "c", "… 2 more lines: /show"]
-    assert words.folded("x" * 50, 10) == ["x" * 9 + "…", "… /show shows it whole"]
+    assert text_format.folded("", 40) == []
+    assert text_format.folded("one\n\ntwo", 40) == ["one", "two"]
+    assert text_format.folded("\n".join("abcde"), 40) == ["a", "b", "c", "… 2 more lines: /show"]
+    assert text_format.folded("x" * 50, 10) == ["x" * 9 + "…", "… /show shows it whole"]
 
 
 def test_a_diff_in_a_question_is_coloured_and_nothing_with_no_color() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.contracts.conversations.messages import Message, ToolCall
-from trunkline_terminal.transcript import TranscriptError, encode, load, save, source, target
+from trunkline_terminal.saved_conversation import TranscriptError, encode, load, save, source, target
 
 AT = datetime(2026, 3, 4, 5, 6, 7)
 MESSAGES = (

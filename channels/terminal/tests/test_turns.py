@@ -25,9 +25,9 @@ from trunkline.contracts.turns.messages import (
 from trunkline.errors import ErrorCode
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
-from trunkline_terminal.outage import Outage
-from trunkline_terminal.recording import RecordingScreen
-from trunkline_terminal.turns import Followed, Outcome, Render, TurnView
+from trunkline_terminal.outage_notice import Outage
+from trunkline_terminal.recording_screen import RecordingScreen
+from trunkline_terminal.turn_display import Followed, Outcome, Render, TurnView
 
 pytestmark = pytest.mark.anyio
 END = TurnEnded(reason="stop")

@@ -5,7 +5,7 @@ an installation with these channels, these plugins in processes of their own, an
 import argparse
 import sys
 
-from trunkline.acl.nats import accounts
+from trunkline.acl.accounts import accounts
 
 
 def main(arguments: list[str]) -> int:

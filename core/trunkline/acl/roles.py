@@ -57,7 +57,7 @@ PLUGIN_DOORS: Endpoints = (s.PLUGIN_TOOLS, s.PLUGIN_RUN, s.PLUGIN_MEMORY)
 """What a plugin in a process of its own answers."""
 
 FEED_READER: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
-"""The streams that ``contracts/turns/feed.py`` reads to show a turn without a gap."""
+"""The streams that ``contracts/turns/feed_reader.py`` reads to show a turn without a gap."""
 
 CHANNEL_READER: tuple[str, ...] = (*FEED_READER, s.APPROVAL_STREAM)
 """The streams that a channel is shown turns and approvals from."""

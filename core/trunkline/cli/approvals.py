@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from trunkline.cli.attached_gateway import with_gateway
 from trunkline.cli.command import Group
-from trunkline.cli.completing import BlockName
-from trunkline.cli.with_gateway import with_gateway
+from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
     from trunkline.contracts.approvals.messages import Approval, ApprovalScope
@@ -37,8 +37,8 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
     """List what waits, the oldest first."""
+    from trunkline.cli._support.blocks import insist_on_one
     from trunkline.cli.output import json_out, table
-    from trunkline.cli.owned.blocks import insist_on_one
 
     async def listed(gateway: "GatewayClient") -> "tuple[Approval, ...]":
         if block is not None:
@@ -63,7 +63,7 @@ def show_approval(id: str, as_json: bool) -> None:
     """Show what a call would do."""
     from trunkline._util.text import printable
     from trunkline.cli.output import json_out
-    from trunkline.workers.channels.deciding import approval_news
+    from trunkline.workers.channels.approval_text import approval_news
 
     found = with_gateway(lambda gateway: gateway.approval(id))
     if as_json:
@@ -155,7 +155,7 @@ def _decide(
     id: str, *, allow: bool, scope: "ApprovalScope" = "once", answer: str = "", follow: bool, as_json: bool
 ) -> int:
     from trunkline.workers import KINDS
-    from trunkline.workers.channels.deciding import Verdict, hand_in
+    from trunkline.workers.channels.approval_text import Verdict, hand_in
 
     async def decided(gateway: "GatewayClient") -> int:
         one = (await gateway.approval(id)).approval
@@ -203,15 +203,15 @@ def _is_alone() -> bool:
     import os
 
     from trunkline.config import load_config
-    from trunkline.home.directory import Home
-    from trunkline.home.runfile import running_pid
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
 
     return running_pid(Home.of(load_config())) == os.getpid()
 
 
 async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool) -> int:
     """Print what the turn shows; its next question ends that, as it does with ``say``."""
-    from trunkline.cli.saying import JsonSaying, Saying
+    from trunkline.cli.turn_printer import JsonSaying, Saying
     from trunkline.contracts.gateway.messages import MessageAccepted
     from trunkline.contracts.turns.messages import ApprovalRequested
 
@@ -229,7 +229,7 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
 
 def _state(approval: "Approval") -> str:
     from trunkline.contracts.approvals.messages import DEADLINE, decider, withdrawal
-    from trunkline.workers.channels.deciding import local
+    from trunkline.workers.channels.approval_text import local
 
     if approval.settled is None:
         return local(approval.expires_at)

@@ -12,7 +12,7 @@ SHOWN = 20
 
 def gaps_of(archive: Path) -> "tuple[Gap, ...]":
     """What an archive says is not in it."""
-    from trunkline._util.archives.reading import read_manifest
+    from trunkline._util.archives.reader import read_manifest
 
     manifest = read_manifest(archive)
     return manifest.gaps if manifest else ()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.completing import BlockName
+from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli.owned.auditing import Wanted
+    from trunkline.cli._support.audit_log import Wanted
     from trunkline.contracts.audit.messages import AuditEntry
     from trunkline_bus import Bus
 
@@ -50,18 +50,18 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) 
 
     The log lies in memory, a file a day: audit/2026-11-22.jsonl. Times are UTC.
     """
-    from trunkline.cli.memory.attached import with_memory
-    from trunkline.cli.owned.auditing import Wanted, beginning
+    from trunkline.cli._support.audit_log import Wanted, beginning
+    from trunkline.cli.memory.attached_memory import with_memory
 
     filters = Wanted(beginning(since), **wanted)
     with_memory(lambda bus: _print(bus, filters, limit, follow, as_json))
 
 
 async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json: bool) -> None:
+    from trunkline.cli._support.audit_log import entries, following
+    from trunkline.cli._support.blocks import insist_on_block
+    from trunkline.cli._support.rules import ALL
     from trunkline.cli.output import fitted
-    from trunkline.cli.owned.auditing import entries, following
-    from trunkline.cli.owned.blocks import insist_on_block
-    from trunkline.cli.owned.ruling import ALL
 
     found = await entries(bus, wanted)
     if not found and wanted.block not in (None, ALL):  # the log knows blocks that are gone, too

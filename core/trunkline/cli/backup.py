@@ -58,8 +58,8 @@ def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: 
 
 def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
     from trunkline.errors import StorageError, TrunklineError
-    from trunkline.home.directory import Home
-    from trunkline.home.runfile import running_pid
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
 
     if file.exists() and not force:
         raise StorageError(f"{file} exists already.", hint="Choose another name, or give --force.")
@@ -83,10 +83,10 @@ async def _backup(
     import tempfile
 
     from trunkline.cli.archive_gaps import gaps_of
-    from trunkline.contracts.memory.exports import export_memory
+    from trunkline.contracts.memory.export_transfer import export_memory
     from trunkline.home.backup import write_backup
-    from trunkline.home.directory import Home
-    from trunkline.runtime.attach import attached
+    from trunkline.home.paths import Home
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
 
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.parent) as folder:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.cli.agreeing import agree
+from trunkline.cli.attached_gateway import with_gateway
 from trunkline.cli.command import Group
-from trunkline.cli.completing import BlockName
-from trunkline.cli.with_gateway import with_gateway
+from trunkline.cli.completion_types import BlockName
+from trunkline.cli.confirmation import agree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,8 +241,8 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
 
 def _tasks_here(name: str) -> int:
     """How many background tasks of a block run on this machine."""
-    from trunkline.config.load import find_home
-    from trunkline.contracts.sandbox.detached import place_of, records
+    from trunkline.config.loader import find_home
+    from trunkline.contracts.sandbox.detached_program import place_of, records
 
     return sum(record.standing() == "running" for record in records(place_of(find_home(), name)))
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.completing import ConversationName
+from trunkline.cli.completion_types import ConversationName
 
 if TYPE_CHECKING:
     import anyio
 
     from trunkline.config import Config
-    from trunkline.contracts.channels.foreground import ForegroundChannel, Sitting
+    from trunkline.contracts.channels.foreground_channel import ForegroundChannel, Sitting
 
 EXAMPLES = """
 trunkline chat
@@ -36,7 +36,7 @@ def command(block: str | None, conversation: str | None, channel: str) -> int:
     each line is one message. Leaves with 1 when a turn failed, 3 when one waits for a decision, 130 after Ctrl-C.
     """
     from trunkline.cli.aio import run
-    from trunkline.contracts.channels.foreground import Sitting
+    from trunkline.contracts.channels.foreground_channel import Sitting
 
     return run(_chat, Sitting(block, conversation), channel, at_terminal=True)
 
@@ -47,12 +47,12 @@ async def _chat(sitting: "Sitting", name: str) -> int:
 
     import anyio
 
-    from trunkline.cli.last import conversation_named
-    from trunkline.cli.logfile import log_to_file
+    from trunkline.cli.log_file import log_to_file
+    from trunkline.cli.references import conversation_named
     from trunkline.cli.trace import draw
     from trunkline.config import load_config
     from trunkline.contracts.gateway.client import GatewayClient
-    from trunkline.runtime.attach import attached
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import KINDS, load_worker
 
     config = load_config()
@@ -76,7 +76,7 @@ def _foreground(config: "Config", name: str) -> "ForegroundChannel":
     """The channel for this terminal. Raises PluginError when no plugin offers it."""
     from functools import partial
 
-    from trunkline.contracts.channels.foreground import ForegroundChannel
+    from trunkline.contracts.channels.foreground_channel import ForegroundChannel
     from trunkline.errors import PluginError
     from trunkline.plugins import Plugins
 

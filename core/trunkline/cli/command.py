@@ -7,8 +7,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from trunkline.cli.completing import complete_by_name
-from trunkline.cli.other_words import suggested
+from trunkline.cli.command_synonyms import suggested
+from trunkline.cli.completion_types import complete_by_name
 
 Formatter = click.HelpFormatter
 

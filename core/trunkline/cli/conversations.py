@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trunkline.cli.attached_gateway import with_gateway
 from trunkline.cli.command import Group
-from trunkline.cli.completing import BlockName, ConversationName
-from trunkline.cli.with_gateway import with_gateway
+from trunkline.cli.completion_types import BlockName, ConversationName
 
 if TYPE_CHECKING:
     from trunkline.contracts.conversations.messages import ConversationPage, ConversationSummary
@@ -92,8 +92,8 @@ def rename_conversation(conversation: str, title: tuple[str, ...], made: bool, a
 
     CONVERSATION is a number or an id of "trunkline conversations", the beginning of an id, or "last".
     """
-    from trunkline.cli.last import conversation_named
     from trunkline.cli.output import json_out
+    from trunkline.cli.references import conversation_named
 
     if bool(title) == made:
         raise click.UsageError(

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from trunkline.cli.agreeing import agree
 from trunkline.cli.command import Group
+from trunkline.cli.confirmation import agree
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -121,7 +121,7 @@ def _on_bus(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
 
 async def _asked(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
     from trunkline.config import load_config
-    from trunkline.runtime.attach import attached
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
 
     async with attached(load_config(), load_worker, kinds=()) as bus:

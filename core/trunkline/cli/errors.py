@@ -74,7 +74,7 @@ def explained(error: BaseException) -> tuple[str, str]:
             'See "trunkline doctor", or start the platform with "trunkline up".',
         )
     if isinstance(error, BusError):
-        from trunkline.runtime.connecting import cure
+        from trunkline.runtime.connection_settings import cure
 
         return str(error), cure(error)
     return (

@@ -8,7 +8,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli.saying import Saying
+    from trunkline.cli.turn_printer import Saying
     from trunkline.contracts.gateway.messages import ForkTurn
 
 EXAMPLES = """
@@ -37,7 +37,7 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
     The answer is printed as by "trunkline say", with the same exit status.
     """
     from trunkline.cli.aio import run
-    from trunkline.cli.saying import JsonSaying, Saying
+    from trunkline.cli.turn_printer import JsonSaying, Saying
     from trunkline.contracts.gateway.messages import ForkTurn
 
     turn, at, step = place.rpartition("@")
@@ -51,12 +51,12 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
 async def _fork(wish: "ForkTurn", saying: "Saying") -> int:
     from msgspec.structs import replace
 
-    from trunkline.cli.last import turn_named
-    from trunkline.cli.logfile import log_to_file
+    from trunkline.cli.log_file import log_to_file
+    from trunkline.cli.references import turn_named
     from trunkline.cli.say import CHANNEL, listen
     from trunkline.config import load_config
     from trunkline.contracts.gateway.client import GatewayClient
-    from trunkline.runtime.attach import attached
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
 
     config = load_config()

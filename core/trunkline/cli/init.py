@@ -8,7 +8,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli.first_answer import FirstAnswer
+    from trunkline.cli.model_probe import FirstAnswer
     from trunkline.config import Config
 
 EXAMPLES = """
@@ -93,7 +93,7 @@ def _take(settings: Any, given: Given, yes: bool) -> None:
 def _test(config: "Config", missing: list[str]) -> "FirstAnswer | None":
     """The first answer; None where there is no model to ask, or a key is missing."""
     from trunkline.cli.aio import run
-    from trunkline.cli.first_answer import first_answer
+    from trunkline.cli.model_probe import first_answer
 
     if missing or config.settings.runtime.provider_adapter == "offline":
         return None

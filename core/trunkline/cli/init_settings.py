@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trunkline.config import Config, Secret, load_config
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.errors import ConfigError
-from trunkline.home.directory import Home
+from trunkline.home.paths import Home
 
 if TYPE_CHECKING:
     from trunkline.cli.init import Given

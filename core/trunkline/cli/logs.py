@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trunkline.cli.readable import Readable, Redacting
-from trunkline.cli.repeats import Repeats
+from trunkline.cli.log_format import Readable, Redacting
+from trunkline.cli.log_throttle import Repeats
 
 if TYPE_CHECKING:
     from trunkline.config import Config

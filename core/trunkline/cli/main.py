@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import click
 
+from trunkline.cli.argv_text import insist_on_text
 from trunkline.cli.command import LazyGroup
 from trunkline.cli.entry import die_silently, raise_again
 from trunkline.cli.errors import shown
-from trunkline.cli.given import insist_on_text
-from trunkline.cli.readable import make_bare_warnings_readable
+from trunkline.cli.log_format import make_bare_warnings_readable
 
 COMMANDS: dict[str, str] = {
     "chat": "Talk with an agent in this terminal.",
@@ -72,7 +72,7 @@ class Commands(LazyGroup):
 
 
 def _plugin_commands() -> dict[str, click.Command]:
-    from trunkline.cli.extra import plugin_commands
+    from trunkline.cli.plugin_commands import plugin_commands
 
     return plugin_commands()
 

@@ -7,7 +7,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli.owned.stopping import Answers
+    from trunkline.cli._support.panic_broadcast import Answers
     from trunkline.config import Config
     from trunkline.contracts.sandbox.sandbox import Sandbox
     from trunkline.plugins import Plugins
@@ -44,9 +44,9 @@ def command(release: bool, as_json: bool) -> int:
     from trunkline.cli.aio import run
     from trunkline.cli.output import json_out
     from trunkline.config import load_config
-    from trunkline.config.load import find_home
+    from trunkline.config.loader import find_home
     from trunkline.errors import ConfigError
-    from trunkline.home.latch import RELEASE, Latch
+    from trunkline.home.kill_switch import RELEASE, Latch
 
     try:
         config = load_config()
@@ -101,14 +101,14 @@ def _who() -> str:
 
 async def _released(config: "Config") -> bool:
     """Whether the bus was told."""
-    from trunkline.cli.owned.stopping import released
+    from trunkline.cli._support.panic_broadcast import released
 
     return await released(config, _who())
 
 
 async def _stopped(config: "Config") -> "tuple[int, list[str], Answers]":
     """How many programs were ended here, which backends failed at it, and what the workers say."""
-    from trunkline.cli.owned.stopping import stopped
+    from trunkline.cli._support.panic_broadcast import stopped
     from trunkline.plugins import Plugins
 
     ended, failed = await _ended(Plugins.load(config))

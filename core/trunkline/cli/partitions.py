@@ -36,8 +36,8 @@ def command(number: int | None, as_json: bool) -> None:
 
 async def _partitions(config: "Config", number: int | None, as_json: bool) -> None:
     from trunkline.cli.output import json_out
-    from trunkline.runtime.attach import attached
     from trunkline.runtime.partitions import Dealing, dealing, open_partitions
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
 
     async with attached(config, load_worker, name="partitions", kinds=()) as bus:
@@ -58,8 +58,8 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
 async def _deal(bus: "Bus", config: "Config", number: int) -> int:
     """Deal it anew, and return how many messages were moved. A server that goes meanwhile does no harm."""
     from trunkline.errors import TrunklineError
-    from trunkline.runtime.host import wanted_topology
     from trunkline.runtime.partitions import deal
+    from trunkline.runtime.worker_host import wanted_topology
     from trunkline_bus import BusError
 
     try:

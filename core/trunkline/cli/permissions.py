@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.completing import BlockName
+from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli.owned.permitting import Standing
+    from trunkline.cli._support.permissions import Standing
 
 EXAMPLES = """
 trunkline permissions main
@@ -56,9 +56,9 @@ def command(
     The choices are stored in the block's block.toml, which no agent can write. A denial always wins. With --approvals
     some, calls that write, send or run programs need your approval; with all, every call; with none, no call.
     """
-    from trunkline.cli.memory.attached import with_memory
-    from trunkline.cli.owned import permitting
-    from trunkline.cli.owned.blocks import insist_on_block
+    from trunkline.cli._support import permissions
+    from trunkline.cli._support.blocks import insist_on_block
+    from trunkline.cli.memory.attached_memory import with_memory
 
     changes = {name: value for name, value in choices.items() if value is not None}
     minutes = {
@@ -76,7 +76,7 @@ def command(
         if minutes[name]:
             _confirm(name, block, minutes[name])
     _show(
-        with_memory(lambda bus: permitting.settled(bus, block, changes, minutes, conversation)),
+        with_memory(lambda bus: permissions.settled(bus, block, changes, minutes, conversation)),
         as_json,
     )
 
@@ -109,7 +109,7 @@ def _confirm(name: str, block: str, minutes: int) -> None:
 
 def _show(standing: "Standing", as_json: bool) -> None:
     from trunkline.cli.output import json_out, table
-    from trunkline.policy.explain import WORDS, in_words
+    from trunkline.policy.explanation import WORDS, in_words
 
     if as_json:
         json_out(standing)

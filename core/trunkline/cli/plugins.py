@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli import installing
+from trunkline.cli import plugin_install
 from trunkline.cli.command import Group
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def command() -> None:
     """List the plugins, bring them in and out, let one out of quarantine, or begin a new one."""
 
 
-for _one in (installing.install, installing.remove, installing.disable, installing.enable):
+for _one in (plugin_install.install, plugin_install.remove, plugin_install.disable, plugin_install.enable):
     command.add_command(_one)
 
 

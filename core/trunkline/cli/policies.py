@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trunkline.cli.command import Group
-from trunkline.cli.completing import BlockName
+from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli.owned.ruling import Rule
+    from trunkline.cli._support.rules import Rule
     from trunkline.contracts.policies.messages import Conditions
 
 EXAMPLES = """
@@ -41,11 +41,11 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_rules(block: str | None, as_json: bool) -> int:
     """List the rules. Fails when one cannot be read: until it is fixed, no tool may be used."""
-    from trunkline.cli.memory.attached import with_memory
+    from trunkline.cli._support import rules
+    from trunkline.cli.memory.attached_memory import with_memory
     from trunkline.cli.output import json_out, table
-    from trunkline.cli.owned import ruling
 
-    found = with_memory(lambda bus: ruling.rules(bus, block))
+    found = with_memory(lambda bus: rules.rules(bus, block))
     broken = any(one.broken for one in found)
     if as_json:
         json_out({"policies": found})
@@ -85,28 +85,28 @@ def add_rule(
 
     import msgspec
 
-    from trunkline.cli.memory.attached import OWNER, with_memory
+    from trunkline.cli._support import rules
+    from trunkline.cli.memory.attached_memory import OWNER, with_memory
     from trunkline.cli.output import json_out, say
-    from trunkline.cli.owned import ruling
     from trunkline.config import load_config
     from trunkline.contracts.policies.messages import Policy
     from trunkline.plugins import Plugins
-    from trunkline.policy.explain import in_words
+    from trunkline.policy.explanation import in_words
 
     policy = Policy(
         id=id, subject=subject, resource=resource, action=action, effect=effect, conditions=_conditions(**when),
         note=note, created=datetime.now(UTC), created_by=OWNER,
     )  # fmt: skip
-    ruling.insist_on_sense(policy)
+    rules.insist_on_sense(policy)
     plugins = Plugins.load(load_config())
     if resource.startswith("tool:"):
-        ruling.insist_on_own_name(policy, plugins.tools_called)
-    unknown = with_memory(lambda bus: ruling.unknown_in(bus, policy, plugins))
+        rules.insist_on_own_name(policy, plugins.tools_called)
+    unknown = with_memory(lambda bus: rules.unknown_in(bus, policy, plugins))
     for one in unknown:
         say(f"Note: {one.told}", err=True)
     if effect == "allow":
         _agreed(f"This rule applies from now on: {in_words(policy)}.", "Add this rule?")
-    kept = with_memory(lambda bus: ruling.add(bus, policy))
+    kept = with_memory(lambda bus: rules.add(bus, policy))
     if as_json:
         json_out({**msgspec.to_builtins(kept), "unknown": unknown})
     else:
@@ -118,16 +118,16 @@ def add_rule(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def remove_rule(id: str, as_json: bool) -> None:
     """Remove a rule. Needs a terminal, because agents may be allowed more without it. History keeps the rule's text."""
-    from trunkline.cli.memory.attached import with_memory
+    from trunkline.cli._support import rules
+    from trunkline.cli.memory.attached_memory import with_memory
     from trunkline.cli.output import json_out
-    from trunkline.cli.owned import ruling
 
-    rule = with_memory(lambda bus: ruling.find(bus, id))  # nobody is asked about what is not there
+    rule = with_memory(lambda bus: rules.find(bus, id))  # nobody is asked about what is not there
     _agreed(
         f"The rule {id} no longer applies after this{f': {rule.says}' if rule.says else ''}.",
         "Remove this rule?",
     )
-    gone = with_memory(lambda bus: ruling.remove(bus, id))
+    gone = with_memory(lambda bus: rules.remove(bus, id))
     if as_json:
         json_out(gone)
     else:

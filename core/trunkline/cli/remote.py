@@ -10,7 +10,7 @@ from trunkline.cli.command import Command, Group
 if TYPE_CHECKING:
     from trunkline.config import Config
     from trunkline.home.listeners import Listener
-    from trunkline.runtime.remotes.invite import Invitation
+    from trunkline.runtime.remotes.invitation import Invitation
     from trunkline.runtime.remotes.registry import Remote
 
 EXAMPLES = """
@@ -59,11 +59,11 @@ def invite(name: str, blocks: tuple[str, ...], listen: str | None, minutes: floa
 async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, seconds: float) -> None:
     from trunkline.config import load_config
     from trunkline.errors import ConfigError
-    from trunkline.home.directory import Home, make_folder
     from trunkline.home.listeners import listed
-    from trunkline.runtime.remotes.invite import Invitation
-    from trunkline.runtime.remotes.invite import invite as wait
-    from trunkline.runtime.remotes.proof import new_code
+    from trunkline.home.paths import Home, make_folder
+    from trunkline.runtime.remotes.handshake import new_code
+    from trunkline.runtime.remotes.invitation import Invitation
+    from trunkline.runtime.remotes.invitation import invite as wait
     from trunkline.runtime.remotes.registry import BLOCK, Registry
 
     for block in blocks:
@@ -97,10 +97,10 @@ def _listener(invitation: "Invitation", port: int) -> "Listener":
 
 def _listening(config: "Config", listen: str | None) -> "Config":
     from trunkline.config import load_config
-    from trunkline.config.edit import write_settings
+    from trunkline.config.editor import write_settings
     from trunkline.errors import ConfigError
-    from trunkline.home.directory import Home
-    from trunkline.home.runfile import running_pid
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
 
     if listen is None and config.settings.remotes.listen is None:
         raise ConfigError(
@@ -117,8 +117,8 @@ def _listening(config: "Config", listen: str | None) -> "Config":
 
 
 def _tell(invitation: "object", port: int, seconds: float) -> None:
-    from trunkline.runtime.remotes.invite import Invitation
-    from trunkline.runtime.remotes.join import JOIN_PORT
+    from trunkline.runtime.remotes.enrolment import JOIN_PORT
+    from trunkline.runtime.remotes.invitation import Invitation
 
     assert isinstance(invitation, Invitation)
     at = "THIS-HOST" if port == JOIN_PORT else f"THIS-HOST:{port}"
@@ -142,9 +142,9 @@ def join(hub: str, code: str) -> None:
 
 async def _join(hub: str, code: str) -> None:
     from trunkline.config import load_config
-    from trunkline.config.edit import write_settings
-    from trunkline.home.directory import Home, make_folder
-    from trunkline.runtime.remotes.join import join as enrol
+    from trunkline.config.editor import write_settings
+    from trunkline.home.paths import Home, make_folder
+    from trunkline.runtime.remotes.enrolment import join as enrol
 
     config = load_config()
     home = Home.of(config)
@@ -159,7 +159,7 @@ async def _join(hub: str, code: str) -> None:
 
 def _address(hub: str) -> tuple[str, int]:
     from trunkline.errors import ConfigError
-    from trunkline.runtime.remotes.join import JOIN_PORT
+    from trunkline.runtime.remotes.enrolment import JOIN_PORT
 
     host, colon, port = (
         hub.rpartition(":") if not hub.endswith("]") and hub.count(":") != 0 else (hub, "", "")
@@ -191,9 +191,9 @@ async def _serve(log_format: str) -> None:
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
-    from trunkline.runtime.remote import serve_remote
+    from trunkline.runtime.leaf_node import serve_remote
     from trunkline.runtime.signals import patience_of, stop_on_signals
-    from trunkline.workers.tools.away import AwayToolsWorker
+    from trunkline.workers.tools.remote_worker import AwayToolsWorker
 
     config = load_config()
     stop = anyio.Event()
@@ -208,9 +208,9 @@ class _Ready:
     """Says that the tools are served."""
 
     def started(self, value: object = None) -> None:
-        from trunkline.cli import garbage
+        from trunkline.cli import gc_tuning
 
-        garbage.settle()
+        gc_tuning.settle()
         click.echo("The tools of this host are served")
 
 
@@ -237,8 +237,8 @@ async def _list() -> "list[tuple[Remote, str]]":
     import anyio
 
     from trunkline.config import load_config
-    from trunkline.home.directory import Home
-    from trunkline.home.runfile import running_pid
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
     from trunkline.runtime.remotes.registry import Registry
 
     config = load_config()
@@ -255,7 +255,7 @@ async def _list() -> "list[tuple[Remote, str]]":
 async def _look(config: "Config", remotes: "tuple[Remote, ...]", reach: dict[str, str]) -> None:
     from trunkline.contracts.tools.messages import ListTools
     from trunkline.contracts.tools.subjects import REMOTE_LIST
-    from trunkline.runtime.attach import attached
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
     from trunkline_bus import BusError
 
@@ -273,7 +273,7 @@ async def _look(config: "Config", remotes: "tuple[Remote, ...]", reach: dict[str
 def revoke(name: str) -> None:
     """Shut the host NAME out, at once and until it is invited again."""
     from trunkline.config import load_config
-    from trunkline.home.directory import Home
+    from trunkline.home.paths import Home
     from trunkline.runtime.remotes.registry import Registry
 
     Registry(Home.of(load_config()).remotes).remove(name)
@@ -287,10 +287,10 @@ def accounts(channels: tuple[str, ...]) -> None:
 
     An embedded server needs none of it. After each invite and revoke: print them again and reload the server.
     """
-    from trunkline.acl.nats import accounts as written
+    from trunkline.acl.accounts import accounts as written
     from trunkline.config import load_config
     from trunkline.errors import ConfigError
-    from trunkline.home.directory import Home
+    from trunkline.home.paths import Home
     from trunkline.runtime.remotes.registry import Registry
 
     remotes = Registry(Home.of(load_config()).remotes).all()

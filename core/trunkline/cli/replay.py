@@ -48,7 +48,7 @@ def command(turn: str, with_text: bool, as_json: bool) -> int:
 async def _replay(turn: str) -> "Replay":
     from trunkline.config import load_config
     from trunkline.contracts.turns.subjects import FEED
-    from trunkline.runtime.attach import attached
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
     from trunkline.workers.monitor.replay import replay
 
@@ -60,7 +60,7 @@ async def _replay(turn: str) -> "Replay":
 
 
 async def _journal(bus: "Bus", turn: str) -> "list[Stored[RawRecord]]":
-    from trunkline.cli.last import last_record
+    from trunkline.cli.references import last_record
     from trunkline.workers.monitor.journal import RAW_JOURNAL
 
     last = await last_record(bus, turn)

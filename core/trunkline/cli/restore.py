@@ -25,7 +25,7 @@ def command(file: Path, replace: bool, as_json: bool) -> None:
     from trunkline.cli.output import json_out
     from trunkline.config import find_home
     from trunkline.home.backup import restore_backup
-    from trunkline.home.directory import Home
+    from trunkline.home.paths import Home
 
     home = Home.at(find_home())
     done = restore_backup(home, file, replace=replace)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.cli.attaching import with_workers
+from trunkline.cli.attached_workers import with_workers
 from trunkline.cli.command import Group
-from trunkline.cli.completing import BlockName
+from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
     from trunkline.errors import TrunklineError
@@ -66,7 +66,7 @@ def show(id: str, save: Path | None) -> None:
 
 async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
     """Those of a block, or all. Raises ConfigError when there is no such block."""
-    from trunkline.cli.owned.blocks import insist_on_block
+    from trunkline.cli._support.blocks import insist_on_block
     from trunkline.contracts.tools.subjects import RESULTS
 
     if block is not None:
@@ -112,7 +112,7 @@ async def _named(bus: "Bus", id: str) -> "ObjectInfo":
     """The result whose id begins so. Raises TrunklineError when that is none, or several."""
     from trunkline.contracts.tools.subjects import RESULTS
     from trunkline.errors import TrunklineError
-    from trunkline.workers.tools.results import ID
+    from trunkline.workers.tools.result_store import ID
 
     infos = await bus.objects(RESULTS).infos()
     found = [info for info in infos if id and info.metadata.get(ID, "").startswith(id)]
@@ -137,7 +137,7 @@ def _gone(id: str) -> "TrunklineError":
 def _facts(found: "ObjectInfo") -> dict[str, Any]:
     from datetime import datetime
 
-    from trunkline.workers.tools.results import BLOCK, CHARACTERS, CONVERSATION, ID, TOOL
+    from trunkline.workers.tools.result_store import BLOCK, CHARACTERS, CONVERSATION, ID, TOOL
 
     noted = found.metadata
     return {

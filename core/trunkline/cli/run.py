@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli import garbage
+from trunkline.cli import gc_tuning
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
-    from trunkline.home.directory import Home
     from trunkline.home.migration import migrate
+    from trunkline.home.paths import Home
     from trunkline.plugins import Plugins
-    from trunkline.runtime.adapters import who_answers
-    from trunkline.runtime.host import HostSettings, host
+    from trunkline.runtime.adapter_selection import who_answers
     from trunkline.runtime.signals import patience_of, stop_on_signals
-    from trunkline.runtime.streams import keep_streams
+    from trunkline.runtime.stream_provisioner import keep_streams
     from trunkline.runtime.watchdog import watched
+    from trunkline.runtime.worker_host import HostSettings, host
     from trunkline.workers import load_worker
 
     config = load_config(flags={"bus.url": url})
@@ -87,11 +87,11 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.errors import Unavailable
-    from trunkline.runtime.connecting import bus_settings
+    from trunkline.runtime.connection_settings import bus_settings
     from trunkline.runtime.signals import CLOSING, stop_on_signals
     from trunkline.runtime.watchdog import watched
-    from trunkline.workers.isolated.limits import die_with_parent
-    from trunkline.workers.isolated.process import serve_plugin
+    from trunkline.workers.plugin_process.lifecycle import serve_plugin
+    from trunkline.workers.plugin_process.resource_limits import die_with_parent
 
     if config.settings.bus.url is None or config.settings.bus.user is None:
         raise Unavailable(
@@ -111,9 +111,9 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
 
 def _bus(config: "Config") -> "BusSettings":
     from trunkline.errors import Unavailable
-    from trunkline.home.directory import Home
-    from trunkline.home.runfile import read_run_file
-    from trunkline.runtime.connecting import bus_settings
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import read_run_file
+    from trunkline.runtime.connection_settings import bus_settings
 
     if config.settings.bus.url is not None:
         return bus_settings(config)
@@ -133,6 +133,6 @@ class _Ready:
         if value is None:
             click.echo("The streams are ready")
         else:
-            garbage.settle()
+            gc_tuning.settle()
             at = f" at {value.address}" if value.address else ""
             click.echo(f"The {value.kind} worker is ready{at}")

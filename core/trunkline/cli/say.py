@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.completing import ConversationName
+from trunkline.cli.completion_types import ConversationName
 
 if TYPE_CHECKING:
-    from trunkline.cli.saying import Saying
+    from trunkline.cli.turn_printer import Saying
     from trunkline.contracts.channels.channel import Gateway
     from trunkline.contracts.gateway.client import GatewayClient
     from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
@@ -49,7 +49,7 @@ def command(
     (the answer then comes later, into the conversation), 130 after Ctrl-C, which ends the turn.
     """
     from trunkline.cli.aio import run
-    from trunkline.cli.saying import JsonSaying, Saying
+    from trunkline.cli.turn_printer import JsonSaying, Saying
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline_bus import new_id
 
@@ -67,11 +67,11 @@ def command(
 async def _say(message: "SendMessage", saying: "Saying") -> int:
     from msgspec.structs import replace
 
-    from trunkline.cli.last import conversation_named
-    from trunkline.cli.logfile import log_to_file
+    from trunkline.cli.log_file import log_to_file
+    from trunkline.cli.references import conversation_named
     from trunkline.config import load_config
     from trunkline.contracts.gateway.client import GatewayClient
-    from trunkline.runtime.attach import attached
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
 
     config = load_config()

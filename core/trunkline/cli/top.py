@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trunkline.config import Config
     from trunkline.contracts.workers.messages import WorkerBeat
     from trunkline.runtime.overview import Overview, PartitionState
-    from trunkline_bus.operating import StreamState
+    from trunkline_bus.streams.admin import StreamState
 
 EXAMPLES = """
 trunkline top
@@ -57,8 +57,8 @@ def command(once: bool, as_json: bool, minutes: float) -> None:
 def _must_run(config: "Config") -> None:
     """A view that stays must not start a platform, which would keep others from starting theirs."""
     from trunkline.errors import Unavailable
-    from trunkline.home.directory import Home
-    from trunkline.home.runfile import running_pid
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
 
     if config.settings.bus.url is None and running_pid(Home.of(config)) is None:
         raise Unavailable(
@@ -67,9 +67,9 @@ def _must_run(config: "Config") -> None:
 
 
 async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> None:
-    from trunkline.home.latch import Latch
-    from trunkline.runtime.attach import attached
+    from trunkline.home.kill_switch import Latch
     from trunkline.runtime.overview import Lookout
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
 
     async with attached(config, load_worker, name="top", kinds=()) as bus:

@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline.contracts.workers.messages import SpanRecord
-    from trunkline.telemetry.tree import Line
+    from trunkline.telemetry.trace_tree import Line
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -45,7 +45,7 @@ async def _trace(turn: str, as_json: bool) -> None:
 
     from trunkline.cli.output import say
     from trunkline.config import load_config
-    from trunkline.runtime.attach import attached
+    from trunkline.runtime.platform_connection import attached
     from trunkline.workers import load_worker
 
     async with attached(load_config(), load_worker, kinds=()) as bus:
@@ -60,7 +60,7 @@ async def _trace(turn: str, as_json: bool) -> None:
 def _print(turn: str, trace_id: str, spans: "list[SpanRecord]") -> None:
     """The tree, with what failed in red."""
     from trunkline.cli.output import coloured, columns_of, fitted, say
-    from trunkline.telemetry.tree import lines
+    from trunkline.telemetry.trace_tree import lines
 
     say(fitted(_heading(turn, trace_id)))
     width = columns_of()
@@ -81,7 +81,7 @@ async def draw(bus: "Bus", turn: str) -> str:
 
 
 def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
-    from trunkline.telemetry.tree import lines
+    from trunkline.telemetry.trace_tree import lines
 
     return "\n".join([_heading(turn, trace_id), *map(_drawn, lines(spans))])
 
@@ -119,8 +119,8 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
     import anyio
 
     from trunkline.contracts.workers.subjects import SPANS
-    from trunkline.telemetry.names import INVOKE_AGENT
-    from trunkline.telemetry.tree import latest
+    from trunkline.telemetry.semconv import INVOKE_AGENT
+    from trunkline.telemetry.trace_tree import latest
 
     spans: list[SpanRecord] = []
     with anyio.move_on_after(WAIT_SECONDS):
@@ -133,7 +133,7 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
 
 
 def _drawn(line: "Line", width: int = NAME) -> str:
-    from trunkline.telemetry.tree import title_of, worker_of
+    from trunkline.telemetry.trace_tree import title_of, worker_of
 
     name = f"{line.branch}{title_of(line.span)}"
     times = f"{line.start:8.3f}s {line.length * 1000:9.1f} ms"

@@ -2,7 +2,7 @@
 
 import click
 
-from trunkline.cli import garbage
+from trunkline.cli import gc_tuning
 from trunkline.cli.command import Command
 
 EXAMPLES = """
@@ -36,7 +36,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
-    from trunkline.runtime.adapters import who_answers
+    from trunkline.runtime.adapter_selection import who_answers
     from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.supervisor import supervised
     from trunkline.runtime.watchdog import watched
@@ -48,7 +48,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
         async with anyio.create_task_group() as tasks:
             await tasks.start(partial(stop_on_signals, patience=patience_of(config)), stop)
             async with watched(config), supervised(config, load_worker, kinds=KINDS) as instance:
-                garbage.settle()
+                gc_tuning.settle()
                 _say_ready(instance.gateway, str(instance.home.token_file))
                 click.echo(f"Who answers: {who_answers(config, Plugins.load(config))}")
                 await stop.wait()

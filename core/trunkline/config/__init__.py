@@ -1,7 +1,7 @@
 """Configuration: ``trunkline.toml``, the environment and flags, as typed settings that know where they come from."""
 
 from trunkline.config.config import Config, Row
-from trunkline.config.load import HOME_VARIABLE, find_home, load_config
+from trunkline.config.loader import HOME_VARIABLE, find_home, load_config
 from trunkline.config.origins import Origin
 from trunkline.config.problems import InvalidConfig, Problem
 from trunkline.config.secret import Secret

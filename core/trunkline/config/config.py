@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from trunkline.config.check import REFERENCE, Checker, anchored
-from trunkline.config.hosting import KEYS, Hosting
+from trunkline.config.checker import REFERENCE, Checker, anchored
 from trunkline.config.origins import Key, Origin, Sources
+from trunkline.config.plugin_host import KEYS, Hosting
 from trunkline.config.problems import InvalidConfig, Problem, did_you_mean
 from trunkline.config.secret import Secret
 from trunkline.config.settings import FREE_TABLES, Settings
 
 if TYPE_CHECKING:
-    from trunkline._util.secrets.logs import LogRedactor
+    from trunkline._util.secrets.log_redactor import LogRedactor
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -81,7 +81,7 @@ class Config:
 
     def redactor(self) -> "LogRedactor":
         """Takes secrets out of what leaves this process: those that are known by their look, and this home's own."""
-        from trunkline._util.secrets.logs import LogRedactor
+        from trunkline._util.secrets.log_redactor import LogRedactor
 
         token = ""
         with suppress(OSError):

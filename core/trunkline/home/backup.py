@@ -20,13 +20,13 @@ import msgspec
 
 import trunkline
 from trunkline._util.archives.manifest import SUMS
-from trunkline._util.archives.reading import safe_name, unlike, write_summed
+from trunkline._util.archives.reader import safe_name, unlike, write_summed
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
-from trunkline.home.directory import RESTORING, Home, make_folder, storage_errors
-from trunkline.home.form import FORM, read_mark, refuse_newer
-from trunkline.home.restoring import Restoring, carry_out, form_of, put_back
-from trunkline.home.runfile import instance_lock, lock_path
+from trunkline.home.format_version import FORM, read_mark, refuse_newer
+from trunkline.home.paths import RESTORING, Home, make_folder, storage_errors
+from trunkline.home.restore_transaction import Restoring, carry_out, form_of, put_back
+from trunkline.home.run_file import instance_lock, lock_path
 from trunkline.plugins.pins import FILE as PINS
 
 SCHEMA = 1
@@ -48,7 +48,7 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     created: datetime
     holds: tuple[str, ...]
     form: int = 0
-    """The form of the home it was made of (``form.py``); 0 when it was made before there was one."""
+    """The form of the home it was made of (``format_version.py``); 0 when it was made before there was one."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from trunkline._util.folders import make_private
+from trunkline._util.private_folders import make_private
 
 CONNECT_SECONDS = 1.0
 FOLDER = "listeners"

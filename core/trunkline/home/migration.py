@@ -1,4 +1,4 @@
-"""Brings an older home to this version's form, step by step. Knows no particular step (``migrations.py``).
+"""Brings an older home to this version's form, step by step. Knows no particular step (``migration_steps.py``).
 
 A crash at any moment leaves the home in the form of its mark, with one step perhaps half done; the next start does that
 step again. Only after a step is done is the home marked.
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from trunkline.home.directory import RESTORING, Home, storage_errors
-from trunkline.home.form import read_mark, refuse_newer, write_mark
-from trunkline.home.migrations import STEPS, Step
+from trunkline.home.format_version import read_mark, refuse_newer, write_mark
+from trunkline.home.migration_steps import STEPS, Step
+from trunkline.home.paths import RESTORING, Home, storage_errors
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from trunkline._util.regular import read_regular
+from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import read_toml
 
 log = logging.getLogger(__name__)

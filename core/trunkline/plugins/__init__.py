@@ -1,7 +1,7 @@
 """Finding, loading and asking plugins, each apart from the others: what one breaks, the others do not feel."""
 
-from trunkline.plugins.owned import Owned
-from trunkline.plugins.plugins import Plugins
+from trunkline.plugins.ownership import Owned
+from trunkline.plugins.registry import Plugins
 from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState, Trouble
 
 __all__ = ["BrokenGuard", "LoadReport", "Owned", "PluginState", "Plugins", "Trouble"]

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 
 from trunkline.config import Config
-from trunkline.contracts.hookspecs import PROJECT
+from trunkline.contracts.hooks import PROJECT
 from trunkline.errors import PluginError
-from trunkline.plugins import asks
-from trunkline.plugins.finding import Candidate
-from trunkline.plugins.items import RULES
+from trunkline.plugins import manifest
+from trunkline.plugins.discovery import Candidate
+from trunkline.plugins.hook_rules import RULES
 from trunkline.plugins.pins import Pin
 
 APART = frozenset({"trunkline_tools", "trunkline_channels", "trunkline_config", "trunkline_messages"})
@@ -53,7 +53,7 @@ def bound(candidate: Candidate) -> tuple[str, ...]:
     """The hooks in the plugin's manifest, or else its source, that work only inside a worker."""
     text = candidate.manifest()
     if text is not None:
-        declared = {f"{PROJECT}_{hook}" for hook in asks.read(text, candidate.owner).hooks}
+        declared = {f"{PROJECT}_{hook}" for hook in manifest.read(text, candidate.owner).hooks}
         return tuple(sorted(declared - APART))
     source = candidate.text()
     return tuple(sorted(hook for hook in (*RULES, *DECIDING) if hook not in APART and hook in source))

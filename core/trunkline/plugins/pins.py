@@ -9,11 +9,11 @@ from typing import Literal
 
 import msgspec
 
-from trunkline._util.folders import make_private
-from trunkline._util.regular import read_regular
+from trunkline._util.private_folders import make_private
+from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import read_toml
 from trunkline.errors import PluginError, StorageError
-from trunkline.plugins.asks import Asks
+from trunkline.plugins.manifest import Asks
 
 FILE = "plugins.toml"
 HEAD = """\

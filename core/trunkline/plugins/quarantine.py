@@ -1,10 +1,10 @@
 """Quarantine: which plugin ended its worker again and again, and is therefore not loaded until somebody lets it out.
 
-Judged from what dead processes left behind: their last words (``runtime/watchdog.py``), which name the code that ended
-them, and their crumbs (``crumbs.py``), which say what was at work. Being at work is no evidence: a process that was
-killed from outside leaves crumbs too, and no words. So a plugin is put away when the last words name its code in the
-thread that ended the process, or when processes end without a word while they import it, because then none could start.
-Kept in ``quarantine.json`` in the home.
+Judged from what dead processes left behind: their last words (``runtime/watchdog.py``), which name the code that
+ended them, and their crumbs (``activity_log.py``), which say what was at work. Being at work is no evidence: a
+process that was killed from outside leaves crumbs too, and no words. So a plugin is put away when the last words name
+its code in the thread that ended the process, or when processes end without a word while they import it, because then
+none could start. Kept in ``quarantine.json`` in the home.
 """
 
 import fcntl
@@ -19,13 +19,13 @@ from pathlib import Path
 import msgspec
 
 from trunkline._util.json_file import read_json
-from trunkline._util.regular import read_regular
+from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import BadSettings
 from trunkline.config import Config
 from trunkline.errors import PluginError
-from trunkline.plugins import crumbs
-from trunkline.plugins.crumbs import STANDING, Crumb, Head
-from trunkline.plugins.finding import bundled, candidates, normal
+from trunkline.plugins import activity_log
+from trunkline.plugins.activity_log import STANDING, Crumb, Head
+from trunkline.plugins.discovery import bundled, candidates, normal
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class Quarantine:
 
     def __init__(self, home: Path, limit: int) -> None:
         self._file = home / FILE
-        self._crumbs = crumbs.folder_of(home)
+        self._crumbs = activity_log.folder_of(home)
         self._limit = limit
 
     def judged(self, versions: dict[str, str]) -> Register:
@@ -124,13 +124,13 @@ class Quarantine:
     def _crashes(self, owners: Iterable[str]) -> Iterator[Crash]:
         """One crash for each process that died, whatever number of workers it had."""
         dead: dict[tuple[int, str], list[tuple[Head, tuple[Crumb, ...]]]] = {}
-        for head, found in crumbs.dead(self._crumbs):
+        for head, found in activity_log.dead(self._crumbs):
             dead.setdefault((head.pid, head.boot), []).append((head, found))
         for (pid, boot), left in dead.items():
             words = self._last_words(pid)
             together = tuple(crumb for _, some in left for crumb in some)
             asked = any(head.leaving for head, _ in left)
-            if boot == crumbs.boot() and (together or words) and not asked and self._limit:
+            if boot == activity_log.boot() and (together or words) and not asked and self._limit:
                 yield _crash(left[0][0], len(left), together, words, owners)
 
     def _last_words(self, pid: int) -> str:
@@ -253,7 +253,7 @@ def _how(head: Head, words: str) -> str:
         return f"it held the whole worker up for longer than the watchdog allows {first[8:].strip('!')}"
     if first:
         return first.removeprefix("Fatal Python error: ").lower()
-    if crumbs.memory_kills() > head.memory_kills:
+    if activity_log.memory_kills() > head.memory_kills:
         return f"{WITHOUT_A_WORD}; the system killed something for want of memory meanwhile"
     return WITHOUT_A_WORD
 

@@ -1,10 +1,10 @@
 """The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
 
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
+from trunkline.policy.call_shape import bound_by, shape_of
 from trunkline.policy.engine import Asked, Decision, decide, together
-from trunkline.policy.matching import day_of, inside
+from trunkline.policy.policy_match import day_of, inside
 from trunkline.policy.presets import SCOPES, STANDARD, hint, preset, reason
-from trunkline.policy.shapes import bound_by, shape_of
 
 __all__ = [
     "SCOPES",

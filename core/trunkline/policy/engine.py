@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from trunkline.contracts.policies.messages import Policy
-from trunkline.policy.matching import applies, permits, rank
+from trunkline.policy.policy_match import applies, permits, rank
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

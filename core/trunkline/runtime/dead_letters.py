@@ -18,8 +18,8 @@ from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, MOV
 from trunkline.contracts.workers.subjects import DEAD, SPANS
 from trunkline.errors import TrunklineError
 from trunkline_bus import Bus, DeadLetter, DecodeError, Envelope, Subject, SubjectError
-from trunkline_bus.claims import CLAIM
-from trunkline_bus.operating import raw_history, send_again
+from trunkline_bus.connection.claim_check import CLAIM
+from trunkline_bus.streams.admin import raw_history, send_again
 
 REFUSED: Mapping[str, str] = {
     MOVED.subject.template: "it lies in the inbox, and is sent again as what it was there",

@@ -11,10 +11,10 @@ from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
 from trunkline.contracts.workers.messages import WorkerBeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
 from trunkline.runtime.partitions import dealing
 from trunkline_bus import Bus, Stored
-from trunkline_bus.operating import (
+from trunkline_bus.streams.admin import (
     ConsumerState,
     StreamState,
     consumer_state,

@@ -20,8 +20,8 @@ from trunkline.contracts.workers.messages import WorkerBeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.errors import Unavailable
 from trunkline_bus import Bus, ConsumerSpec, StreamSpec, Topology, apply
-from trunkline_bus.jsapi import StoredRecord
-from trunkline_bus.operating import consumer_state, raw_history, send_again, stream_settings, stream_state
+from trunkline_bus.streams.admin import consumer_state, raw_history, send_again, stream_settings, stream_state
+from trunkline_bus.streams.jetstream_protocol import StoredRecord
 
 log = logging.getLogger(__name__)
 

@@ -17,12 +17,12 @@ from trunkline.config import Config
 from trunkline.contracts.streams import FEED_STREAM
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ConfigError, StorageError, TrunklineError
-from trunkline.home.directory import Home
 from trunkline.home.listeners import Listener, listed
 from trunkline.home.migration import migrate
+from trunkline.home.paths import Home
 from trunkline.home.preferences import check_preferences
-from trunkline.home.restoring import put_back
-from trunkline.home.runfile import (
+from trunkline.home.restore_transaction import put_back
+from trunkline.home.run_file import (
     AlreadyRunning,
     RunFile,
     instance_lock,
@@ -30,17 +30,17 @@ from trunkline.home.runfile import (
     run_file_path,
     write_run_file,
 )
-from trunkline.plugins.plugins import isolated_plugins
-from trunkline.runtime.adapters import check_adapters
-from trunkline.runtime.children import Child, children, keep_child
-from trunkline.runtime.connecting import bus_settings, cure, server_settings
-from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
+from trunkline.plugins.registry import isolated_plugins
+from trunkline.runtime.adapter_selection import check_adapters
+from trunkline.runtime.connection_settings import bus_settings, cure, server_settings
+from trunkline.runtime.plugin_supervisor import Child, children, keep_child
 from trunkline.runtime.remotes.certificates import DOOR, DOOR_KEY, door_certificate
-from trunkline.runtime.remotes.guests import guests
+from trunkline.runtime.remotes.leaf_users import guests
 from trunkline.runtime.remotes.registry import Registry, Remote
 from trunkline.runtime.worker import Worker
+from trunkline.runtime.worker_host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
 from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, connect, new_id
-from trunkline_bus.tasks import background_tasks
+from trunkline_bus.task_group import background_tasks
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from typing import NoReturn, TextIO
 
 import anyio
 
-from trunkline._util.folders import make_private
+from trunkline._util.private_folders import make_private
 from trunkline.config import Config
-from trunkline.plugins.crumbs import folder_of
+from trunkline.plugins.activity_log import folder_of
 from trunkline.plugins.quarantine import EXITED, last_words
 
 FEEDING = 1.0

@@ -5,7 +5,7 @@
     open ──> serve ──────────────────────> close
                 └── drain, while serve still runs ──┘
 
-The host (``host.py``) calls the four in one task, so a worker may enter task groups and other context managers
+The host (``worker_host.py``) calls the four in one task, so a worker may enter task groups and other context managers
 into ``resources`` in ``open()``; ``close()`` leaves them in reverse order.
 """
 
@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
-from trunkline.home.directory import Home
+from trunkline.home.paths import Home
 from trunkline_bus import Bus, Service
 
 if TYPE_CHECKING:

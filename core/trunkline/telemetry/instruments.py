@@ -5,8 +5,8 @@ from typing import Any
 
 from opentelemetry.metrics import Meter, get_meter
 
-from trunkline.telemetry.names import Measure
-from trunkline.telemetry.tally import Attributes
+from trunkline.telemetry.semconv import Measure
+from trunkline.telemetry.turn_metrics import Attributes
 
 
 class Instruments:

@@ -1,7 +1,7 @@
 """Turning traces and metrics on for a process. The only place that imports the OpenTelemetry SDK.
 
 Spans go, by trace, to the bus's span stream, so that ``trunkline trace`` needs no collector. Spans and metrics
-go to an OTLP collector when the standard variables name one (``telemetry/collector.py``).
+go to an OTLP collector when the standard variables name one (``telemetry/otlp_settings.py``).
 """
 
 import logging
@@ -25,8 +25,8 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 import trunkline
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.telemetry import names
-from trunkline.telemetry.collector import wanted
+from trunkline.telemetry import semconv
+from trunkline.telemetry.otlp_settings import wanted
 from trunkline_bus import Bus, BusError, background_tasks
 
 if TYPE_CHECKING:
@@ -219,9 +219,9 @@ class TracedProcess(TracerProvider):
 def _resource(service: str, instance: str) -> Resource:
     return Resource.create(
         {
-            names.SERVICE_NAME: service,
-            names.SERVICE_INSTANCE: instance,
-            names.SERVICE_VERSION: trunkline.__version__,
+            semconv.SERVICE_NAME: service,
+            semconv.SERVICE_INSTANCE: instance,
+            semconv.SERVICE_VERSION: trunkline.__version__,
         }
     )
 

@@ -4,7 +4,7 @@ block that is not there."""
 from collections.abc import Collection
 from pathlib import Path
 
-from trunkline._util.folders import make_private
+from trunkline._util.private_folders import make_private
 
 BLOCK = "main"
 

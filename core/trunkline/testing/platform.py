@@ -23,7 +23,7 @@ from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.turns.messages import FeedEvent, TextDelta, TextReset, TurnEnded
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.home.directory import Home
+from trunkline.home.paths import Home
 from trunkline.runtime.supervisor import Instance, supervised
 from trunkline.testing.blocks import make_block
 from trunkline.workers import KINDS, load_worker

@@ -19,14 +19,14 @@ import anyio
 import msgspec
 
 from trunkline.config import load_config
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.home.directory import Home
-from trunkline.runtime.connecting import bus_settings, server_settings
+from trunkline.home.paths import Home
+from trunkline.runtime.connection_settings import bus_settings, server_settings
 from trunkline.testing.blocks import make_block
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.workers import KINDS
-from trunkline.workers.isolated.limits import die_with_parent
+from trunkline.workers.plugin_process.resource_limits import die_with_parent
 from trunkline_bus import Bus, EmbeddedServer, connect
 
 KILLED = {"plugins.crashes": 0}

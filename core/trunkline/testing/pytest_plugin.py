@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite(
     *(f"trunkline.testing.{kind}_suite" for kind in ("adapter", "channel", "sandbox", "store", "tool")),
-    "trunkline.testing.sandbox_stage",
-    "trunkline.testing.sandbox_walls",
+    "trunkline.testing.sandbox_fixture",
+    "trunkline.testing.sandbox_isolation_suite",
 )  # whoever inherits a contract suite sees what its assertions compared
 
 

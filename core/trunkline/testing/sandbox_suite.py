@@ -18,8 +18,8 @@ import pytest
 
 from trunkline.contracts.sandbox.sandbox import USUAL, SandboxLimits
 from trunkline.errors import ToolError
-from trunkline.testing.sandbox_stage import BEATING
-from trunkline.testing.sandbox_walls import SandboxWalls
+from trunkline.testing.sandbox_fixture import BEATING
+from trunkline.testing.sandbox_isolation_suite import SandboxWalls
 
 PANIC_SECONDS = 2.0
 """How long panic may take to end every program (CC-T12)."""

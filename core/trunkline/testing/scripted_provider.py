@@ -64,7 +64,7 @@ from trunkline.testing.script import (
     pieces,
 )
 from trunkline.testing.vendor_rules import Fault, faults_of
-from trunkline.testing.wire import ChatWire, EngineWire, ResponsesWire, Wire
+from trunkline.testing.wire_formats import ChatWire, EngineWire, ResponsesWire, Wire
 
 WIRES: dict[str, type[Wire]] = {
     "/chat/completions": ChatWire,

@@ -6,7 +6,7 @@ Texts lie close when they share words, or words that a test says mean the same.
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from trunkline._util.words.split import words_in
+from trunkline._util.nlp.tokenizer import words_in
 from trunkline.contracts.memory.embedder import Embedder, Vector
 
 

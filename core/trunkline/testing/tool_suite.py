@@ -27,7 +27,7 @@ from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.workers.tools.arguments import prepared
-from trunkline.workers.tools.checks import problems
+from trunkline.workers.tools.spec_validation import problems
 
 HOSTILE_PATHS = (
     "/etc/passwd", "../outside.txt", "a/../../outside.txt", "~/outside.txt", "~root/x", ".env", "x/id_rsa",

@@ -9,8 +9,8 @@ import pytest
 
 import trunkline
 from trunkline.config.settings import DocumentsSettings
-from trunkline.documents.apart import reading
-from trunkline.documents.readers import Readers
+from trunkline.documents.reader_pool import reading
+from trunkline.documents.reader_registry import Readers
 from trunkline_documents.plugin import trunkline_readers
 
 HERE = str(Path(__file__).parent)

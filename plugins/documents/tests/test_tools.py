@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import tarfile
-from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,26 +11,27 @@ from typing import Any
 import anyio
 import pytest
 import samples
+from collection_store.abc import AsyncIterator, Callable, Sequence
 
 import trunkline
 from trunkline import Tool, ToolContext, ToolError, beneath
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.config.settings import DocumentsSettings
 from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
 from trunkline.contracts.turns.messages import ToolEnded
-from trunkline.documents.apart import Reading
-from trunkline.documents.for_tools import BlockDocuments
-from trunkline.documents.readers import Readers
+from trunkline.documents.reader_pool import Reading
+from trunkline.documents.reader_registry import Readers
+from trunkline.documents.tool_documents import BlockDocuments
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_documents import changing, looking
-from trunkline_documents.amounts import LETTERS_A_TOKEN, TOKENS_AT_ONCE
+from trunkline_documents import ingest_tools, read_tools
 from trunkline_documents.plugin import trunkline_readers
-from trunkline_documents.summaries import Forgetting, Summaries
-from trunkline_documents.summarizing import divided, summary_tool
+from trunkline_documents.summarization import divided, summary_tool
+from trunkline_documents.summary_cache import Forgetting, Summaries
+from trunkline_documents.token_budget import LETTERS_A_TOKEN, TOKENS_AT_ONCE
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def exported(running: Platform) -> str:
         log = ["git", "-C", str(running.home.memory), "log", "--name-only", "--format=", *path]
         return names + subprocess.run(log, capture_output=True, text=True, check=True).stdout
 
-    from trunkline.contracts.memory.exports import export_memory
+    from trunkline.contracts.memory.export_transfer import export_memory
 
     target = running.home.cache / "all.tar"
     await export_memory(running.bus, target)
@@ -197,13 +197,13 @@ async def test_documents_go_with_their_conversation(
     running: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the conversation is no longer in memory, its documents are swept away."""
-    from trunkline.workers.memory.collected import collections
+    from trunkline.workers.memory.document_collections import collection_store
 
     _, here = await called(running, "ingest_document", path="report.pdf")
     folder = running.home.cache / "conversations"
     assert in_the_open(folder, "conversation")
-    monkeypatch.setattr(collections, "SWEEP_SECONDS", 0.05)
-    monkeypatch.setattr(collections, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(collection_store, "SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr(collection_store, "GRACE_SECONDS", 0.0)
     worker = running.instance.workers["memory"]
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(worker._collections.keep_swept, worker._lives, 1e9)  # type: ignore[attr-defined]
@@ -322,7 +322,7 @@ async def test_what_cannot_be_summarised_is_an_error_and_is_not_kept(workspace: 
 
 class TestReadDocument(_Suite):
     def tool(self) -> Tool:
-        return looking.read_document
+        return read_tools.read_document
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": _note(workspace), "first_page": 1, "last_page": 3}
@@ -330,7 +330,7 @@ class TestReadDocument(_Suite):
 
 class TestSearchInDocuments(_Suite):
     def tool(self) -> Tool:
-        return looking.search_in_documents
+        return read_tools.search_in_documents
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"query": "x", "top_k": 3}
@@ -338,12 +338,12 @@ class TestSearchInDocuments(_Suite):
 
 class TestListDocuments(_Suite):
     def tool(self) -> Tool:
-        return looking.list_documents
+        return read_tools.list_documents
 
 
 class TestIngestDocument(_Suite):
     def tool(self) -> Tool:
-        return changing.ingest_document
+        return ingest_tools.ingest_document
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": _note(workspace), "remember": False}
@@ -351,7 +351,7 @@ class TestIngestDocument(_Suite):
 
 class TestClearDocuments(_Suite):
     def tool(self) -> Tool:
-        return changing.clear_documents
+        return ingest_tools.clear_documents
 
 
 class TestSummarizeDocument(_Suite):

@@ -10,14 +10,14 @@ import anyio
 import pytest
 import samples
 
-from trunkline.documents import watching
+from trunkline.documents import folder_watcher
 from trunkline.testing.platform import Platform, clean_environ, platform
 
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(watching, "COST", 1)
+    monkeypatch.setattr(folder_watcher, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(folder_watcher, "COST", 1)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from trunkline.contracts.memory.chunks import Recall, Remember
-from trunkline.contracts.memory.indexing import AskIndex
+from trunkline.contracts.memory.index import AskIndex
 from trunkline.contracts.memory.messages import SearchMemory, WriteMemory
 from trunkline.contracts.memory.subjects import (
     MEMORY_INDEX_STATS,

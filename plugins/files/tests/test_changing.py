@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline import ToolError
-from trunkline_files import changing, placing
-from trunkline_files.edits import inserted
+from trunkline_files import path_tools, write_tools
+from trunkline_files.text_edits import inserted
 
 LINES = st.lists(st.text("ab ", max_size=3), max_size=6)
 
@@ -36,24 +36,25 @@ def test_lines_are_put_behind_a_line(lines: list[str], ended: bool, new: list[st
 def test_line_ends_are_those_of_the_file(tmp_path: Path) -> None:
     """What is put between lines that end as Windows' do, or behind a last line without an end, is a line of its own."""
     (tmp_path / "a").write_bytes(b"one\r\ntwo")
-    run(changing.insert_in_file, tmp_path, "a", 1, "new")
-    run(changing.insert_in_file, tmp_path, "a", 3, "last")
+    run(write_tools.insert_in_file, tmp_path, "a", 1, "new")
+    run(write_tools.insert_in_file, tmp_path, "a", 3, "last")
     assert (tmp_path / "a").read_bytes() == b"one\r\nnew\r\ntwo\r\nlast"
     (tmp_path / "b").write_text("x")
-    run(changing.insert_in_file, tmp_path, "b", 0, "first")
+    run(write_tools.insert_in_file, tmp_path, "b", 0, "first")
     assert (tmp_path / "b").read_text() == "first\nx"
 
 
 CHANGES: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
-    (changing.write_file, {"content": "new\n"}, {"change": "write", "text": "new\n"}),
-    (changing.append_to_file, {"content": "new\n"}, {"change": "append", "text": "new\n"}),
-    (changing.insert_in_file, {"line": 1, "text": "new\n"}, {"change": "insert", "line": 1, "text": "new\n"}),
-    (changing.insert_in_file, {"line": 9, "text": "new\n"}, {"change": "insert", "line": 9, "text": "new\n"}),
-    (changing.replace_in_file, {"find": "two", "replace": "new"}, {"change": "replace", "find": "two", "text": "new"}),
-    (changing.replace_in_file, {"find": "o", "replace": "0"}, {"change": "replace", "find": "o", "text": "0"}),
-    (changing.replace_in_file, {"find": "o", "replace": "0", "all": True},
+    (write_tools.write_file, {"content": "new\n"}, {"change": "write", "text": "new\n"}),
+    (write_tools.append_to_file, {"content": "new\n"}, {"change": "append", "text": "new\n"}),
+    (write_tools.insert_in_file, {"line": 1, "text": "new\n"}, {"change": "insert", "line": 1, "text": "new\n"}),
+    (write_tools.insert_in_file, {"line": 9, "text": "new\n"}, {"change": "insert", "line": 9, "text": "new\n"}),
+    (write_tools.replace_in_file, {"find": "two", "replace": "new"},
+     {"change": "replace", "find": "two", "text": "new"}),
+    (write_tools.replace_in_file, {"find": "o", "replace": "0"}, {"change": "replace", "find": "o", "text": "0"}),
+    (write_tools.replace_in_file, {"find": "o", "replace": "0", "all": True},
      {"change": "replace", "find": "o", "text": "0", "all": True}),
-    (changing.replace_in_file, {"find": "absent", "replace": ""}, {"change": "replace", "find": "absent"}),
+    (write_tools.replace_in_file, {"find": "absent", "replace": ""}, {"change": "replace", "find": "absent"}),
 ]  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def test_a_preview_shows_what_the_change_then_does(
     if there:
         file.write_text("one\ntwo\n")
     try:
-        told = run(changing.preview_change, tmp_path, "a", **change)
+        told = run(write_tools.preview_change, tmp_path, "a", **change)
     except ToolError as error:
         assert file.exists() == there
         assert refusal(tool, tmp_path, "a", **arguments) == str(error)
@@ -85,10 +86,10 @@ def test_a_person_sees_what_would_be_gone_and_what_would_go_where(tmp_path: Path
     (tmp_path / "a").write_text("secret plan\n")
     (tmp_path / "b").write_bytes(b"\0" * 300)
     (tmp_path / "c").mkdir()
-    assert "-secret plan" in shown(placing.delete_file, tmp_path, path="a")
-    assert "b (file, 300 bytes" in shown(placing.delete_file, tmp_path, path="b")
-    assert "c (folder" in shown(placing.delete_file, tmp_path, path="c")
-    assert "a (file, 12 bytes" in shown(placing.move_file, tmp_path, source="a", target="d/e")
-    assert "to d/e" in shown(placing.move_file, tmp_path, source="a", target="d/e")
-    assert "to d/e" in shown(placing.copy_file, tmp_path, source="a", target="d/e")
+    assert "-secret plan" in shown(path_tools.delete_file, tmp_path, path="a")
+    assert "b (file, 300 bytes" in shown(path_tools.delete_file, tmp_path, path="b")
+    assert "c (folder" in shown(path_tools.delete_file, tmp_path, path="c")
+    assert "a (file, 12 bytes" in shown(path_tools.move_file, tmp_path, source="a", target="d/e")
+    assert "to d/e" in shown(path_tools.move_file, tmp_path, source="a", target="d/e")
+    assert "to d/e" in shown(path_tools.copy_file, tmp_path, source="a", target="d/e")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]

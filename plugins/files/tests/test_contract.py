@@ -7,7 +7,7 @@ from trunkline import Tool, ToolContext
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_files import changing, finding, pictures, placing, reading, searching
+from trunkline_files import find_tool, image_tool, path_tools, read_tools, search_tool, write_tools
 
 
 def note(workspace: Path) -> str:
@@ -19,7 +19,7 @@ def note(workspace: Path) -> str:
 
 class TestReadFile(ToolSuite):
     def tool(self) -> Tool:
-        return reading.read_file
+        return read_tools.read_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": note(workspace), "offset": 1, "limit": 3}
@@ -27,7 +27,7 @@ class TestReadFile(ToolSuite):
 
 class TestListDirectory(ToolSuite):
     def tool(self) -> Tool:
-        return reading.list_directory
+        return read_tools.list_directory
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         note(workspace)
@@ -36,7 +36,7 @@ class TestListDirectory(ToolSuite):
 
 class TestFileInfo(ToolSuite):
     def tool(self) -> Tool:
-        return reading.file_info
+        return read_tools.file_info
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": note(workspace)}
@@ -44,7 +44,7 @@ class TestFileInfo(ToolSuite):
 
 class TestSearchFiles(ToolSuite):
     def tool(self) -> Tool:
-        return searching.search_files
+        return search_tool.search_files
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         note(workspace)
@@ -53,7 +53,7 @@ class TestSearchFiles(ToolSuite):
 
 class TestFindFiles(ToolSuite):
     def tool(self) -> Tool:
-        return finding.find_files
+        return find_tool.find_files
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         note(workspace)
@@ -62,7 +62,7 @@ class TestFindFiles(ToolSuite):
 
 class TestSearchFilesByPattern(ToolSuite):
     def tool(self) -> Tool:
-        return searching.search_files
+        return search_tool.search_files
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         note(workspace)
@@ -78,7 +78,7 @@ class TestSearchFilesByPattern(ToolSuite):
 
 class TestDescribeImage(ToolSuite):
     def tool(self) -> Tool:
-        return pictures.describe_image
+        return image_tool.describe_image
 
     def context(self, workspace: Path) -> ToolContext:
         return tool_context(workspace, model=ScriptedCompleter(lambda request: "A cat."))
@@ -90,7 +90,7 @@ class TestDescribeImage(ToolSuite):
 
 class TestPreviewChange(ToolSuite):
     def tool(self) -> Tool:
-        return changing.preview_change
+        return write_tools.preview_change
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {
@@ -105,7 +105,7 @@ class TestPreviewChange(ToolSuite):
 
 class TestInsertInFile(ToolSuite):
     def tool(self) -> Tool:
-        return changing.insert_in_file
+        return write_tools.insert_in_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": note(workspace), "line": 1, "text": "one and a half\n"}
@@ -113,7 +113,7 @@ class TestInsertInFile(ToolSuite):
 
 class TestWriteFile(ToolSuite):
     def tool(self) -> Tool:
-        return changing.write_file
+        return write_tools.write_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "new/b.md", "content": "text"}
@@ -121,7 +121,7 @@ class TestWriteFile(ToolSuite):
 
 class TestAppendToFile(ToolSuite):
     def tool(self) -> Tool:
-        return changing.append_to_file
+        return write_tools.append_to_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": note(workspace), "content": "three\n"}
@@ -129,7 +129,7 @@ class TestAppendToFile(ToolSuite):
 
 class TestReplaceInFile(ToolSuite):
     def tool(self) -> Tool:
-        return changing.replace_in_file
+        return write_tools.replace_in_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": note(workspace), "find": "one", "replace": "1", "all": True}
@@ -137,7 +137,7 @@ class TestReplaceInFile(ToolSuite):
 
 class TestCreateDirectory(ToolSuite):
     def tool(self) -> Tool:
-        return placing.create_directory
+        return path_tools.create_directory
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "deep/er"}
@@ -145,7 +145,7 @@ class TestCreateDirectory(ToolSuite):
 
 class TestCopyFile(ToolSuite):
     def tool(self) -> Tool:
-        return placing.copy_file
+        return path_tools.copy_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         target = workspace / "copies" / "a.md"
@@ -155,7 +155,7 @@ class TestCopyFile(ToolSuite):
 
 class TestMoveFile(ToolSuite):
     def tool(self) -> Tool:
-        return placing.move_file
+        return path_tools.move_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         target = workspace / "moved.md"
@@ -165,7 +165,7 @@ class TestMoveFile(ToolSuite):
 
 class TestDeleteFile(ToolSuite):
     def tool(self) -> Tool:
-        return placing.delete_file
+        return path_tools.delete_file
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": note(workspace)}

@@ -7,7 +7,7 @@ from file_calls import refusal, run
 from trunkline import CompletionError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.scripted_completer import ScriptedCompleter
-from trunkline_files import pictures
+from trunkline_files import image_tool
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\1\2\xff" * 10
 
@@ -17,9 +17,9 @@ def test_the_model_is_given_the_picture_and_the_question(tmp_path: Path) -> None
     (tmp_path / "photo.jpg").write_bytes(PNG)
     model = ScriptedCompleter(["A red boat.", "A blue boat."])
     given = tool_context(tmp_path, model=model)
-    found = run(pictures.describe_image, tmp_path, "photo.jpg", "What colour is the boat?", given=given)
+    found = run(image_tool.describe_image, tmp_path, "photo.jpg", "What colour is the boat?", given=given)
     assert found == "A red boat."
-    run(pictures.describe_image, tmp_path, "photo.jpg", given=given)
+    run(image_tool.describe_image, tmp_path, "photo.jpg", given=given)
     first, second = model.questions
     (message,) = first.messages
     assert (message.images[0].media_type, message.images[0].data) == ("image/png", PNG)
@@ -35,7 +35,7 @@ def test_what_is_no_picture_is_sent_to_nobody(tmp_path: Path) -> None:
     (tmp_path / "bmp.bmp").write_bytes(b"BM\0\0\0\0")
     (tmp_path / "empty.png").write_bytes(b"")
     (tmp_path / "folder.png").mkdir()
-    (tmp_path / "large.png").write_bytes(PNG + b"\0" * pictures.LARGEST)
+    (tmp_path / "large.png").write_bytes(PNG + b"\0" * image_tool.LARGEST)
     model = ScriptedCompleter()
     given = tool_context(tmp_path, model=model)
     for name, why in (
@@ -43,7 +43,7 @@ def test_what_is_no_picture_is_sent_to_nobody(tmp_path: Path) -> None:
         ("empty.png", "no picture"), ("folder.png", "is a folder"), ("absent.png", "There is no 'absent.png'"),
         ("large.png", "larger than 5 MB"),
     ):  # fmt: skip
-        assert why in refusal(pictures.describe_image, tmp_path, name, given=given)
+        assert why in refusal(image_tool.describe_image, tmp_path, name, given=given)
     assert model.questions == []
 
 
@@ -56,8 +56,8 @@ def test_why_it_was_not_looked_at_is_told(tmp_path: Path) -> None:
         async def ask(self, question: object) -> object:  # type: ignore[override]
             raise broken
 
-    text = refusal(pictures.describe_image, tmp_path, "a.png", given=tool_context(tmp_path, model=Blind()))
+    text = refusal(image_tool.describe_image, tmp_path, "a.png", given=tool_context(tmp_path, model=Blind()))
     assert text == "'a.png' was not looked at. Set vision_model."
     silent = tool_context(tmp_path, model=ScriptedCompleter(["  "]))
-    assert "said nothing" in refusal(pictures.describe_image, tmp_path, "a.png", given=silent)
-    assert "No model can be asked" in refusal(pictures.describe_image, tmp_path, "a.png")
+    assert "said nothing" in refusal(image_tool.describe_image, tmp_path, "a.png", given=silent)
+    assert "No model can be asked" in refusal(image_tool.describe_image, tmp_path, "a.png")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trunkline import DocumentText, ToolError
 from trunkline.contracts.documents.reader import NoDocuments
 from trunkline.testing.contexts import tool_context
-from trunkline_files import changing, placing, reading, searching
+from trunkline_files import path_tools, read_tools, search_tool, write_tools
 
 LINES = st.lists(
     st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), max_size=8), max_size=9
@@ -35,9 +35,9 @@ def test_lines_are_those_that_are_asked_for(
     begin = first if first > 0 else max(1, len(kept) + 1 + first)
     end = len(kept) if last is None else last if last > 0 else len(kept) + 1 + last
     if first == 0 or last == 0 or (last is not None and end < begin):
-        assert "are none" in refusal(reading.read_file, folder, "a", start_line=first, end_line=last)
+        assert "are none" in refusal(read_tools.read_file, folder, "a", start_line=first, end_line=last)
         return
-    found = run(reading.read_file, folder, "a", start_line=first, end_line=last)
+    found = run(read_tools.read_file, folder, "a", start_line=first, end_line=last)
     assert found == (
         "".join(kept[begin - 1 : end]) or f"[The file has {len(kept)} line{'s' * (len(kept) != 1)}.]"
     )
@@ -47,11 +47,11 @@ def test_lines_that_are_too_long_are_cut_and_read_on_by_characters(tmp_path: Pat
     """The note says where to go on, and there is the rest."""
     text = "ä\n" * 10 + "ö" * 50 + "\nend"
     (tmp_path / "a").write_text(text)
-    part = run(reading.read_file, tmp_path, "a", limit=20, start_line=11)
+    part = run(read_tools.read_file, tmp_path, "a", limit=20, start_line=11)
     body, _, note = part.partition("\n\n[Cut here: ")
     offset = int(note.rpartition("offset=")[2].rstrip(".]"))
-    assert body + run(reading.read_file, tmp_path, "a", offset=offset) == text[20:]
-    assert "either" in refusal(reading.read_file, tmp_path, "a", offset=3, start_line=1)
+    assert body + run(read_tools.read_file, tmp_path, "a", offset=offset) == text[20:]
+    assert "either" in refusal(read_tools.read_file, tmp_path, "a", offset=3, start_line=1)
 
 
 def test_huge_files_are_worked_on_without_being_held_in_memory(tmp_path: Path) -> None:
@@ -63,14 +63,14 @@ def test_huge_files_are_worked_on_without_being_held_in_memory(tmp_path: Path) -
     (tmp_path / "one-line").write_bytes(b"x" * 20_000_000)
     tracemalloc.start()
     try:
-        assert run(reading.read_file, tmp_path, "huge", start_line=-1) == "the needle\n"
-        found = run(searching.search_files, tmp_path, "NEEDLE", case_sensitive=False)
+        assert run(read_tools.read_file, tmp_path, "huge", start_line=-1) == "the needle\n"
+        found = run(search_tool.search_files, tmp_path, "NEEDLE", case_sensitive=False)
         assert found == "huge:1200001: the needle"
-        assert "offset=100000" in run(reading.read_file, tmp_path, "one-line", start_line=1, end_line=1)
-        run(changing.append_to_file, tmp_path, "huge", "more\n")
-        assert "+more" in changing._appended(tool_context(tmp_path), "huge", "more\n").text  # type: ignore[operator]
-        run(placing.copy_file, tmp_path, "huge", "copy")
-        placing._deleted(tool_context(tmp_path), "huge")  # type: ignore[operator]
+        assert "offset=100000" in run(read_tools.read_file, tmp_path, "one-line", start_line=1, end_line=1)
+        run(write_tools.append_to_file, tmp_path, "huge", "more\n")
+        assert "+more" in write_tools._appended(tool_context(tmp_path), "huge", "more\n").text  # type: ignore[operator]
+        run(path_tools.copy_file, tmp_path, "huge", "copy")
+        path_tools._deleted(tool_context(tmp_path), "huge")  # type: ignore[operator]
         assert tracemalloc.get_traced_memory()[1] < 8_000_000
     finally:
         tracemalloc.stop()
@@ -82,11 +82,11 @@ def test_a_folder_is_listed_in_depth(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c.md").write_text("four")
     (tmp_path / "a" / "d.md").write_text("")
-    assert run(reading.list_directory, tmp_path, "a") == "b/\nd.md  0"
-    assert run(reading.list_directory, tmp_path, "a", max_depth=2) == "b/\nb/c.md  4\nd.md  0"
+    assert run(read_tools.list_directory, tmp_path, "a") == "b/\nd.md  0"
+    assert run(read_tools.list_directory, tmp_path, "a", max_depth=2) == "b/\nb/c.md  4\nd.md  0"
     for number in range(2_010):
         (tmp_path / "a" / "b" / f"{number}").touch()
-    found = run(reading.list_directory, tmp_path, max_depth=9).splitlines()
+    found = run(read_tools.list_directory, tmp_path, max_depth=9).splitlines()
     assert len(found) == 2_001
     assert "Truncated" in found[-1]
 
@@ -108,10 +108,10 @@ def test_documents_are_read_as_the_text_that_they_hold(tmp_path: Path, head: byt
     for name in ("report", "broken"):
         (tmp_path / name).write_bytes(head + b"\xff" * 100)
     given = tool_context(tmp_path, documents=OneDocument())
-    assert run(reading.read_file, tmp_path, "report", given=given) == "# Title\nfirst\nsecond\n"
-    assert run(reading.read_file, tmp_path, "report", start_line=-1, given=given) == "second\n"
-    assert "damaged" in refusal(reading.read_file, tmp_path, "broken", given=given)
-    assert "cannot be reached" in refusal(reading.read_file, tmp_path, "report")
+    assert run(read_tools.read_file, tmp_path, "report", given=given) == "# Title\nfirst\nsecond\n"
+    assert run(read_tools.read_file, tmp_path, "report", start_line=-1, given=given) == "second\n"
+    assert "damaged" in refusal(read_tools.read_file, tmp_path, "broken", given=given)
+    assert "cannot be reached" in refusal(read_tools.read_file, tmp_path, "report")
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_MN_T15_a_binary_read_steers_to_describe_image(tmp_path: Path, head: byt
     """A picture, told by its content and not by its name, is refused with the tool that looks at it."""
     (tmp_path / "notes.txt").write_bytes(head)
     for tool, arguments in (
-        (reading.read_file, {}),
-        (changing.replace_in_file, {"find": "a", "replace": "b"}),
+        (read_tools.read_file, {}),
+        (write_tools.replace_in_file, {"find": "a", "replace": "b"}),
     ):
         text = refusal(tool, tmp_path, "notes.txt", **arguments)
         assert "describe_image" in text
         assert kind in text
     (tmp_path / "photo.png").write_text("no picture")
-    assert run(reading.read_file, tmp_path, "photo.png") == "no picture"
+    assert run(read_tools.read_file, tmp_path, "photo.png") == "no picture"

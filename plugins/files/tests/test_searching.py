@@ -11,10 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from trunkline import ToolError
-from trunkline_files import finding, scanning, searching
-from trunkline_files.dialect import for_ripgrep
-from trunkline_files.patterns import matches
-from trunkline_files.wanted import Wanted
+from trunkline_files import find_tool, python_search, search_tool
+from trunkline_files.globs import matches
+from trunkline_files.ripgrep_regex import for_ripgrep
+from trunkline_files.search_query import Wanted
 
 WORDS = st.text("ab \u00e4\n", max_size=60)
 
@@ -39,8 +39,8 @@ def test_every_line_is_found_and_no_other(
             mark = ":" if at in hits else "-"
             expected.append(f"{number}.txt{mark}{at + 1}{mark} {lines[at]}".rstrip())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scanning, "PIECE", piece)
-        found = run(searching.search_files, folder, query, case_sensitive=True, context_lines=around)
+        patch.setattr(python_search, "PIECE", piece)
+        found = run(search_tool.search_files, folder, query, case_sensitive=True, context_lines=around)
     assert found == ("\n".join(expected) or f"No line contains {query!r}.")
 
 
@@ -51,34 +51,36 @@ def test_patterns_and_what_is_told(tmp_path: Path) -> None:
     )
     (tmp_path / "b.txt").write_text("def other_test\n")
     pattern = r"^def \w+_test"
-    found = run(searching.search_files, tmp_path, pattern, regex=True)
+    found = run(search_tool.search_files, tmp_path, pattern, regex=True)
     assert found == "a.py:3: def one_test():\na.py:8: def three_test(): ...\nb.txt:1: def other_test"
-    found = run(searching.search_files, tmp_path, pattern, regex=True, include="*.{py,pyi}", context_lines=1)
+    found = run(
+        search_tool.search_files, tmp_path, pattern, regex=True, include="*.{py,pyi}", context_lines=1
+    )
     assert found.splitlines() == [
         "a.py-2-", "a.py:3: def one_test():", "a.py-4-     pass", "--", "a.py-7-     pass",
         "a.py:8: def three_test(): ...",
     ]  # fmt: skip
     assert (
-        run(searching.search_files, tmp_path, "DEF", output="files_with_matches", case_sensitive=False)
+        run(search_tool.search_files, tmp_path, "DEF", output="files_with_matches", case_sensitive=False)
         == "a.py\nb.txt"
     )
-    assert run(searching.search_files, tmp_path, "def", output="count") == "a.py: 3\nb.txt: 1"
-    found = run(searching.search_files, tmp_path, "def", max_results=2)
+    assert run(search_tool.search_files, tmp_path, "def", output="count") == "a.py: 3\nb.txt: 1"
+    found = run(search_tool.search_files, tmp_path, "def", max_results=2)
     assert (
         found.splitlines()[-1] == "[Truncated: there is more than 2. Search a folder, or raise max_results.]"
     )
-    assert "Truncated" not in run(searching.search_files, tmp_path, "def", max_results=4)
+    assert "Truncated" not in run(search_tool.search_files, tmp_path, "def", max_results=4)
     assert "Truncated" in run(
-        searching.search_files, tmp_path, "def", output="files_with_matches", max_results=1
+        search_tool.search_files, tmp_path, "def", output="files_with_matches", max_results=1
     )
-    assert run(searching.search_files, tmp_path, "nothing", regex=True) == "No line matches 'nothing'."
+    assert run(search_tool.search_files, tmp_path, "nothing", regex=True) == "No line matches 'nothing'."
 
 
 def test_capitals_of_any_language_match_when_they_do_not_count(tmp_path: Path) -> None:
     """Also in text that is no whole UTF-8, which is searched as far as it is."""
     (tmp_path / "a").write_bytes("\u00c4rger Stra\u00dfe\n".encode() + b"caf\xe9 au lait\n")
-    assert run(searching.search_files, tmp_path, "\u00e4rger") == "a:1: \u00c4rger Stra\u00dfe"
-    assert run(searching.search_files, tmp_path, "au lait").startswith("a:2:")
+    assert run(search_tool.search_files, tmp_path, "\u00e4rger") == "a:1: \u00c4rger Stra\u00dfe"
+    assert run(search_tool.search_files, tmp_path, "au lait").startswith("a:2:")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_capitals_of_any_language_match_when_they_do_not_count(tmp_path: Path) -
 def test_what_is_no_pattern_is_refused_with_what_would_be_one(tmp_path: Path, pattern: str) -> None:
     """The reason, and which patterns there are."""
     (tmp_path / "a").write_text("a")
-    text = refusal(searching.search_files, tmp_path, pattern, regex=True)
+    text = refusal(search_tool.search_files, tmp_path, pattern, regex=True)
     assert "cannot be used" in text
     assert "RE2" in text
 
@@ -110,28 +112,28 @@ def test_what_is_no_pattern_is_refused_with_what_would_be_one(tmp_path: Path, pa
 )
 def test_no_pattern_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
     """Patterns on which other engines never come back end here, on lines made for them."""
-    monkeypatch.setattr(searching, "MOST_SECONDS", 1.0)
+    monkeypatch.setattr(search_tool, "MOST_SECONDS", 1.0)
     (tmp_path / "a").write_text("x" * 5_000 + "!\n" + "x" * 300_000 + "\n")
-    assert "a:1" not in run(searching.search_files, tmp_path, pattern + "never", regex=True)
+    assert "a:1" not in run(search_tool.search_files, tmp_path, pattern + "never", regex=True)
 
 
 def test_a_search_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found until then is told, with a note."""
-    monkeypatch.setattr(searching, "MOST_SECONDS", 0.0)
-    monkeypatch.setattr(searching.ripgrep, "can", lambda wanted: False)
+    monkeypatch.setattr(search_tool, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(search_tool.ripgrep, "can", lambda wanted: False)
     for number in range(5):
         (tmp_path / f"{number}").write_text("hit\n")
-    assert "[Truncated: stopped after" in run(searching.search_files, tmp_path, "hit")
+    assert "[Truncated: stopped after" in run(search_tool.search_files, tmp_path, "hit")
 
 
 def test_MN_T15_glob_results_are_truncated_with_a_note(tmp_path: Path) -> None:
     """max_results names are there, and the note says that there are more; without more there is none."""
     for number in range(7):
         (tmp_path / f"{number}.py").write_text("")
-    found = run(finding.find_files, tmp_path, "**/*.py", max_results=3).splitlines()
+    found = run(find_tool.find_files, tmp_path, "**/*.py", max_results=3).splitlines()
     assert found[:3] == ["0.py", "1.py", "2.py"]
     assert found[3].startswith("[Truncated: more than 3 match.")
-    assert "Truncated" not in run(finding.find_files, tmp_path, "*.py", max_results=7)
+    assert "Truncated" not in run(find_tool.find_files, tmp_path, "*.py", max_results=7)
 
 
 def test_the_newest_come_first(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_the_newest_come_first(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.py").write_text("")
         os.utime(tmp_path / f"{number}.py", (1_000 + number, 1_000 + number))
-    found = run(finding.find_files, tmp_path, "*.py", newest_first=True, max_results=2).splitlines()
+    found = run(find_tool.find_files, tmp_path, "*.py", newest_first=True, max_results=2).splitlines()
     assert found[:2] == ["4.py", "3.py"]
     assert "Truncated" in found[2]
 

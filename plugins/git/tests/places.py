@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import audited, call_tool
 
 needs_both = pytest.mark.skipif(
     shutil.which("bwrap") is None or shutil.which("git") is None,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline.contracts.memory.foreign import prepared
+from trunkline.contracts.memory.import_preparation import prepared
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_importers.plugin import trunkline_importers
 
 Write = Callable[[str, object], Path]

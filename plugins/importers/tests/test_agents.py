@@ -300,7 +300,7 @@ async def test_an_rlm_brain_in_both_layouts(place: Any, write: Any) -> None:
     assert other["content"] == "Tea is hot" and other["links"][0]["target_id"] == tea["id"]
     assert "chunks/archive/2025-12-31/chunk-2025-12-31-0000beef.json" in await place.paths()
     assert {gap.what for gap in done.gaps} == {"memory/2026-01-02/chunk-bad.json"}
-    from trunkline.workers.memory.chunks.record import decode
+    from trunkline.workers.memory.chunks.chunk_file import decode
 
     for path in await place.paths():
         if path.startswith("chunks/"):

@@ -15,7 +15,7 @@ from trunkline.contracts.streams import FACT_STREAM, LEARNER
 from trunkline.contracts.turns.subjects import TURN_FACT
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus.operating import consumer_state
+from trunkline_bus.streams.admin import consumer_state
 
 ON = "[learning]\non = true\n"
 WORDS_ALONE = ON + 'model = "none"\n'

@@ -11,7 +11,7 @@ from trunkline.contracts.memory.chunks import ListChunks
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
 from trunkline.contracts.streams import FACT_STREAM, LEARNER
 from trunkline.testing.processes import ProcessPlatform, process_platform
-from trunkline_bus.operating import consumer_state
+from trunkline_bus.streams.admin import consumer_state
 
 from .stage import WORDS_ALONE
 

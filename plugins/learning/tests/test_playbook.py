@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trunkline_learning import choosing, playbook, reflecting
+from trunkline_learning import heuristic_reflector, playbook, strategy_selection
 from trunkline_learning.playbook import Add, Mark, Merge, Operation, Remove, Strategy, Update, merged, refined
 from trunkline_learning.turns import FinishedTurn, Source, ToolUse
 
@@ -151,20 +151,20 @@ def test_each_kind_of_failure_teaches_its_own_lesson() -> None:
     }
     for kind, output in outputs.items():
         failed = turn(ToolUse(name="some_tool", failed=True, output=output))
-        assert reflecting.failure_kinds(failed) == (kind,)
-        [add] = reflecting.lessons(failed)
+        assert heuristic_reflector.failure_kinds(failed) == (kind,)
+        [add] = heuristic_reflector.lessons(failed)
         assert isinstance(add, Add) and add.confidence == 0.9 and add.outcome == "failure"
-    assert reflecting.lessons(turn(ToolUse(name="x", failed=False, output="SyntaxError"))) == ()
+    assert heuristic_reflector.lessons(turn(ToolUse(name="x", failed=False, output="SyntaxError"))) == ()
 
 
 def test_a_success_marks_what_was_used_helpful_and_a_failure_harmful() -> None:
     """The ids that stood in the context are those that are marked; what worked is noted for edits and programs."""
-    good = reflecting.consequences(
+    good = heuristic_reflector.consequences(
         turn(ToolUse(name="replace_in_file", failed=False), strategies=("pit-1",)), "success"
     )
     assert good[0] == Mark(id="pit-1", tag="helpful")
     assert isinstance(good[1], Add) and good[1].tools == ("replace_in_file",) and good[1].confidence == 0.8
-    assert reflecting.consequences(turn(strategies=("pit-1",)), "failure") == (
+    assert heuristic_reflector.consequences(turn(strategies=("pit-1",)), "failure") == (
         Mark(id="pit-1", tag="harmful"),
     )
 
@@ -183,11 +183,11 @@ def test_a_task_is_given_what_has_to_do_with_it_ten_at_most_and_five_of_a_kind()
         )
 
     many = [("a_m", one(n, "failure" if n % 2 else "success")) for n in range(30)]
-    chosen = choosing.chosen("replace text in the title", many, model="a/m", now=AT)
+    chosen = strategy_selection.chosen("replace text in the title", many, model="a/m", now=AT)
     assert len(chosen) == 10 and sum(s.outcome == "failure" for s in chosen) == 5
-    assert choosing.chosen("bake bread", many, model="a/m", now=AT) == ()
+    assert strategy_selection.chosen("bake bread", many, model="a/m", now=AT) == ()
     mine, theirs = ("a_m", one(1, "success")), ("b_n", one(2, "success"))
-    assert choosing.chosen("replace text", [theirs, mine], model="a/m", now=AT)[0] == mine[1]
+    assert strategy_selection.chosen("replace text", [theirs, mine], model="a/m", now=AT)[0] == mine[1]
 
 
 def test_what_a_model_reads_carries_the_ids_that_marks_need() -> None:
@@ -195,6 +195,6 @@ def test_what_a_model_reads_carries_the_ids_that_marks_need() -> None:
     strategy = Strategy(
         id="pit-1a2b3c4d", section="pitfalls", strategy="Read\nit first", helpful=3, timestamp=AT
     )
-    text = choosing.rendered([strategy, replace(strategy, id="chk-0000aaaa", section="checks")])
+    text = strategy_selection.rendered([strategy, replace(strategy, id="chk-0000aaaa", section="checks")])
     assert "[pit-1a2b3c4d] helpful=3 harmful=0 :: Read it first" in text
-    assert choosing.ids_in(f"<context>\n{text}\n</context>") == ("pit-1a2b3c4d", "chk-0000aaaa")
+    assert strategy_selection.ids_in(f"<context>\n{text}\n</context>") == ("pit-1a2b3c4d", "chk-0000aaaa")

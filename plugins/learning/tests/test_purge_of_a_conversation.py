@@ -16,13 +16,13 @@ from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY
 from trunkline.contracts.streams import STREAMS
 from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.testing.home_bytes import holding
+from trunkline.testing.home_search import holding
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
 from trunkline_learning.files import read, strategy_path, written
 from trunkline_learning.playbook import Strategy
-from trunkline_learning.purging import Learnt
+from trunkline_learning.purger import Learnt
 from trunkline_learning.turns import Source
 
 from .stage import WORDS_ALONE, facts_of, said, texts

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from trunkline._util.words.likeness import expanded, similarity
+from trunkline._util.nlp.similarity import expanded, similarity
 from trunkline.contracts.conversations.messages import Message
 from trunkline.errors import TOOL_ERROR_KINDS
 from trunkline_learning import episodes, files

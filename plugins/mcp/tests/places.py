@@ -10,9 +10,9 @@ import anyio
 
 import trunkline
 from trunkline.testing.contexts import tool_context
-from trunkline_mcp.dialling import Dialler
-from trunkline_mcp.line import Line
-from trunkline_mcp.servers import server_of
+from trunkline_mcp.connector import Dialler
+from trunkline_mcp.server_config import server_of
+from trunkline_mcp.server_connection import Line
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 

@@ -10,10 +10,10 @@ from mcp.shared.auth import OAuthToken
 
 from trunkline import ToolError
 from trunkline.contracts.sandbox.sandbox import NoSandbox
-from trunkline_mcp.dialling import Dialler
-from trunkline_mcp.line import Line
-from trunkline_mcp.servers import server_of
-from trunkline_mcp.signing_in import Tokens
+from trunkline_mcp.connector import Dialler
+from trunkline_mcp.oauth import Tokens
+from trunkline_mcp.server_config import server_of
+from trunkline_mcp.server_connection import Line
 
 from .conformance.fixture import Fixture
 from .conformance.serving import at_address

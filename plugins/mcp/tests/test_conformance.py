@@ -8,8 +8,8 @@ import pytest
 
 import trunkline
 from trunkline.testing.platform import platform
-from trunkline_mcp.serving.block import ServedBlock
-from trunkline_mcp.serving.server import BlockServer
+from trunkline_mcp.block_server.block import ServedBlock
+from trunkline_mcp.block_server.server import BlockServer
 
 from .conformance import suite
 from .conformance.fixture import Fixture

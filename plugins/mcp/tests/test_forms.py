@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline_mcp.fields import DECLINE, LEAVE_OUT
-from trunkline_mcp.forms import FILL_IN, TooLong, filled_in
-from trunkline_mcp.pages import MOST_PAGES, PAGE_FIELDS
+from trunkline_mcp.elicitation_form import FILL_IN, TooLong, filled_in
+from trunkline_mcp.form_fields import DECLINE, LEAVE_OUT
+from trunkline_mcp.form_pages import MOST_PAGES, PAGE_FIELDS
 
 
 class Says(trunkline.Person):

@@ -16,8 +16,8 @@ from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import Answer, CallTool, ListTools, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, LIST_TOOLS
-from trunkline.testing.calling import audited
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import audited
 from trunkline_bus import new_id
 
 from .places import BarePlugin, entry

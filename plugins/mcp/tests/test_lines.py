@@ -11,7 +11,7 @@ import pytest
 import trunkline
 from trunkline.errors import OutcomeUnknown
 from trunkline.testing.contexts import tool_context
-from trunkline_mcp.fields import LEAVE_OUT
+from trunkline_mcp.form_fields import LEAVE_OUT
 
 from .places import Bare, called, line_to, ready, until
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline_mcp.pipes import TooLong, lines
+from trunkline_mcp.stdio_transport import TooLong, lines
 
 
 class Chunks:

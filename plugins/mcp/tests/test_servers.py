@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from trunkline_mcp.checking import check_of
 from trunkline_mcp.commands import group_of
-from trunkline_mcp.servers import find_servers
+from trunkline_mcp.health import check_of
+from trunkline_mcp.server_config import find_servers
 
 GOOD = {"command": "server", "args": ["--fast"]}
 

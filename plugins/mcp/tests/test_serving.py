@@ -15,11 +15,11 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.server.lowlevel import Server
 
 import trunkline
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.testing.platform import Platform, clean_environ, platform
-from trunkline_mcp.serving.block import ServedBlock
-from trunkline_mcp.serving.server import BlockServer
-from trunkline_mcp.serving.transports import app_of
+from trunkline_mcp.block_server.block import ServedBlock
+from trunkline_mcp.block_server.server import BlockServer
+from trunkline_mcp.block_server.transports import app_of
 
 from .conformance.serving import TOKEN, at_address
 

@@ -10,8 +10,8 @@ import pytest
 from trunkline import Chunk, ChunkMetadata, Remembered, Tool, ToolContext, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_memory.gardening import consolidate, crowded_topics
-from trunkline_memory.remembering import recall, remember
+from trunkline_memory.chunk_tools import recall, remember
+from trunkline_memory.consolidation import consolidate, crowded_topics
 
 
 async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:

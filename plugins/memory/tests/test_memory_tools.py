@@ -20,7 +20,7 @@ from trunkline.contracts.memory.messages import (
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_memory import carrying, changing, looking, remembering
+from trunkline_memory import chunk_tools, read_tools, transfer_tools, write_tools
 
 
 async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:
@@ -30,8 +30,8 @@ async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:
 @pytest.mark.anyio
 async def test_what_is_written_is_read(context: ToolContext, running: Platform) -> None:
     """A written file is in the block's folder of memory, and read back the same."""
-    written = await used(changing.memory_write, context, path="notes/a.md", content="Grüße\r\n\tx")
-    read = await used(looking.memory_read, context, path="notes/a.md")
+    written = await used(write_tools.memory_write, context, path="notes/a.md", content="Grüße\r\n\tx")
+    read = await used(read_tools.memory_read, context, path="notes/a.md")
     assert set(read) == {"path", "content", "modified_at"}
     assert read["content"] == "Grüße\r\n\tx"
     assert len(written["hash"]) == 40
@@ -41,26 +41,26 @@ async def test_what_is_written_is_read(context: ToolContext, running: Platform) 
 @pytest.mark.anyio
 async def test_the_whole_memory_is_reached_from_its_root(context: ToolContext) -> None:
     """A path that begins with / is relative to the whole memory, also in what comes back."""
-    read = await used(looking.memory_read, context, path="/AGENT.md")
+    read = await used(read_tools.memory_read, context, path="/AGENT.md")
     assert read["path"] == "/AGENT.md"
-    names = {entry["path"] for entry in await used(looking.memory_list, context, path="/")}
+    names = {entry["path"] for entry in await used(read_tools.memory_list, context, path="/")}
     assert {"/AGENT.md", "/identity", "/preferences.toml"} <= names
 
 
 @pytest.mark.anyio
 async def test_editing_replaces_the_first_occurrence(context: ToolContext) -> None:
     """Only the first; a text that is not there is refused and nothing changes (PA-T3)."""
-    await used(changing.memory_write, context, path="a.md", content="one one")
-    await used(changing.memory_edit, context, path="a.md", old_content="one", new_content="two")
+    await used(write_tools.memory_write, context, path="a.md", content="one one")
+    await used(write_tools.memory_edit, context, path="a.md", old_content="one", new_content="two")
     with pytest.raises(ToolError, match="not in"):
-        await used(changing.memory_edit, context, path="a.md", old_content="three", new_content="x")
-    assert (await used(looking.memory_read, context, path="a.md"))["content"] == "two one"
+        await used(write_tools.memory_edit, context, path="a.md", old_content="three", new_content="x")
+    assert (await used(read_tools.memory_read, context, path="a.md"))["content"] == "two one"
 
 
 @pytest.mark.anyio
 async def test_missing_files_are_an_error_for_the_model(context: ToolContext) -> None:
     """Reading or deleting what is not there says so by name."""
-    for tool in (looking.memory_read, changing.memory_delete):
+    for tool in (read_tools.memory_read, write_tools.memory_delete):
         with pytest.raises(ToolError, match="nope"):
             await used(tool, context, path="nope.md")
 
@@ -69,11 +69,14 @@ async def test_missing_files_are_an_error_for_the_model(context: ToolContext) ->
 async def test_search_finds_texts_and_names(context: ToolContext) -> None:
     """Content by words, files by name; each hit says where."""
     await used(
-        changing.memory_write, context, path="garden.md", content="# Garden\nThe climbing frame is green.\n"
+        write_tools.memory_write,
+        context,
+        path="garden.md",
+        content="# Garden\nThe climbing frame is green.\n",
     )
-    (hit,) = (await used(looking.memory_search, context, query="climbing frames", path=""))["hits"]
+    (hit,) = (await used(read_tools.memory_search, context, query="climbing frames", path=""))["hits"]
     assert (hit["path"], hit["line"], hit["content"]) == ("garden.md", 2, "The climbing frame is green.")
-    (named,) = (await used(looking.memory_search, context, query="gard", type="filename"))["hits"]
+    (named,) = (await used(read_tools.memory_search, context, query="gard", type="filename"))["hits"]
     assert named["path"] == "garden.md"
 
 
@@ -81,15 +84,15 @@ async def test_search_finds_texts_and_names(context: ToolContext) -> None:
 async def test_search_is_narrowed_and_says_why(context: ToolContext) -> None:
     """By kind, tags, conversation, time and confidence, as the command; each hit names its signals, and the answer says
     whether meaning was searched."""
-    await used(changing.memory_write, context, path="apples.md", content="The apples are red.\n")
+    await used(write_tools.memory_write, context, path="apples.md", content="The apples are red.\n")
     keep = {"content": "Anna's apples are green", "tags": ["Fruit"]}
     sure, unsure = [
-        (await used(remembering.remember, context, **keep, confidence=share))["chunk_ids"][0]
+        (await used(chunk_tools.remember, context, **keep, confidence=share))["chunk_ids"][0]
         for share in (0.9, 0.2)
     ]
 
     async def ids(**more: Any) -> set[str]:
-        found = await used(looking.memory_search, context, query="apples", **more)
+        found = await used(read_tools.memory_search, context, query="apples", **more)
         return {hit.get("id") or hit["path"] for hit in found["hits"]}
 
     assert await ids() == {"apples.md", sure, unsure}
@@ -100,7 +103,7 @@ async def test_search_is_narrowed_and_says_why(context: ToolContext) -> None:
     assert await ids(conversation_id="conv_other") == await ids(speaker="nobody") == set()
     assert await ids(since="2020-01-01", until="2021-01-01T00:00:00Z") == set()
     assert await ids(since="2020-01-01", tags=["fruit"]) == {sure, unsure}
-    found = await used(looking.memory_search, context, query="green apples fruit")
+    found = await used(read_tools.memory_search, context, query="green apples fruit")
     assert found["searched"].startswith("Words alone")
     assert {"words", "tags", "confidence"} <= {why.split()[0] for why in found["hits"][0]["why"]}
     assert any(why.startswith("words") and "green" in why for why in found["hits"][0]["why"])
@@ -111,7 +114,7 @@ async def test_a_search_that_makes_no_sense_says_what_is_wrong(context: ToolCont
     """A time that is none, a kind that is none: a sentence for the model."""
     for wrong, said in (({"since": "soon"}, "2026-05-01"), ({"kinds": ["thought"]}, "thought")):
         with pytest.raises(ToolError, match=said):
-            await used(looking.memory_search, context, query="x", **wrong)
+            await used(read_tools.memory_search, context, query="x", **wrong)
     with pytest.raises(ToolError, match="kind"):
         await context.memory.search("x", kind="smell")  # type: ignore[arg-type]
 
@@ -119,61 +122,61 @@ async def test_a_search_that_makes_no_sense_says_what_is_wrong(context: ToolCont
 @pytest.mark.anyio
 async def test_an_empty_folder_lists_nothing(context: ToolContext) -> None:
     """A block that has written nothing yet has its settings; a folder that is not there is empty, and no error."""
-    assert [entry["path"] for entry in await used(looking.memory_list, context)] == ["block.toml"]
+    assert [entry["path"] for entry in await used(read_tools.memory_list, context)] == ["block.toml"]
 
 
 @pytest.mark.anyio
 async def test_history_has_the_states_before(context: ToolContext) -> None:
     """Newest first, with the text before, who changed it, and the text at each commit (PA-T6)."""
     for text in ("one", "two", "three"):
-        await used(changing.memory_write, context, path="a.md", content=text)
-    changes = await used(looking.memory_history, context, path="a.md")
+        await used(write_tools.memory_write, context, path="a.md", content=text)
+    changes = await used(read_tools.memory_history, context, path="a.md")
     assert [change["previous"] for change in changes] == ["two", "one", None]
     assert {change["author"] for change in changes} == {"agent"}
-    first = await used(looking.memory_history, context, path="a.md", commit=changes[-1]["hash"])
+    first = await used(read_tools.memory_history, context, path="a.md", commit=changes[-1]["hash"])
     assert first["content"] == "one"
-    assert len(await used(looking.memory_history, context, path="a.md", limit=2)) == 2
+    assert len(await used(read_tools.memory_history, context, path="a.md", limit=2)) == 2
 
 
 @pytest.mark.anyio
 async def test_a_line_is_blamed_and_its_change_taken_back(context: ToolContext) -> None:
     """Who wrote a line in which turn; then one step back, and back to a commit."""
-    first = await used(changing.memory_write, context, path="a.md", content="one\ntwo\n")
-    await used(changing.memory_edit, context, path="a.md", old_content="two", new_content="2")
-    spans = await used(looking.memory_blame, context, path="a.md", first=2)
+    first = await used(write_tools.memory_write, context, path="a.md", content="one\ntwo\n")
+    await used(write_tools.memory_edit, context, path="a.md", old_content="two", new_content="2")
+    spans = await used(read_tools.memory_blame, context, path="a.md", first=2)
     assert [(span["line"], span["lines"], span["author"], span["turn"]) for span in spans] == [
         (2, ["2"], "agent", "turn_test")
     ]
-    done = await used(changing.memory_revert, context, path="a.md")
+    done = await used(write_tools.memory_revert, context, path="a.md")
     assert (done["paths"], done["undone"]) == (["a.md"], spans[0]["hash"])
-    await used(changing.memory_write, context, path="a.md", content="other")
-    await used(changing.memory_revert, context, path="a.md", to=first["hash"])
-    assert (await used(looking.memory_read, context, path="a.md"))["content"] == "one\ntwo\n"
-    then = await used(looking.memory_read, context, path="a.md", commit=spans[0]["hash"])
+    await used(write_tools.memory_write, context, path="a.md", content="other")
+    await used(write_tools.memory_revert, context, path="a.md", to=first["hash"])
+    assert (await used(read_tools.memory_read, context, path="a.md"))["content"] == "one\ntwo\n"
+    then = await used(read_tools.memory_read, context, path="a.md", commit=spans[0]["hash"])
     assert then["content"] == "one\n2\n"
 
 
 @pytest.mark.anyio
 async def test_a_change_that_expects_an_older_state_is_refused(context: ToolContext) -> None:
     """With the commit that a caller knows, writing, editing and deleting notice that somebody was faster."""
-    known = (await used(changing.memory_write, context, path="a.md", content="one", expected=""))["hash"]
-    await used(changing.memory_write, context, path="a.md", content="two", expected=known)
+    known = (await used(write_tools.memory_write, context, path="a.md", content="one", expected=""))["hash"]
+    await used(write_tools.memory_write, context, path="a.md", content="two", expected=known)
     for tool, arguments in (
-        (changing.memory_write, {"content": "x"}),
-        (changing.memory_edit, {"old_content": "two", "new_content": "x"}),
-        (changing.memory_delete, {}),
+        (write_tools.memory_write, {"content": "x"}),
+        (write_tools.memory_edit, {"old_content": "two", "new_content": "x"}),
+        (write_tools.memory_delete, {}),
     ):
         with pytest.raises(ToolError, match="changed since"):
             await used(tool, context, path="a.md", expected=known, **arguments)
     with pytest.raises(ToolError, match="exists already"):
-        await used(changing.memory_write, context, path="a.md", content="x", expected="")
+        await used(write_tools.memory_write, context, path="a.md", content="x", expected="")
 
 
 @pytest.mark.anyio
 async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
     """The archive has the files and their history."""
-    await used(changing.memory_write, context, path="a.md", content="kept")
-    made = await used(carrying.memory_export, context)
+    await used(write_tools.memory_write, context, path="a.md", content="kept")
+    made = await used(transfer_tools.memory_export, context)
     with tarfile.open(context.workspace / made["path"]) as tar:
         names = tar.getnames()
         held = tar.extractfile("memory/blocks/main/a.md")
@@ -186,20 +189,20 @@ async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
 @pytest.mark.anyio
 async def test_an_export_is_brought_in(context: ToolContext, running: Platform, tmp_path: Path) -> None:
     """What was lost since comes back, a second time nothing happens, and a block's limits stay as they are (C37)."""
-    await used(changing.memory_write, context, path="a.md", content="kept")
-    made = await used(carrying.memory_export, context)
+    await used(write_tools.memory_write, context, path="a.md", content="kept")
+    made = await used(transfer_tools.memory_export, context)
     async with platform(tmp_path / "other", workers=("memory",)) as other:
         there = tool_context(context.workspace, memory=BlockMemory(other.bus, "main", "agent"))
-        tried = await used(carrying.memory_import, there, path=made["path"], dry_run=True)
+        tried = await used(transfer_tools.memory_import, there, path=made["path"], dry_run=True)
         assert not (other.home.memory / "blocks/main/a.md").exists() and tried["added"] >= 1
-        done = await used(carrying.memory_import, there, path=made["path"])
+        done = await used(transfer_tools.memory_import, there, path=made["path"])
         assert (other.home.memory / "blocks/main/a.md").read_text() == "kept" and done["conflicts"] == []
-        assert (await used(carrying.memory_import, there, path=made["path"]))["added"] == 0
+        assert (await used(transfer_tools.memory_import, there, path=made["path"]))["added"] == 0
         (context.workspace / "noise.tar").write_bytes(b"noise")
         with pytest.raises(ToolError, match="no archive that is known"):
-            await used(carrying.memory_import, there, path="noise.tar")
+            await used(transfer_tools.memory_import, there, path="noise.tar")
         with pytest.raises(ToolError, match="'nowhere\\.tar' cannot be read: no such file"):
-            await used(carrying.memory_import, there, path="nowhere.tar")
+            await used(transfer_tools.memory_import, there, path="nowhere.tar")
 
 
 @pytest.mark.anyio
@@ -209,9 +212,9 @@ async def test_an_export_is_brought_in(context: ToolContext, running: Platform, 
 async def test_paths_out_of_memory_are_refused(context: ToolContext, path: str) -> None:
     """No tool reads or writes outside of memory (PA-T2)."""
     with pytest.raises(ToolError):
-        await used(looking.memory_read, context, path=path)
+        await used(read_tools.memory_read, context, path=path)
     with pytest.raises(ToolError):
-        await used(changing.memory_write, context, path=path, content="x")
+        await used(write_tools.memory_write, context, path=path, content="x")
 
 
 @pytest.mark.anyio
@@ -220,7 +223,7 @@ async def test_a_memory_that_is_gone_is_an_error_for_the_model(tmp_path: Path) -
     async with platform(tmp_path / "home", workers=("tools",)) as without:
         lost = BlockMemory(without.bus, "main", "agent", patience=0.2)
         with pytest.raises(ToolError, match="available"):
-            await used(looking.memory_read, tool_context(tmp_path, memory=lost), path="a.md")
+            await used(read_tools.memory_read, tool_context(tmp_path, memory=lost), path="a.md")
 
 
 class _MemorySuite(ToolSuite):
@@ -274,7 +277,7 @@ class _Held:
 
 class TestMemoryRead(_MemorySuite):
     def tool(self) -> Tool:
-        return looking.memory_read
+        return read_tools.memory_read
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "a.md"}
@@ -282,7 +285,7 @@ class TestMemoryRead(_MemorySuite):
 
 class TestMemorySearch(_MemorySuite):
     def tool(self) -> Tool:
-        return looking.memory_search
+        return read_tools.memory_search
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"query": "x", "path": "/", "type": "content", "limit": 3}
@@ -290,7 +293,7 @@ class TestMemorySearch(_MemorySuite):
 
 class TestMemoryList(_MemorySuite):
     def tool(self) -> Tool:
-        return looking.memory_list
+        return read_tools.memory_list
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "", "recursive": True}
@@ -298,7 +301,7 @@ class TestMemoryList(_MemorySuite):
 
 class TestMemoryHistory(_MemorySuite):
     def tool(self) -> Tool:
-        return looking.memory_history
+        return read_tools.memory_history
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "a.md", "limit": 2}
@@ -306,7 +309,7 @@ class TestMemoryHistory(_MemorySuite):
 
 class TestMemoryWrite(_MemorySuite):
     def tool(self) -> Tool:
-        return changing.memory_write
+        return write_tools.memory_write
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "a.md", "content": "x"}
@@ -314,7 +317,7 @@ class TestMemoryWrite(_MemorySuite):
 
 class TestMemoryEdit(_MemorySuite):
     def tool(self) -> Tool:
-        return changing.memory_edit
+        return write_tools.memory_edit
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "a.md", "old_content": "one", "new_content": "two"}
@@ -322,7 +325,7 @@ class TestMemoryEdit(_MemorySuite):
 
 class TestMemoryDelete(_MemorySuite):
     def tool(self) -> Tool:
-        return changing.memory_delete
+        return write_tools.memory_delete
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "a.md"}
@@ -330,7 +333,7 @@ class TestMemoryDelete(_MemorySuite):
 
 class TestMemoryRevert(_MemorySuite):
     def tool(self) -> Tool:
-        return changing.memory_revert
+        return write_tools.memory_revert
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "a.md"}
@@ -338,7 +341,7 @@ class TestMemoryRevert(_MemorySuite):
 
 class TestMemoryBlame(_MemorySuite):
     def tool(self) -> Tool:
-        return looking.memory_blame
+        return read_tools.memory_blame
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": "a.md"}
@@ -348,7 +351,7 @@ class TestMemoryImport(_MemorySuite):
     other_paths = ()
 
     def tool(self) -> Tool:
-        return carrying.memory_import
+        return transfer_tools.memory_import
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         (workspace / "all.tar").write_bytes(b"x")
@@ -357,7 +360,7 @@ class TestMemoryImport(_MemorySuite):
 
 class TestMemoryExport(_MemorySuite):
     def tool(self) -> Tool:
-        return carrying.memory_export
+        return transfer_tools.memory_export
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {}

@@ -10,7 +10,7 @@ import pytest
 from trunkline import Chunk, ChunkMetadata, Recalled, Remembered, Tool, ToolContext, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_memory.remembering import forget, link, reason, recall, remember
+from trunkline_memory.chunk_tools import forget, link, reason, recall, remember
 
 
 async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:

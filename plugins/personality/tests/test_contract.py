@@ -7,7 +7,7 @@ from typing import Any, cast
 from trunkline import Memory, MemoryFile, Tool, ToolContext, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_personality import choosing, identity, remembering
+from trunkline_personality import identity, memory_tools, personality_tool
 
 
 class Held:
@@ -33,7 +33,7 @@ class _Suite(ToolSuite):
 
 class TestMemory(_Suite):
     def tool(self) -> Tool:
-        return remembering.memory
+        return memory_tools.memory
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"action": "add", "text": "Likes tea."}
@@ -41,7 +41,7 @@ class TestMemory(_Suite):
 
 class TestBlockMemory(_Suite):
     def tool(self) -> Tool:
-        return remembering.block_memory
+        return memory_tools.block_memory
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"action": "rewrite", "text": "The plan is to paint."}
@@ -49,7 +49,7 @@ class TestBlockMemory(_Suite):
 
 class TestPersonalitySet(_Suite):
     def tool(self) -> Tool:
-        return choosing.personality_set
+        return personality_tool.personality_set
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"command": "Set humor to 80%"}

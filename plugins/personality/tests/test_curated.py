@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline import ToolError
-from trunkline_personality.entries import BUDGET, Entries
-from trunkline_personality.notebook import KEPT, Notebook
+from trunkline_personality.block_memory import KEPT, Notebook
+from trunkline_personality.curated_memory import BUDGET, Entries
 from trunkline_personality.placeholders import filled
 
 AT = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 
 import trunkline
 from trunkline import StatusShown
-from trunkline._util.fence import OWNER, fenced
+from trunkline._util.untrusted_text import OWNER, fenced
 from trunkline.contracts.memory.initial_files import AGENT
 from trunkline.contracts.memory.messages import ReadMemory, WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from trunkline_personality import state as states
-from trunkline_personality.calibrating import calibrated
+from trunkline_personality.calibration import calibrated
 from trunkline_personality.hud import (
     CELLS,
     EMPTY,

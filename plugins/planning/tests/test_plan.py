@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from trunkline.errors import ToolError
 from trunkline_planning.plan import Plan, line
-from trunkline_planning.todos import Todo, tasks_in, written
+from trunkline_planning.todo_tools import Todo, tasks_in, written
 
 words = st.text(min_size=1, max_size=80).filter(lambda text: text.split())
 

@@ -20,8 +20,8 @@ from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded
 from trunkline.testing.platform import Platform, Talker, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.tools.lapsed import Lapsed
-from trunkline.workers.tools.lineage import Lineage
+from trunkline.workers.tools.ancestry import Lineage
+from trunkline.workers.tools.plan_cleanup import Lapsed
 from trunkline_planning.version import version_of
 
 pytestmark = pytest.mark.anyio

@@ -10,12 +10,12 @@ import trunkline
 from trunkline.errors import NoAnswer, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_platform import asking, knowing
+from trunkline_platform import info_tools, question_tool
 
 
 class TestCurrentTime(ToolSuite):
     def tool(self) -> trunkline.Tool:
-        return knowing.get_current_time
+        return info_tools.get_current_time
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"timezone": "UTC"}
@@ -23,7 +23,7 @@ class TestCurrentTime(ToolSuite):
 
 class TestSystemInfo(ToolSuite):
     def tool(self) -> trunkline.Tool:
-        return knowing.system_info
+        return info_tools.system_info
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {}
@@ -44,9 +44,9 @@ async def test_an_answer_is_the_result_and_none_is_an_error(tmp_path: Path) -> N
     """What the owner says comes back as such; where nobody can be asked the tool says so."""
     arguments = {"question": "Which?", "options": ["a", "b"]}
     context = tool_context(tmp_path, person=Owner())
-    assert await asking.ask_human(context, arguments) == "The owner answered: b"
+    assert await question_tool.ask_human(context, arguments) == "The owner answered: b"
     with pytest.raises(NoAnswer, match="Nobody can be asked"):
-        await asking.ask_human(tool_context(tmp_path), arguments)
+        await question_tool.ask_human(tool_context(tmp_path), arguments)
 
 
 @pytest.mark.anyio
@@ -54,4 +54,4 @@ async def test_an_answer_is_the_result_and_none_is_an_error(tmp_path: Path) -> N
 async def test_a_time_zone_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     """With a name that would do; no file outside of the database is read for it."""
     with pytest.raises(ToolError, match="Use a name such as"):
-        await knowing.get_current_time(tool_context(tmp_path), {"timezone": name})
+        await info_tools.get_current_time(tool_context(tmp_path), {"timezone": name})

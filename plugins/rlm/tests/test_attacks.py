@@ -20,9 +20,10 @@ from rlm_processes import begun_by, none_left
 from trunkline import Sandbox, ToolError
 from trunkline._util import seccomp
 from trunkline.contracts.sandbox.sandbox import NoSandbox
-from trunkline_rlm.repl import process, python
-from trunkline_rlm.repl.filter import program
+from trunkline_rlm.repl import process
+from trunkline_rlm.repl import python_runtime as python
 from trunkline_rlm.repl.process import Limits
+from trunkline_rlm.repl.seccomp_filter import program
 from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session, TimedOut
 
 pytestmark = pytest.mark.anyio
@@ -156,7 +157,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
 def loose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that does not shut itself in: nothing but the sandbox holds it."""
     package = shutil.copytree(process.PACKAGE, tmp_path / process.PACKAGE.name)
-    with (package / "repl/inside/lockdown.py").open("a") as file:
+    with (package / "repl/child/lockdown.py").open("a") as file:
         file.write("\n\ndef lock(*limits):\n    pass\n")
     monkeypatch.setattr(process, "PACKAGE", package)
 

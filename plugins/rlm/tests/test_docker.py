@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from trunkline_rlm.repl.process import Limits
-from trunkline_rlm.repl.python import own, runtime
+from trunkline_rlm.repl.python_runtime import own, runtime
 from trunkline_rlm.repl.session import Session, TimedOut
 from trunkline_sandbox.docker.backend import Docker
 from trunkline_sandbox.settings import SandboxSettings

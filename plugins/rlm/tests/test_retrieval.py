@@ -12,7 +12,7 @@ from trunkline.config.settings import Price
 from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.scripted_model import ModelScript, ReplyItems
 from trunkline_rlm.budget import Budget
-from trunkline_rlm.library import Library
+from trunkline_rlm.memory_functions import Library
 from trunkline_rlm.prompt import code_in, told
 from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.retrieval import Bounds, Retrieval

@@ -10,10 +10,10 @@ import pytest
 from rlm_processes import begun_by, none_left
 
 import trunkline
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.turns.messages import ToolEnded, ToolStarted
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
 

@@ -49,7 +49,7 @@ def engine() -> object:
 
 def of_home(home: Path) -> dict[str, str]:
     """The containers of a home, each with its state."""
-    from trunkline_sandbox.marks import HOME_LABEL, home_mark
+    from trunkline_sandbox.labels import HOME_LABEL, home_mark
 
     wanted = {"label": f"{HOME_LABEL}={home_mark(home)}"}
     found = engine().api.containers(all=True, filters=wanted)  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ async def becomes(expected: int, home: Path, used: str = "") -> list[str]:
 
 def guardian_of(container: str) -> psutil.Process:
     """The process that will have a container removed."""
-    from trunkline_sandbox.marks import GUARDIAN_LABEL
+    from trunkline_sandbox.labels import GUARDIAN_LABEL
 
     labels = engine().containers.get(container).labels  # type: ignore[attr-defined]
     name = f"{GUARDIAN_LABEL}={labels[GUARDIAN_LABEL]}"

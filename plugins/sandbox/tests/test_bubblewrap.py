@@ -12,12 +12,12 @@ import pytest
 
 import trunkline
 from trunkline.errors import ToolError
-from trunkline.home.latch import Latch
-from trunkline.testing.sandbox_stage import BEATING
+from trunkline.home.kill_switch import Latch
+from trunkline.testing.sandbox_fixture import BEATING
 from trunkline.testing.sandbox_suite import SandboxSuite
-from trunkline_sandbox.bubblewrap import leftovers
+from trunkline_sandbox.bubblewrap import process_cleanup
 from trunkline_sandbox.bubblewrap.backend import HIDE, Bubblewrap
-from trunkline_sandbox.bubblewrap.probing import cure
+from trunkline_sandbox.bubblewrap.probe import cure
 from trunkline_sandbox.settings import SandboxSettings
 
 
@@ -71,7 +71,7 @@ async def test_without_control_groups_each_process_is_held(
 ) -> None:
     """Memory of each process, and the share of the processors, where this machine lets us make no groups. Root is
     refused then: the kernel does not bound how many processes it begins."""
-    monkeypatch.setattr("trunkline_sandbox.bubblewrap.groups.find", lambda: None)
+    monkeypatch.setattr("trunkline_sandbox.bubblewrap.cgroups.find", lambda: None)
     sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
     if os.geteuid() == 0:
         assert "as an ordinary user" in (await sandbox.unavailable() or "")
@@ -169,7 +169,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
         with anyio.move_on_after(wait / 1000):
             await sandbox.run(("true",), workspace=tmp_path, env={})
     with anyio.fail_after(60):
-        while dict(leftovers._held(tmp_path / "home")):  # noqa: ASYNC110  the kernel takes its time
+        while dict(process_cleanup._held(tmp_path / "home")):  # noqa: ASYNC110  the kernel takes its time
             await anyio.sleep(0.05)
 
 

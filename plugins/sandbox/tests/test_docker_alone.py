@@ -15,12 +15,12 @@ import pytest
 from anyio.abc import SocketStream
 from containers import IMAGE, becomes, needs_busybox
 
-from trunkline.contracts.sandbox.detached import Ending, Record
+from trunkline.contracts.sandbox.detached_program import Ending, Record
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
-from trunkline.testing.calling import call_tool
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import call_tool
 from trunkline_sandbox.docker import backend as backends
 from trunkline_sandbox.docker import engine as engines
 from trunkline_sandbox.docker import process as processes
@@ -68,7 +68,7 @@ async def ended(record: Record) -> Ending:
 
 
 def keeper_of(record: Record) -> psutil.Process:
-    words = ["trunkline.workers.tools.keeper", str(record.folder)]
+    words = ["trunkline.workers.tools.program_supervisor", str(record.folder)]
     everybody = psutil.process_iter(["cmdline"])
     (found,) = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
     return found

@@ -9,7 +9,7 @@ from secrets import token_hex
 
 import pytest
 
-from trunkline_sandbox.bubblewrap import groups
+from trunkline_sandbox.bubblewrap import cgroups
 
 
 def lay(folder: Path, *, controllers: str = "cpu memory pids", on: str = "", processes: str = "") -> None:
@@ -26,15 +26,15 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lay(tmp_path / "system.slice", on="cpu memory pids")
     lay(tmp_path / "system.slice" / "tools.service")
     lay(tmp_path / "system.slice" / "tools.service" / "worker", processes="1")
-    monkeypatch.setattr(groups, "_mounts", lambda: {"": tmp_path})
-    monkeypatch.setattr(groups, "_own", lambda: {"": "/system.slice/tools.service/worker"})
+    monkeypatch.setattr(cgroups, "_mounts", lambda: {"": tmp_path})
+    monkeypatch.setattr(cgroups, "_own", lambda: {"": "/system.slice/tools.service/worker"})
     return tmp_path / "system.slice" / "tools.service"
 
 
 def test_a_group_that_is_left_to_us_is_opened(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its controllers are switched on, nobody's above it are touched."""
-    monkeypatch.setattr(groups, "_is_ours", lambda folder: folder == unit)
-    assert groups._offered(unit) == {"+pids"}  # a plain file keeps the last word that was written
+    monkeypatch.setattr(cgroups, "_is_ours", lambda folder: folder == unit)
+    assert cgroups._offered(unit) == {"+pids"}  # a plain file keeps the last word that was written
     assert (unit.parent / "cgroup.subtree_control").read_text() == "cpu memory pids"
     assert (unit / "worker" / "cgroup.subtree_control").read_text() == ""
 
@@ -44,12 +44,12 @@ def test_what_is_not_left_to_us_is_not_touched(
     unit: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     """A group of others, one with processes in it, and one without memory."""
-    monkeypatch.setattr(groups, "_is_ours", lambda folder: wrong != "not ours")
+    monkeypatch.setattr(cgroups, "_is_ours", lambda folder: wrong != "not ours")
     if wrong == "with processes":
         lay(unit, processes="17")
     if wrong == "without controllers":
         lay(unit, controllers="cpu")
-    assert groups._offered(unit) == set()
+    assert cgroups._offered(unit) == set()
     assert (unit / "cgroup.subtree_control").read_text() == ""
 
 
@@ -58,17 +58,17 @@ def test_a_scope_of_a_user_finds_the_slice_above_it(tmp_path: Path, monkeypatch:
     lay(tmp_path, on="cpu memory pids")
     lay(tmp_path / "app.slice", on="memory pids")
     lay(tmp_path / "app.slice" / "run-1.scope", processes="1")
-    monkeypatch.setattr(groups, "_mounts", lambda: {"": tmp_path})
-    monkeypatch.setattr(groups, "_own", lambda: {"": "/app.slice/run-1.scope"})
+    monkeypatch.setattr(cgroups, "_mounts", lambda: {"": tmp_path})
+    monkeypatch.setattr(cgroups, "_own", lambda: {"": "/app.slice/run-1.scope"})
     slice_ = tmp_path / "app.slice"
-    assert groups.find() == groups.Place(2, (("memory", slice_), ("pids", slice_)))
+    assert cgroups.find() == cgroups.Place(2, (("memory", slice_), ("pids", slice_)))
 
 
 def _unified() -> Path | None:
-    return groups._mounts().get("")
+    return cgroups._mounts().get("")
 
 
-CONTROLLER = next(iter(groups._words((_unified() or Path("/nowhere")) / "cgroup.controllers")), "")
+CONTROLLER = next(iter(cgroups._words((_unified() or Path("/nowhere")) / "cgroup.controllers")), "")
 
 
 @pytest.fixture
@@ -98,11 +98,11 @@ def test_the_kernel_lets_programs_into_a_group_that_was_opened(
 ) -> None:
     """With a controller that this kernel has. Root's own right is no delegation: without systemd's mark nothing is
     switched on."""
-    monkeypatch.setattr(groups, "NEEDED", frozenset({CONTROLLER}))
-    monkeypatch.setattr(groups, "_own", lambda: {"": f"/{real.name}/worker"})
-    assert groups._offered(real) == set()
+    monkeypatch.setattr(cgroups, "NEEDED", frozenset({CONTROLLER}))
+    monkeypatch.setattr(cgroups, "_own", lambda: {"": f"/{real.name}/worker"})
+    assert cgroups._offered(real) == set()
     os.setxattr(real, "trusted.delegate", b"1")
-    place = groups.find()
+    place = cgroups.find()
     assert place is not None and place.folders[0] == (CONTROLLER, real)
     process = int((real / "worker" / "cgroup.procs").read_text())
     (real / "trunkline-x").mkdir()

@@ -11,10 +11,10 @@ import msgspec
 import psutil
 import pytest
 
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import audited, call_tool
 
 needs_it = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="bubblewrap is not installed (apt install bubblewrap)"
@@ -73,7 +73,7 @@ async def until(holds: Any, seconds: float = 60.0) -> None:
 
 def keeper_of(home: Path, task: str) -> psutil.Process:
     """The one process that keeps a task."""
-    words = ["trunkline.workers.tools.keeper", str(home / "tasks" / "main" / task)]
+    words = ["trunkline.workers.tools.program_supervisor", str(home / "tasks" / "main" / task)]
     everybody = psutil.process_iter(["cmdline"])
     found = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
     assert len(found) == 1

@@ -12,12 +12,12 @@ import anyio.to_thread
 import pytest
 from house import House, house, keeper_of, needs_it, until
 
-from trunkline.contracts.sandbox.detached import Record, records
+from trunkline.contracts.sandbox.detached_program import Record, records
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.home.latch import Latch
-from trunkline.testing.calling import call_tool
+from trunkline.home.kill_switch import Latch
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.processes import process_platform
+from trunkline.testing.tool_calls import call_tool
 
 pytestmark = [pytest.mark.anyio, needs_it]
 

@@ -16,8 +16,8 @@ from house import House, house, needs_it
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trunkline.testing.calling import call_tool, permit
 from trunkline.testing.commands import run_trunkline
+from trunkline.testing.tool_calls import call_tool, permit
 
 pytestmark = [pytest.mark.anyio, needs_it]
 

@@ -10,9 +10,9 @@ from trunkline.config import load_config
 from trunkline.plugins import Plugins
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_shell.background import background_tools
-from trunkline_shell.commands import command_tool
-from trunkline_shell.developing import developer_tools
+from trunkline_shell.background_tools import background_tools
+from trunkline_shell.command_tool import command_tool
+from trunkline_shell.developer_tools import developer_tools
 from trunkline_shell.settings import ShellSettings
 
 

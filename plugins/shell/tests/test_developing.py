@@ -9,8 +9,8 @@ from house import house, needs_it
 from trunkline._util.paths import beneath
 from trunkline.errors import ToolError
 from trunkline.testing.contexts import tool_context
-from trunkline_shell.developing import _split
-from trunkline_shell.tooling import Project, found
+from trunkline_shell.developer_tools import _split
+from trunkline_shell.project_types import Project, found
 
 pytestmark = pytest.mark.anyio
 

@@ -12,10 +12,10 @@ from test_background import BEAT, STUBBORN, beats, goes_on, rests
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.policies.messages import PermissionTable
-from trunkline.contracts.sandbox.detached import Record, place_of, records
-from trunkline.testing.calling import call_tool
+from trunkline.contracts.sandbox.detached_program import Record, place_of, records
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.processes import process_platform
+from trunkline.testing.tool_calls import call_tool
 
 pytestmark = [pytest.mark.anyio, needs_it]
 

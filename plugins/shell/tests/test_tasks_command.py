@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 from house import House, house, keeper_of, needs_it, until
 
-from trunkline.contracts.sandbox.detached import Record, records
+from trunkline.contracts.sandbox.detached_program import Record, records
 from trunkline.testing.commands import run_trunkline
 
 pytestmark = pytest.mark.anyio

@@ -14,9 +14,9 @@ import pytest
 from trunkline import Memory, ToolContext
 from trunkline._util.paths import beneath
 from trunkline.config.settings import DocumentsSettings
-from trunkline.documents.apart import Reading, reading
-from trunkline.documents.for_tools import BlockDocuments
-from trunkline.documents.readers import Readers
+from trunkline.documents.reader_pool import Reading, reading
+from trunkline.documents.reader_registry import Readers
+from trunkline.documents.tool_documents import BlockDocuments
 from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline_documents.plugin import trunkline_readers
 

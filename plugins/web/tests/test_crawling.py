@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline import ToolContext, ToolError
-from trunkline_web import crawling
+from trunkline_web import crawler
 from trunkline_web.robots import Robots, Rule, read_robots
 from trunkline_web.settings import WebSettings
 
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crawling, "PAUSE", 0.0)
+    monkeypatch.setattr(crawler, "PAUSE", 0.0)
 
 
 async def crawl(site: Any, context: ToolContext, path: str = "/", **arguments: Any) -> str:
-    tool = crawling.made(WebSettings(allow=(site.allow,), timeout=60.0))
+    tool = crawler.made(WebSettings(allow=(site.allow,), timeout=60.0))
     return await tool(context, {"url": site.origin + path, **arguments})
 
 
@@ -123,9 +123,9 @@ async def test_a_labyrinth_ends(site: Any, context: ToolContext, make_page: Any,
     site.asked.clear()
     await crawl(site, context, max_pages=3, max_depth=3)
     assert len(site.asked) <= 7
-    monkeypatch.setattr(crawling, "MOST_BYTES", 9)
+    monkeypatch.setattr(crawler, "MOST_BYTES", 9)
     assert "[1 page was read.]" in await crawl(site, context)
-    monkeypatch.setattr(crawling, "SECONDS", 0.0)
+    monkeypatch.setattr(crawler, "SECONDS", 0.0)
     with pytest.raises(ToolError, match="within the time"):
         await crawl(site, context)
 

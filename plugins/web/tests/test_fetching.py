@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trunkline import ToolContext, ToolError
-from trunkline_web import reading
+from trunkline_web import fetch_tool
 from trunkline_web.charsets import decoded, visible
 from trunkline_web.settings import WebSettings
 
@@ -30,7 +30,7 @@ async def fetch(site: Any, context: ToolContext) -> Callable[..., Any]:
     """Calls the tool for a path of the site."""
 
     async def call(path: str, **arguments: Any) -> str:
-        tool = reading.made(WebSettings(allow=(site.allow,), timeout=60.0))
+        tool = fetch_tool.made(WebSettings(allow=(site.allow,), timeout=60.0))
         return await tool(context, {"url": site.origin + path, **arguments})
 
     return call

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from trunkline import ConfigError, Secret, ToolContext, ToolError
-from trunkline_web import searching
+from trunkline_web import search_tool
 from trunkline_web.health import answers_of, search_of
 from trunkline_web.settings import WebSettings
 
@@ -68,7 +68,7 @@ def searxng(site: Any) -> WebSettings:
 
 
 async def search(settings: WebSettings, context: ToolContext, **arguments: Any) -> str:
-    return await searching.made(settings)(context, arguments)
+    return await search_tool.made(settings)(context, arguments)
 
 
 async def test_brave_is_asked_as_it_wants(

@@ -11,7 +11,7 @@ import pytest
 from trunkline import Tool, ToolContext
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_web import crawling, reading, searching
+from trunkline_web import crawler, fetch_tool, search_tool
 from trunkline_web.settings import WebSettings
 
 
@@ -53,7 +53,7 @@ class _Suite(ToolSuite):
 
 class TestWebSearch(_Suite):
     def tool(self) -> Tool:
-        return searching.made(self.settings())
+        return search_tool.made(self.settings())
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"query": "words", "count": 3, "search_lang": "en"}
@@ -61,7 +61,7 @@ class TestWebSearch(_Suite):
 
 class TestFetchWebpage(_Suite):
     def tool(self) -> Tool:
-        return reading.made(self.settings())
+        return fetch_tool.made(self.settings())
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"url": f"http://127.0.0.1:{self.port}/", "offset": 0, "links": True}
@@ -69,7 +69,7 @@ class TestFetchWebpage(_Suite):
 
 class TestWebCrawler(_Suite):
     def tool(self) -> Tool:
-        return crawling.made(self.settings())
+        return crawler.made(self.settings())
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"url": f"http://127.0.0.1:{self.port}/", "max_pages": 1, "max_depth": 0}

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from trunkline.cli.say import converse
-from trunkline.cli.saying import JsonSaying, Saying
+from trunkline.cli.turn_printer import JsonSaying, Saying
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import (

@@ -11,8 +11,8 @@ import pytest
 import trunkline
 from trunkline.config import load_config
 from trunkline.contracts.turns.messages import ReasoningDelta
-from trunkline.runtime.connecting import bus_settings
-from trunkline.runtime.host import HostSettings, host
+from trunkline.runtime.connection_settings import bus_settings
+from trunkline.runtime.worker_host import HostSettings, host
 from trunkline.testing.channel_suite import until
 from trunkline.workers.channels.worker import ChannelsWorker
 from trunkline_bus import EmbeddedServer

@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform
+from trunkline.testing.tool_calls import call_tool
 
 
 async def call(running: Platform, name: str, block: str = "main", **arguments: Any) -> ToolOutcome:

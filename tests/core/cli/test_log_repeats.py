@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from trunkline.cli.repeats import LINES, SECONDS, Repeats
+from trunkline.cli.log_throttle import LINES, SECONDS, Repeats
 
 AGAIN = 17
 """The line of the code that writes again and again."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.cli.log_format import Readable
 from trunkline.cli.logs import JsonLines
-from trunkline.cli.readable import Readable
 from trunkline.config import load_config
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.script import Refuse

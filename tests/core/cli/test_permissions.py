@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.testing.platform import Platform
 
 from .conftest import Cli, Run

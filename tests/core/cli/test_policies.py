@@ -10,7 +10,7 @@ import anyio.to_thread
 import pytest
 
 import trunkline as face
-from trunkline.cli.owned.ruling import insist_on_sense
+from trunkline.cli._support.rules import insist_on_sense
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy

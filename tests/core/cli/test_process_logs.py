@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from tests.plugins_bad.corpus import install
 
-from trunkline.home.directory import Home
-from trunkline.home.runfile import read_run_file
+from trunkline.home.paths import Home
+from trunkline.home.run_file import read_run_file
 from trunkline.testing.platform import clean_environ
 
 KEY = "sk-proj-4fZ9mQ2xT7vB1nK8wR5yH3cL6dJ0sA"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trunkline.cli.saying import JsonSaying, Saying
+from trunkline.cli.turn_printer import JsonSaying, Saying
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import FeedEvent, StatusShown, TextDelta, TurnEnded
 

@@ -3,7 +3,7 @@
 import pytest
 
 from trunkline.config import Secret, load_config
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.errors import ConfigError
 
 

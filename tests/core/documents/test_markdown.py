@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.contracts.documents.reader import Document, Section
-from trunkline.documents.around import around, page_of
+from trunkline.documents.excerpts import around, page_of
 from trunkline.documents.markdown import Origin, markdown, origin, whole
 
 ORIGIN = Origin(source="report.pdf", sha256="0" * 64, reader="pdf")

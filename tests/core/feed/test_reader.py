@@ -7,9 +7,9 @@ import pytest
 
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns import feed
-from trunkline.contracts.turns.feed import FeedReader, TurnNotFound
-from trunkline.contracts.turns.feed_journal import Teller
+from trunkline.contracts.turns import feed_reader
+from trunkline.contracts.turns.feed_events import Teller
+from trunkline.contracts.turns.feed_reader import FeedReader, TurnNotFound
 from trunkline.contracts.turns.messages import (
     FeedEvent,
     FeedItem,
@@ -30,7 +30,7 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.monitor.feed import TurnFeed
+from trunkline.workers.monitor.feed_writer import TurnFeed
 from trunkline_bus import Bus
 
 pytestmark = pytest.mark.anyio
@@ -143,7 +143,7 @@ async def test_a_turn_that_a_server_learns_of_late_is_not_unknown(
 ) -> None:
     """A server that has just begun to lead may not know yet what was accepted: it is asked once more before a turn is
     refused. The time between is longer here, so that the turn surely comes in it."""
-    monkeypatch.setattr(feed, "CAUGHT_UP_WITHIN", 5.0)
+    monkeypatch.setattr(feed_reader, "CAUGHT_UP_WITHIN", 5.0)
     events: list[FeedEvent] = []
     async with anyio.create_task_group() as tasks:
 

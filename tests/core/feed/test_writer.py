@@ -5,7 +5,7 @@ import pytest
 
 from trunkline.contracts.turns.messages import FeedItem, TextDelta
 from trunkline.contracts.turns.subjects import FEED
-from trunkline.workers.monitor.feed import TurnFeed
+from trunkline.workers.monitor.feed_writer import TurnFeed
 from trunkline_bus import Bus, Stored
 
 pytestmark = pytest.mark.anyio

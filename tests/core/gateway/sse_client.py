@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import httpx
 import msgspec
 
-from trunkline.workers.gateway.http.contract import EVENTS
+from trunkline.workers.gateway.http.openapi import EVENTS
 from trunkline.workers.gateway.http.schemas import TextDeltaData, TextResetData
 
 

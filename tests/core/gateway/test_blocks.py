@@ -13,10 +13,10 @@ from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.gateway.subjects import STORE_MESSAGES
 from trunkline.contracts.memory.messages import ReadMemory, WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
-from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway import stopping
+from trunkline.workers.gateway import block_stopper
 from trunkline.workers.gateway.blocks import together
 from trunkline.workers.gateway.http.schemas import Blocks, BlockState, Error
 from trunkline_bus import RemoteFault
@@ -165,7 +165,7 @@ async def test_a_block_whose_turns_do_not_end_stays(
     own_house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is taken away from under a turn: if it does not end, the block stays, and takes messages again."""
-    monkeypatch.setattr(stopping, "SECONDS", 0.5)
+    monkeypatch.setattr(block_stopper, "SECONDS", 0.5)
     own_house.monitor.paused = True
     await own_house.terminal.send(SendMessage(content="hi"))
     for refused in (

@@ -17,12 +17,12 @@ from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
-from trunkline.home.directory import Home
-from trunkline.runtime.connecting import bus_settings
-from trunkline.runtime.host import HostSettings, host
+from trunkline.home.paths import Home
+from trunkline.runtime.connection_settings import bus_settings
 from trunkline.runtime.worker import Worker
+from trunkline.runtime.worker_host import HostSettings, host
 from trunkline.testing.platform import clean_environ, platform
-from trunkline.workers.gateway.http.contract import OPERATIONS, document
+from trunkline.workers.gateway.http.openapi import OPERATIONS, document
 from trunkline.workers.gateway.http.schemas import Error, Readiness
 from trunkline.workers.gateway.worker import GatewayWorker
 from trunkline_bus import Bus, EmbeddedServer, RemoteFault, ServerSettings, connect

@@ -23,10 +23,10 @@ from trunkline.contracts.turns.messages import (
     TurnRequested,
 )
 from trunkline.errors import ErrorCode
-from trunkline.telemetry import names
-from trunkline.telemetry.tally import MODELS, Tally
+from trunkline.telemetry import semconv
+from trunkline.telemetry.turn_metrics import MODELS, Tally
 from trunkline.testing.platform import Platform, platform
-from trunkline.workers.gateway.metrics import Exposition
+from trunkline.workers.gateway.prometheus import Exposition
 
 LINE = re.compile(r'[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? [0-9.e+-]+|# (HELP|TYPE) [a-z_]+ .+')
 BEGIN = datetime(2030, 1, 1, tzinfo=UTC)
@@ -137,16 +137,16 @@ def test_tool_calls_and_decisions_are_counted_by_what_they_were() -> None:
 def test_a_gauge_says_how_it_stands_and_nothing_of_before() -> None:
     """The last number counts."""
     measured = Exposition()
-    measured.add(names.WORKERS, 2, {names.KIND: "tools", names.DRAINING: "false"})
-    measured.add(names.WORKERS, 1, {names.KIND: "tools", names.DRAINING: "false"})
+    measured.add(semconv.WORKERS, 2, {semconv.KIND: "tools", semconv.DRAINING: "false"})
+    measured.add(semconv.WORKERS, 1, {semconv.KIND: "tools", semconv.DRAINING: "false"})
     assert 'trunkline_workers{kind="tools",draining="false"} 1\n' in measured.text()
 
 
 def test_every_measure_has_one_definition() -> None:
     """One name each, in both spellings, and a histogram has bounds."""
-    assert len({measure.name for measure in names.MEASURES}) == len(names.MEASURES)
-    assert len({measure.prometheus for measure in names.MEASURES}) == len(names.MEASURES)
-    assert all(bool(measure.bounds) == (measure.kind == "histogram") for measure in names.MEASURES)
+    assert len({measure.name for measure in semconv.MEASURES}) == len(semconv.MEASURES)
+    assert len({measure.prometheus for measure in semconv.MEASURES}) == len(semconv.MEASURES)
+    assert all(bool(measure.bounds) == (measure.kind == "histogram") for measure in semconv.MEASURES)
 
 
 async def scraped(running: Platform, token: bool = True) -> httpx.Response:

@@ -9,7 +9,7 @@ from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.memory.messages import BlameMemory, ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_BLAME, MEMORY_READ
-from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
 from trunkline_bus import RemoteFault
 

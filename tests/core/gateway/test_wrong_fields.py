@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from trunkline.workers.gateway.http import contract
+from trunkline.workers.gateway.http import openapi
 
 from .conftest import House
 
@@ -97,7 +97,7 @@ async def test_every_route_names_the_field(house: House) -> None:
         assert told["field"] == field, (path, body)
         assert told["reason"], (path, body)
     known = {path for method, path, *_ in BODIES} | {"/v1/chat/completions"}
-    assert {operation[1] for operation in contract.OPERATIONS if operation[3] is not None} == known
+    assert {operation[1] for operation in openapi.OPERATIONS if operation[3] is not None} == known
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b'{"content": "\xff"}', b'{"content": "x"} and more'])

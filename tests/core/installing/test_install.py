@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.home.directory import Home
-from trunkline.home.runfile import instance_lock
+from trunkline.home.paths import Home
+from trunkline.home.run_file import instance_lock
 
 from .conftest import Place
 

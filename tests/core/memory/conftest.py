@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 Git = Callable[..., str]
 Write = Callable[..., Awaitable[str]]

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import platform
-from trunkline.workers.memory import auditing
+from trunkline.testing.tool_calls import call_tool
+from trunkline.workers.memory import audit_writer
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def test_a_full_disk_holds_no_call_up_and_loses_no_line(
     small: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lines wait on their stream meanwhile."""
-    monkeypatch.setattr(auditing, "SECONDS", 0.2)
+    monkeypatch.setattr(audit_writer, "SECONDS", 0.2)
     caplog.set_level(logging.ERROR)
     async with platform(small, workers=("memory", "tools", "gateway")) as running:
         big = small / "memory/.git/big"

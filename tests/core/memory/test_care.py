@@ -14,8 +14,8 @@ import pytest
 from trunkline.contracts.memory.messages import MemoryFinding, SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.errors import StorageError
-from trunkline.workers.memory.care.offline import examine_root
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.fsck.offline_check import examine_root
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

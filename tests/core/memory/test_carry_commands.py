@@ -12,10 +12,10 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from trunkline._util.archives import locking
-from trunkline._util.archives.locking import Keys, Lock, Locked, lock, unlock
-from trunkline.contracts.memory.foreign import prepared
-from trunkline.contracts.memory.foreign_archives import unpacked
+from trunkline._util.archives import encryption
+from trunkline._util.archives.encryption import Keys, Lock, Locked, lock, unlock
+from trunkline.contracts.memory.archive_extraction import unpacked
+from trunkline.contracts.memory.import_preparation import prepared
 from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.errors import TrunklineError
@@ -131,7 +131,7 @@ def opened(data: bytes, keys: Keys) -> bytes:
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000])
 def test_others_open_what_a_passphrase_locks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """At every edge of the format's pieces; and we open what others lock."""
-    monkeypatch.setattr(locking, "WORK", 10)
+    monkeypatch.setattr(encryption, "WORK", 10)
     data = os.urandom(size)
     made = locked(data, Lock(passphrase="grün ☃"))
     assert pyrage.passphrase.decrypt(made, "grün ☃") == data
@@ -140,7 +140,7 @@ def test_others_open_what_a_passphrase_locks(size: int, monkeypatch: pytest.Monk
 
 def test_what_was_changed_or_cut_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any byte of it, its end, or more behind it: refused, with a sentence."""
-    monkeypatch.setattr(locking, "WORK", 10)
+    monkeypatch.setattr(encryption, "WORK", 10)
     made = locked(b"x" * 70_000, Lock(passphrase="p"))
     places = [*range(0, 220, 7), 65_000, len(made) - 1]
     bad = [made[:place] + bytes([made[place] ^ 1]) + made[place + 1 :] for place in places]

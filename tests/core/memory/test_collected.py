@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.workers.memory.collected import collection
-from trunkline.workers.memory.collected.collections import Collections
+from trunkline.workers.memory.document_collections import collection
+from trunkline.workers.memory.document_collections.collection_store import Collections
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

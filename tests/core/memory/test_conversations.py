@@ -16,7 +16,7 @@ from trunkline.contracts.conversations.messages import (
     Role,
     ToolCall,
 )
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

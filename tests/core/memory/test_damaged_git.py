@@ -13,8 +13,8 @@ from tests.unprivileged import run_bound
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.care.offline import examine_root
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.fsck.offline_check import examine_root
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -138,7 +138,7 @@ import json, sys
 from pathlib import Path
 import anyio
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.write_check import WriteCheck
 from trunkline_bus import Refusal
 

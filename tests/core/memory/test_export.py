@@ -16,7 +16,7 @@ from trunkline.contracts.conversations.messages import AppendConversation, Messa
 from trunkline.contracts.memory.initial_files import SEED
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from trunkline.contracts.memory.initial_files import SEED
 from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.paths import checked
-from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from pygit2.enums import FileMode, ObjectType
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -463,7 +463,7 @@ async def test_others_write_meanwhile(laptop: Place, server: Place) -> None:
 DYING = """
 import os, shutil, sys, anyio
 from pathlib import Path
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.contracts.memory.messages import ImportMemory
 
 def told(progress):

@@ -15,7 +15,7 @@ import pytest
 
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport, SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio

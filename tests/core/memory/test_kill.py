@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.contracts.memory.messages import SearchMemory
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
@@ -39,7 +39,7 @@ WRITER = textwrap.dedent(
     from trunkline.contracts.memory.store import Change
     from trunkline.workers.memory.checkout import Checkout
     from trunkline.workers.memory.repository import Repository
-    from trunkline.workers.memory.store import GitMemoryStore
+    from trunkline.workers.memory.git_store import GitMemoryStore
     from trunkline.workers.memory.worktree import Worktree
     from trunkline.contracts.conversations.messages import AppendConversation, Message
     from trunkline.contracts.memory.messages import RevertMemory
@@ -274,7 +274,7 @@ DELETER = textwrap.dedent(
     import anyio
 
     from trunkline.contracts.memory.store import Change
-    from trunkline.workers.memory.store import GitMemoryStore
+    from trunkline.workers.memory.git_store import GitMemoryStore
 
     async def main():
         base, store = Path(sys.argv[1]), GitMemoryStore()

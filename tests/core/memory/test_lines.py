@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.workers.memory.past.lines import count, merged, runs, split
+from trunkline.workers.memory.history.line_diff import count, merged, runs, split
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"d\0\n"]), max_size=12)
 

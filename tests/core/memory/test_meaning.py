@@ -13,7 +13,7 @@ from trunkline.contracts.memory.embedder import Embedder, Vector
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.testing.tiny_embedder import TinyEmbedder
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

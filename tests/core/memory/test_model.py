@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from trunkline.contracts.memory.messages import RevertMemory
 from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.paths import parents, under
-from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Refusal
 
 PATHS = st.sampled_from(["a", "b", "a/x", "a/y", "b/z/q", "c", "d/e"])

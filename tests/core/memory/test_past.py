@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.contracts.memory.messages import MemoryBlame, RevertMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

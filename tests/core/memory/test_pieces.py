@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from trunkline.contracts.conversations.messages import Message
 from trunkline.workers.memory.conversations import Conversation, Header
-from trunkline.workers.memory.index import kinds
+from trunkline.workers.memory.index import file_kinds
 from trunkline.workers.memory.index.conversation import turns
 from trunkline.workers.memory.index.document import document_passages
-from trunkline.workers.memory.index.kinds import passages
-from trunkline.workers.memory.index.pieces import LETTERS, LINES, OVERLAP, pieces
+from trunkline.workers.memory.index.document_splitter import LETTERS, LINES, OVERLAP, pieces
+from trunkline.workers.memory.index.file_kinds import passages
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=120)
 
@@ -119,6 +119,6 @@ def test_a_file_that_breaks_its_parser_is_read_as_text(
     def breaks(path: str, data: bytes) -> None:
         raise RuntimeError("no parser is without faults")
 
-    monkeypatch.setattr(kinds, "document_passages", breaks)
+    monkeypatch.setattr(file_kinds, "document_passages", breaks)
     assert any("quetzal" in one.text for one in passages("documents/a.md", b"quetzal\n"))
     assert "documents/a.md" in caplog.text

@@ -13,9 +13,9 @@ from trunkline.contracts import subjects
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.purger import Purger
-from trunkline.workers.memory.purging.late import Late
-from trunkline.workers.memory.purging.purges import Purges
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline.workers.memory.purge.purged_turn_rule import Late
+from trunkline.workers.memory.purge.service import Purges
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from trunkline.contracts.conversations.messages import AppendConversation, Messa
 from trunkline.contracts.memory.purge import MemoryPurged
 from trunkline.contracts.memory.purger import Purge, Purger
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio
@@ -281,8 +281,8 @@ async def test_an_audit_line_that_names_the_file_loses_its_content(
 async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: Write, damage: str) -> None:
     """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
     mended. Conversations are stored, and people write, all the same."""
-    from trunkline.workers.memory.purging.late import Late
-    from trunkline.workers.memory.purging.purges import Purges
+    from trunkline.workers.memory.purge.purged_turn_rule import Late
+    from trunkline.workers.memory.purge.service import Purges
 
     await write("letter.md", LETTER)
     await purge(chunks, "letter.md")
@@ -306,8 +306,8 @@ async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: W
 async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
     """A learner that was asking a model meanwhile cannot bring it back, but the conversation may begin anew."""
     from trunkline.contracts.memory.purge import PurgeMemory
-    from trunkline.workers.memory.purging.late import Late
-    from trunkline.workers.memory.purging.purges import Purges
+    from trunkline.workers.memory.purge.purged_turn_rule import Late
+    from trunkline.workers.memory.purge.service import Purges
 
     late = Late()
     chunks.store._parts.committer.rules = (late,)

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from trunkline.testing.commands import run_trunkline
-from trunkline.testing.home_bytes import holding
+from trunkline.testing.home_search import holding
 from trunkline.testing.platform import clean_environ, platform
 
 pytestmark = pytest.mark.kill
@@ -25,8 +25,8 @@ KILLED = textwrap.dedent(
 
     from trunkline.cli.main import main
     from trunkline.workers.memory.committer import Committer
-    from trunkline.workers.memory.purging.notes import Notes
-    from trunkline.workers.memory.purging.sweeping import Sweeper
+    from trunkline.workers.memory.purge.purge_log import Notes
+    from trunkline.workers.memory.purge.object_sweeper import Sweeper
     from trunkline.workers.memory.repository import Repository
     from trunkline_bus import Bus
 

@@ -11,7 +11,7 @@ import pytest
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.core.memory.chunks.conftest import chunks_at
 
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.chunks import Layer, Remember
 from trunkline.contracts.memory.store import Change

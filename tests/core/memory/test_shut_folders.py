@@ -10,7 +10,7 @@ import json, sys, tarfile
 from pathlib import Path
 import anyio
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 base = Path(sys.argv[1])

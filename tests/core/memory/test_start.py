@@ -14,7 +14,7 @@ import pytest
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.errors import StorageError
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -73,7 +73,7 @@ async def test_a_history_that_was_removed_begins_anew(opened: Opened, root: Path
 async def test_a_second_process_is_refused(opened: Opened, root: Path, tmp_path: Path) -> None:
     """While one process holds the root another is refused and told which; afterwards it may."""
     script = (
-        "import anyio, sys; from pathlib import Path; from trunkline.workers.memory.store import GitMemoryStore\n"
+        "import anyio, sys; from pathlib import Path; from trunkline.workers.memory.git_store import GitMemoryStore\n"
         "async def main():\n"
         "    await GitMemoryStore().open(Path(sys.argv[1]) / 'memory', Path(sys.argv[1]) / 'cache2')\n"
         "anyio.run(main)\n"

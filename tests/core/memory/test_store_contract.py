@@ -2,7 +2,7 @@
 
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.testing.store_suite import StoreSuite
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 
 class TestGitMemoryStore(StoreSuite):

@@ -64,7 +64,7 @@ from trunkline.contracts.workers.subjects import EXPORTS
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.plugins import Plugins
 from trunkline.testing.platform import Platform, platform
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Bus, Endpoint, RemoteFault, Scope
 
 pytestmark = pytest.mark.anyio

@@ -6,11 +6,11 @@ import string
 
 import pytest
 
-from trunkline._util.fence import fenced
+from trunkline._util.untrusted_text import fenced
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.turns.context import ContextPart
-from trunkline.workers.monitor.assembly import assembled, cut, tokens_of
-from trunkline.workers.monitor.transcript import given
+from trunkline.workers.monitor.context_budget import assembled, cut, tokens_of
+from trunkline.workers.monitor.turn_messages import given
 
 LINE = "Read AGENT.md for your instructions."
 

@@ -18,7 +18,7 @@ from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSourc
 from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline.workers.monitor.visible import LOADS, Showing, gone, showing, visible
+from trunkline.workers.monitor.tool_selection import LOADS, Showing, gone, showing, visible
 
 pytestmark = pytest.mark.anyio
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from trunkline._util.secrets.logs import LogRedactor
+from trunkline._util.secrets.log_redactor import LogRedactor
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.workers.monitor.explaining import LONGEST, Explainer
+from trunkline.workers.monitor.model_errors import LONGEST, Explainer
 
 KEY = "sk-" + "a1B2c3D4e5F6" * 100
 HIDDEN = {

@@ -36,12 +36,12 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.workers.gateway.block_cache import KnownBlocks
 from trunkline.workers.gateway.conversations import Conversations
-from trunkline.workers.gateway.known_blocks import KnownBlocks
-from trunkline.workers.gateway.running import Turns
-from trunkline.workers.monitor.feed import TextStream
+from trunkline.workers.gateway.turn_lookup import Turns
+from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline_bus import CallTimeout, Payload, RemoteFault, Subject, Topic, apply, new_id
-from trunkline_bus.jetstream import api as jetstream
+from trunkline_bus.streams.jetstream import api as jetstream
 
 pytestmark = pytest.mark.anyio
 

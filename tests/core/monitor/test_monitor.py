@@ -36,12 +36,12 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.errors import FIXED_SENTENCES
-from trunkline.telemetry import names
-from trunkline.telemetry.tree import notes_of
+from trunkline.telemetry import semconv
+from trunkline.telemetry.trace_tree import notes_of
 from trunkline.testing.platform import CHANNEL, Platform, platform, text_of
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
-from trunkline_bus.jetstream import api
+from trunkline_bus.streams.jetstream import api
 
 pytestmark = pytest.mark.anyio
 
@@ -418,7 +418,7 @@ async def _notes_of_turn(running: Platform, turn: str) -> str:
         while True:
             async for batch in running.bus.history(SPANS):
                 for span in batch.data.spans:
-                    ours = span.name.startswith("invoke_agent") and span.attributes.get(names.TURN) == turn
+                    ours = span.name.startswith("invoke_agent") and span.attributes.get(semconv.TURN) == turn
                     if ours and not span.unfinished:
                         return notes_of(span)
             await anyio.sleep(0.05)

@@ -15,7 +15,7 @@ import trunkline
 from trunkline.contracts.workers.panic import Panic
 from trunkline.contracts.workers.subjects import PANIC
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ScriptedModel

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.workers.monitor.shares import owners, standbys
+from trunkline.workers.monitor.assignment import owners, standbys
 
 MONITORS = st.sets(
     st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1), min_size=1, max_size=12

@@ -18,7 +18,7 @@ from trunkline.testing.script import answer as reply
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.vendor_rules import faults_of
 from trunkline.workers.monitor.tool_command import BadCommand, command_in, listing, parsed
-from trunkline.workers.monitor.transcript import SHOWN_TO_PERSON
+from trunkline.workers.monitor.turn_messages import SHOWN_TO_PERSON
 
 READ = ToolSchema(
     name="read_file",

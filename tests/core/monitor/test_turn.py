@@ -28,7 +28,6 @@ from trunkline.contracts.turns.messages import (
     TurnRequested,
 )
 from trunkline.errors import ErrorCode
-from trunkline.workers.monitor.transcript import UNDECIDED, UNFINISHED, last_answer, new_messages
 from trunkline.workers.monitor.turn import (
     TRANSITIONS,
     AskModel,
@@ -40,6 +39,7 @@ from trunkline.workers.monitor.turn import (
     Turn,
     TurnProtocolError,
 )
+from trunkline.workers.monitor.turn_messages import UNDECIDED, UNFINISHED, last_answer, new_messages
 
 
 def requested(**changes: object) -> TurnRequested:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Image, Message
 from trunkline.contracts.memory.messages import WriteMemory

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline._util.outbound import Guard, HostRefused, Unreachable
-from trunkline._util.outbound.ranges import closed
+from trunkline._util.egress import Guard, HostRefused, Unreachable
+from trunkline._util.egress.ip_ranges import closed
 
 CLOSED = (
     "0.0.0.0", "0.1.2.3", "10.0.0.5", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254",

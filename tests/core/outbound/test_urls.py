@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trunkline._util.outbound import UrlRefused, WebAddress, read_url
+from trunkline._util.egress import UrlRefused, WebAddress, read_url
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from trunkline.errors import PluginError
-from trunkline.plugins.asks import Asks
+from trunkline.plugins.manifest import Asks
 from trunkline.plugins.pins import Pin, read_pins, write_pins
 
 RUNS = """

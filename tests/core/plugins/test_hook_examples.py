@@ -7,12 +7,12 @@ from textwrap import dedent
 import pytest
 
 import trunkline
-from trunkline.contracts import hookspecs
+from trunkline.contracts import hooks
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.turns.context import TurnInfo
-from trunkline.plugins.items import RULES
+from trunkline.plugins.hook_rules import RULES
 
-HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("trunkline_")}
+HOOKS = {name: hook for name, hook in vars(hooks).items() if name.startswith("trunkline_")}
 
 DESIGN = {
     "config",

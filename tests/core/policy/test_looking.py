@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trunkline._util.text import plain_words
 from trunkline.contracts.tools.messages import ToolSpec
-from trunkline.policy.looking import PLAIN, is_look, only_reads
+from trunkline.policy.read_only_programs import PLAIN, is_look, only_reads
 
 READS = [
     "ls -la", "ls", "cat f", "grep -rn x .", "grep -A 3 x f", "git status", "git log --oneline -5",

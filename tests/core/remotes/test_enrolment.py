@@ -15,10 +15,10 @@ from anyio.streams.tls import TLSListener, TLSStream
 
 from trunkline.errors import ConfigError, Unavailable
 from trunkline.runtime.remotes.certificates import DOOR, DOOR_KEY, door_certificate
-from trunkline.runtime.remotes.invite import MOST_WRONG, Invitation, invite
-from trunkline.runtime.remotes.join import JOIN_PORT, hub_of, join, way_of
-from trunkline.runtime.remotes.keys import is_public_key, new_key
-from trunkline.runtime.remotes.proof import ALPHABET, clean_code, new_code
+from trunkline.runtime.remotes.enrolment import JOIN_PORT, hub_of, join, way_of
+from trunkline.runtime.remotes.handshake import ALPHABET, clean_code, new_code
+from trunkline.runtime.remotes.invitation import MOST_WRONG, Invitation, invite
+from trunkline.runtime.remotes.nkeys import is_public_key, new_key
 from trunkline.runtime.remotes.registry import Registry, Remote
 
 pytestmark = pytest.mark.anyio
@@ -118,8 +118,8 @@ async def test_a_wrong_code_learns_nothing_and_may_not_be_tried_often(tmp_path: 
 
 
 async def _answer_blindly(port: int) -> None:
-    from trunkline.runtime.remotes.proof import Answer, Challenge, Hello, new_nonce
-    from trunkline.runtime.remotes.talk import TurnedAway, receive, send
+    from trunkline.runtime.remotes.framing import TurnedAway, receive, send
+    from trunkline.runtime.remotes.handshake import Answer, Challenge, Hello, new_nonce
 
     async with await anyio.connect_tcp(
         HERE, port, tls=True, ssl_context=_trusting(), tls_standard_compatible=False

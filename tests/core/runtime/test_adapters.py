@@ -14,7 +14,7 @@ from trunkline.config import load_config
 from trunkline.contracts.models.adapter import ModelAdapter, ModelEvent, ModelRequest
 from trunkline.errors import ConfigError
 from trunkline.plugins import Plugins
-from trunkline.runtime.adapters import default_adapter, who_answers
+from trunkline.runtime.adapter_selection import default_adapter, who_answers
 from trunkline.testing.platform import clean_environ
 
 

@@ -6,9 +6,9 @@ import anyio
 import pytest
 from workers_for_tests import Crew, config_at, until
 
-from trunkline.home.directory import Home
-from trunkline.home.runfile import instance_lock, read_run_file
-from trunkline.runtime.attach import attached
+from trunkline.home.paths import Home
+from trunkline.home.run_file import instance_lock, read_run_file
+from trunkline.runtime.platform_connection import attached
 from trunkline.runtime.supervisor import supervised
 from trunkline_bus import EmbeddedServer
 

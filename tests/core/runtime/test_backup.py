@@ -14,9 +14,9 @@ from trunkline.contracts.turns.messages import TurnCancelRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import TrunklineError
 from trunkline.home.backup import END, LABEL, SCHEMA, read_label, restore_backup
-from trunkline.home.directory import Home
-from trunkline.home.restoring import put_back
-from trunkline.home.runfile import AlreadyRunning, instance_lock
+from trunkline.home.paths import Home
+from trunkline.home.restore_transaction import put_back
+from trunkline.home.run_file import AlreadyRunning, instance_lock
 from trunkline.testing.commands import Ran, run_trunkline
 from trunkline.testing.platform import clean_environ, platform
 

@@ -31,7 +31,7 @@ from trunkline_bus import (
     apply,
     connect,
 )
-from trunkline_bus.operating import raw_history, send_again
+from trunkline_bus.streams.admin import raw_history, send_again
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from trunkline.cli.checks.examine import examine
+from trunkline.cli.checks.runner import examine
 from trunkline.config import load_config
 from trunkline.testing.processes import ProcessPlatform, process_platform
 

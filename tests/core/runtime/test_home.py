@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from workers_for_tests import config_at
 
-from trunkline._util.folders import make_private
+from trunkline._util.private_folders import make_private
 from trunkline.errors import StorageError
-from trunkline.home.directory import Home, storage_errors
+from trunkline.home.paths import Home, storage_errors
 
 
 def test_folders_are_made_for_their_owner_only(tmp_path: Path) -> None:

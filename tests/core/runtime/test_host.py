@@ -9,9 +9,9 @@ from workers_for_tests import Crew, config_at, until
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.runtime.connecting import bus_settings
-from trunkline.runtime.host import HostSettings, host
+from trunkline.runtime.connection_settings import bus_settings
 from trunkline.runtime.worker import Worker
+from trunkline.runtime.worker_host import HostSettings, host
 from trunkline_bus import EmbeddedServer, NoResponders, Request, connect
 
 pytestmark = pytest.mark.anyio

@@ -16,16 +16,16 @@ from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import TrunklineError
 from trunkline.home.backup import read_label, restore_backup
-from trunkline.home.bus_form import BUS_FORM, BusStep, bus_form, marked, migrate_bus
-from trunkline.home.directory import Home
-from trunkline.home.form import FORM, NewerForm, read_mark, write_mark
+from trunkline.home.bus_migration import BUS_FORM, BusStep, bus_form, marked, migrate_bus
+from trunkline.home.format_version import FORM, NewerForm, read_mark, write_mark
 from trunkline.home.migration import migrate
-from trunkline.home.migrations import STEPS, Step
+from trunkline.home.migration_steps import STEPS, Step
+from trunkline.home.paths import Home
 from trunkline.testing.platform import clean_environ, platform
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
 from trunkline_bus import Bus, apply
-from trunkline_bus.operating import send_again
+from trunkline_bus.streams.admin import send_again
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -109,7 +109,7 @@ import os, signal, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from test_migration import shouting
-from trunkline.home.directory import Home
+from trunkline.home.paths import Home
 from trunkline.home.migration import migrate
 migrate(Home.at(Path({home!r})), shouting(int({after})))
 """

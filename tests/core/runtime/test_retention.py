@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from trunkline.cli.checks.bus_checks import streams_room
-from trunkline.cli.checks.finding import Patient
-from trunkline.cli.logfile import log_to_file
+from trunkline.cli.checks.check import Patient
+from trunkline.cli.log_file import log_to_file
 from trunkline.config import InvalidConfig, load_config
 from trunkline.contracts.retention import MEGABYTE, Retention
 from trunkline.contracts.streams import STREAMS
@@ -25,7 +25,7 @@ from trunkline.contracts.workers.subjects import CLAIMS, SPANS
 from trunkline.runtime.overview import Lookout
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Bus
-from trunkline_bus.operating import StreamState, stream_state
+from trunkline_bus.streams.admin import StreamState, stream_state
 
 pytestmark = pytest.mark.anyio
 

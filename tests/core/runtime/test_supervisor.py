@@ -10,8 +10,8 @@ from workers_for_tests import Crew, config_at, until
 
 from trunkline.contracts.workers.messages import WorkerBeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.home.directory import Home
-from trunkline.home.runfile import AlreadyRunning, read_run_file, run_file_path
+from trunkline.home.paths import Home
+from trunkline.home.run_file import AlreadyRunning, read_run_file, run_file_path
 from trunkline.runtime.supervisor import BootError, supervised
 from trunkline.workers import KINDS
 from trunkline_bus import Bus, connect

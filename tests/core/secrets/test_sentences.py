@@ -9,7 +9,7 @@ import time
 import pytest
 
 from trunkline._util.secrets import MARK
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 
 SECRETS = Secrets()
 MARKED = re.compile("«.*?»", re.DOTALL)

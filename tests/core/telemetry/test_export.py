@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.telemetry import names
-from trunkline.telemetry.collector import wanted
+from trunkline.telemetry import semconv
+from trunkline.telemetry.otlp_settings import wanted
 from trunkline.testing.processes import process_platform
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -16,9 +16,9 @@ from collector import Taken, collector
 
 SECRET = "tulip-4711"
 SEEN = (
-    names.TOKEN_USAGE, names.OPERATION_DURATION, names.FIRST_CHUNK, names.TURNS_STARTED, names.TURNS_FINISHED,
-    names.TURN_DURATION, names.TOOL_CALLS, names.TOOL_DURATION, names.WORKERS, names.RESTARTS, names.INBOX_MESSAGES,
-    names.INBOX_LAG, names.DEAD_LETTERS, names.STREAM_SIZE,
+    semconv.TOKEN_USAGE, semconv.OPERATION_DURATION, semconv.FIRST_CHUNK, semconv.TURNS_STARTED, semconv.TURNS_FINISHED,
+    semconv.TURN_DURATION, semconv.TOOL_CALLS, semconv.TOOL_DURATION, semconv.WORKERS, semconv.RESTARTS,
+    semconv.INBOX_MESSAGES, semconv.INBOX_LAG, semconv.DEAD_LETTERS, semconv.STREAM_SIZE,
 )  # fmt: skip
 """What two turns with a tool call leave behind; the rest is counted only when it happens."""
 
@@ -26,11 +26,11 @@ SEEN = (
 def complete(taken: Taken) -> bool:
     have = {point.metric for point in taken.points}
     return (
-        {measure.name for measure in SEEN} - {names.TOKEN_USAGE.name} <= have
-        and taken.total(names.TURNS_FINISHED.name, reason="stop") == 2
-        and taken.total(names.WORKERS.name, draining="false") == 5
+        {measure.name for measure in SEEN} - {semconv.TOKEN_USAGE.name} <= have
+        and taken.total(semconv.TURNS_FINISHED.name, reason="stop") == 2
+        and taken.total(semconv.WORKERS.name, draining="false") == 5
         and any(span.name.startswith("execute_tool") for span in taken.spans)
-        and taken.total(names.TOOL_DURATION.name, effect="write") == 1
+        and taken.total(semconv.TOOL_DURATION.name, effect="write") == 1
         and sum(span.name.startswith("invoke_agent") for span in taken.spans) == 2
     )
 
@@ -52,19 +52,25 @@ async def test_each_worker_exports_its_own_metrics_and_spans(tmp_path: Path) -> 
                 while not complete(taken):  # noqa: ASYNC110  another thread takes it in
                     await anyio.sleep(0.05)
         points = list(taken.points)
-    services = {str(point.resource[names.SERVICE_NAME]) for point in points}
+    services = {str(point.resource[semconv.SERVICE_NAME]) for point in points}
     assert {"trunkline-monitor", "trunkline-tools", "trunkline-gateway"} <= services
-    instances = {(p.resource[names.SERVICE_NAME], p.resource[names.SERVICE_INSTANCE]) for p in points}
+    instances = {(p.resource[semconv.SERVICE_NAME], p.resource[semconv.SERVICE_INSTANCE]) for p in points}
     assert len(instances) == len(services)
-    assert taken.total(names.TURNS_STARTED.name) == 2
-    assert taken.total(names.TOOL_CALLS.name, effect="write", status="ok") == 1
-    assert taken.total(names.TOOL_DURATION.name, effect="write") == 1
-    table = {measure.name: measure for measure in names.MEASURES}
+    assert taken.total(semconv.TURNS_STARTED.name) == 2
+    assert taken.total(semconv.TOOL_CALLS.name, effect="write", status="ok") == 1
+    assert taken.total(semconv.TOOL_DURATION.name, effect="write") == 1
+    table = {measure.name: measure for measure in semconv.MEASURES}
     ours = [point for point in points if point.metric in table]
     assert all(point.unit == table[point.metric].unit for point in ours)
     assert all(point.bounds == table[point.metric].bounds for point in ours if point.bounds)
     keys = {key for point in ours for key in point.attributes}
-    assert not keys & {names.TURN, names.GEN_AI_CONVERSATION_ID, names.GEN_AI_TOOL_NAME, "block", "actor"}
+    assert not keys & {
+        semconv.TURN,
+        semconv.GEN_AI_CONVERSATION_ID,
+        semconv.GEN_AI_TOOL_NAME,
+        "block",
+        "actor",
+    }
     turns = [span.trace for span in taken.spans if span.name.startswith("invoke_agent")]
     assert len(set(turns)) == 2
     assert not any(SECRET.encode() in body for body in taken.bodies)

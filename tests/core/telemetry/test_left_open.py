@@ -11,9 +11,9 @@ import pytest
 from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.telemetry import names
-from trunkline.telemetry.left_open import Process, left_open
-from trunkline.telemetry.tree import latest, lines
+from trunkline.telemetry import semconv
+from trunkline.telemetry.orphan_spans import Process, left_open
+from trunkline.telemetry.trace_tree import latest, lines
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
@@ -42,7 +42,7 @@ def test_what_was_left_open_ends_with_the_last_thing_that_was_done_for_it() -> N
     found = left_open(batches)
     assert set(found) == {dead}
     assert {one.span_id: one.end for one in found[dead]} == {"turn": 9, "chat": 7}
-    assert all(one.attributes[names.UNFINISHED] and not one.unfinished for one in found[dead])
+    assert all(one.attributes[semconv.UNFINISHED] and not one.unfinished for one in found[dead])
     again = SpanBatch(spans=tuple(found[dead]), instance=dead.instance, host=dead.host, pid=dead.pid)
     assert not left_open([*batches, again])
     assert "its worker died" in lines(found[dead])[0].notes
@@ -67,7 +67,7 @@ async def killed_in_mid_turn(running: ProcessPlatform) -> str:
     return next(
         one.keys["trace"]
         for one in batches
-        if any(span.attributes.get(names.TURN) == accepted.turn for span in one.data.spans)
+        if any(span.attributes.get(semconv.TURN) == accepted.turn for span in one.data.spans)
     )
 
 
@@ -103,7 +103,7 @@ async def test_a_collector_is_told_of_what_a_killed_worker_had_open(tmp_path: Pa
 
             def told() -> bool:
                 spans = of_trace(taken, trace)
-                return any(names.UNFINISHED in one.attributes for one in spans) and not orphans(spans)
+                return any(semconv.UNFINISHED in one.attributes for one in spans) and not orphans(spans)
 
             await until(told)
             batches = [stored.data async for stored in running.bus.history(SPANS, after=0, trace=trace)]
@@ -111,9 +111,9 @@ async def test_a_collector_is_told_of_what_a_killed_worker_had_open(tmp_path: Pa
     assert not orphans(found), orphans(found)
     ids = Counter(one.id for one in found)
     assert set(ids.values()) == {1}, ids
-    open = [one for one in found if names.UNFINISHED in one.attributes]
-    assert f"{names.INVOKE_AGENT} main" in {one.name for one in open}
-    assert {one.resource[names.SERVICE_NAME] for one in open} == {"trunkline-monitor"}
+    open = [one for one in found if semconv.UNFINISHED in one.attributes]
+    assert f"{semconv.INVOKE_AGENT} main" in {one.name for one in open}
+    assert {one.resource[semconv.SERVICE_NAME] for one in open} == {"trunkline-monitor"}
     assert {one.span_id for one in latest(one for batch in batches for one in batch.spans)} == set(ids)
     roots = [line for line in lines(one for batch in batches for one in batch.spans) if line.depth == 0]
     assert len(roots) == 1

@@ -1,7 +1,7 @@
 """A trace drawn as a tree."""
 
 from trunkline.contracts.workers.messages import SpanRecord
-from trunkline.telemetry.tree import lines, title_of
+from trunkline.telemetry.trace_tree import lines, title_of
 
 
 def span(name: str, id: str, parent: str | None, start: int, end: int, **more: object) -> SpanRecord:

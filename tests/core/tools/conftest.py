@@ -32,9 +32,9 @@ from trunkline.contracts.tools.messages import (
 )
 from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL, LIST_TOOLS
 from trunkline.contracts.turns.subjects import EFFECT
-from trunkline.testing.calling import audited
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.tool_calls import audited
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
 
 

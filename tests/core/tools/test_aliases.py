@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 import trunkline
 from trunkline import Meant, ToolError, ToolOutcome
-from trunkline.config.hosting import Hosting
+from trunkline.config.plugin_host import Hosting
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
 from trunkline.plugins import Owned
-from trunkline.workers.tools.isolated import IsolatedTool
-from trunkline.workers.tools.sources import unmistaken
+from trunkline.workers.tools.isolated_tools import IsolatedTool
+from trunkline.workers.tools.tool_sources import unmistaken
 
 pytestmark = pytest.mark.anyio
 

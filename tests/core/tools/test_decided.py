@@ -18,7 +18,7 @@ from trunkline.contracts.tools.messages import (
 )
 from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
 from trunkline.contracts.turns.subjects import EFFECT
-from trunkline.workers.tools.asking import MOST_QUESTIONS
+from trunkline.workers.tools.call_person import MOST_QUESTIONS
 from trunkline_bus import Endpoint, RemoteFault, SequenceConflict, new_id
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ from trunkline.contracts.memory.messages import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import LIST_TOOLS
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import platform
+from trunkline.testing.tool_calls import call_tool
 from trunkline.workers.memory.index.evidence import LOOKED_UP
 
 pytestmark = pytest.mark.anyio

@@ -17,8 +17,8 @@ import anyio.lowlevel
 import pytest
 from hypothesis import strategies as st
 
-from trunkline._util.fence import unmarked
 from trunkline._util.paths import PROTECTED_NAMES
+from trunkline._util.untrusted_text import unmarked
 
 pytestmark = pytest.mark.anyio
 

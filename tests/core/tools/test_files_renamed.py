@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +133,7 @@ async def test_MN_T15_globs_and_greps_by_their_other_names(tools: Any) -> None:
 @pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
 async def test_ripgrep_finds_what_python_finds(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same lines in the same order, whatever is asked; in the sandbox, where it sees no protected file."""
-    from trunkline_files import ripgrep, searching
+    from trunkline_files import ripgrep, search_tool
 
     ran: list[str] = []
     search = ripgrep.search
@@ -166,9 +166,9 @@ async def test_ripgrep_finds_what_python_finds(tools: Any, monkeypatch: pytest.M
             {"query": "needle", "path": "d2"}, {"query": "needle", "max_results": 5}, {"query": "--pre=sh"},
             {"query": "of", "path": "d1/x/28.txt"},
         ):  # fmt: skip
-            monkeypatch.setattr(searching, "QUICK_SECONDS", 30.0)
+            monkeypatch.setattr(search_tool, "QUICK_SECONDS", 30.0)
             plain = await caller.call("search_files", asked)
-            monkeypatch.setattr(searching, "QUICK_SECONDS", -1.0)
+            monkeypatch.setattr(search_tool, "QUICK_SECONDS", -1.0)
             quick = await caller.call("search_files", asked)
             assert (quick.status, quick.output) == ("ok", plain.output), asked
         assert ran, "ripgrep was asked"

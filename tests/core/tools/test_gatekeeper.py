@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import trunkline
 from trunkline import ApprovalDetail, Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline._util.text import printable
 from trunkline.contracts.approvals.preview import (
     LONGEST,
@@ -23,9 +23,9 @@ from trunkline.contracts.approvals.preview import (
 from trunkline.contracts.policies.messages import PermissionTable, Policy
 from trunkline.policy import STANDARD, shape_of
 from trunkline.testing.contexts import tool_context
+from trunkline.workers.tools.authorization import Permissions
 from trunkline.workers.tools.dispatch import Dispatch, Guard, call_hash
 from trunkline.workers.tools.gatekeeper import Gatekeeper
-from trunkline.workers.tools.permissions import Permissions
 from trunkline.workers.tools.quotas import Quotas
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 import trunkline
-from trunkline.config.hosting import Hosting
+from trunkline.config.plugin_host import Hosting
 from trunkline.contracts.plugins.messages import Heard, MemoryAnswer, ProgramWish, RunEnded, RunReply, RunTool
 from trunkline.contracts.plugins.subjects import PLUGIN_MEMORY, PLUGIN_RUN
 from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits, SandboxResult
@@ -18,7 +18,7 @@ from trunkline.contracts.tools.messages import ToolProgress
 from trunkline.errors import OutcomeUnknown, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import platform
-from trunkline.workers.tools.isolated import IsolatedTool
+from trunkline.workers.tools.isolated_tools import IsolatedTool
 from trunkline.workers.tools.sandboxes import Bounds
 from trunkline_bus import Bus, Refusal, Request, service
 

@@ -15,9 +15,9 @@ from trunkline.contracts.tools.subjects import TOOLS_ALIVE
 from trunkline.contracts.turns.subjects import EFFECT
 from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.telemetry import names
+from trunkline.telemetry import semconv
 from trunkline_bus import Bus, Request, service
-from trunkline_bus.jetstream import api
+from trunkline_bus.streams.jetstream import api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -335,10 +335,10 @@ async def test_a_worker_that_leaves_hands_back_a_call_that_it_waits_for(processe
         at_work = False
         await caller.until(lambda: bool(found))
         assert found[0].status == "unknown"
-        (back,) = await spans_of(caller.bus, "call_back", names.HAND_BACK)
-        assert names.GEN_AI_OPERATION not in back.attributes
-        (tool,) = await spans_of(caller.bus, "call_back", names.EXECUTE_TOOL)
-        assert tool.attributes[names.TOOL_STATUS] == "unknown"
+        (back,) = await spans_of(caller.bus, "call_back", semconv.HAND_BACK)
+        assert semconv.GEN_AI_OPERATION not in back.attributes
+        (tool,) = await spans_of(caller.bus, "call_back", semconv.EXECUTE_TOOL)
+        assert tool.attributes[semconv.TOOL_STATUS] == "unknown"
 
 
 async def spans_of(bus: Bus, call: str, name: str) -> list[SpanRecord]:
@@ -348,7 +348,7 @@ async def spans_of(bus: Bus, call: str, name: str) -> list[SpanRecord]:
             batches = [stored.data async for stored in bus.history(SPANS)]
             spans = (one for batch in batches for one in batch.spans if not one.unfinished)
             found = [
-                one for one in spans if one.name.startswith(name) and one.attributes.get(names.CALL) == call
+                one for one in spans if one.name.startswith(name) and one.attributes.get(semconv.CALL) == call
             ]
             if found:
                 return found

@@ -9,8 +9,8 @@ from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import ListTools, ToolOutcome
 from trunkline.contracts.tools.subjects import LIST_TOOLS
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_calls import call_tool
 
 pytestmark = pytest.mark.anyio
 

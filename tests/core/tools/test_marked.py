@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline._util.fence import quoted, unmarked
+from trunkline._util.untrusted_text import quoted, unmarked
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.tools.messages import ListTools, ToolOutcome
 from trunkline.contracts.tools.subjects import LIST_TOOLS
-from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import platform
+from trunkline.testing.tool_calls import call_tool
 
 pytestmark = pytest.mark.anyio
 

@@ -16,9 +16,9 @@ from trunkline.contracts.tools.messages import CallTool, CancelCall, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL, CANCEL_CALL
 from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.telemetry import names
+from trunkline.telemetry import semconv
 from trunkline.testing.processes import ProcessPlatform, process_platform
-from trunkline.workers.tools import remembered
+from trunkline.workers.tools import guard_cache
 from trunkline_bus import new_id
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
@@ -107,8 +107,8 @@ async def test_a_call_waits_for_memory_that_restarts(stage: ProcessPlatform) -> 
     assert call.outcome is not None
     assert call.outcome.status == "ok", call.outcome
     assert call.written
-    waits = await spans(stage, names.WAIT_FOR_MEMORY)
-    tools = {one.span_id for one in await spans(stage, f"{names.EXECUTE_TOOL} write_file")}
+    waits = await spans(stage, semconv.WAIT_FOR_MEMORY)
+    tools = {one.span_id for one in await spans(stage, f"{semconv.EXECUTE_TOOL} write_file")}
     assert {one.parent_id for one in waits} <= tools
     assert max((one.end - one.start) / 1e9 for one in waits) > SIGNS / 2
 
@@ -150,7 +150,7 @@ async def test_the_wait_has_an_end_and_then_the_call_is_refused(
     tools: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory that does not come back lets nothing run."""
-    monkeypatch.setattr(remembered, "PATIENCE", 1.0)
+    monkeypatch.setattr(guard_cache, "PATIENCE", 1.0)
     async with tools(memory=False) as caller:
         refused = await caller.call("write_file", {"path": "never.md", "content": "x"})
         assert refused.error_kind == "unavailable"

@@ -19,7 +19,7 @@ from trunkline.contracts.policies.messages import Conditions, Policy, PolicyEffe
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
 from trunkline.policy import inside
-from trunkline.policy.matching import _pattern
+from trunkline.policy.policy_match import _pattern
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 

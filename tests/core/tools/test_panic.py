@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
 from trunkline.testing.platform import clean_environ
 
 pytestmark = [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 
 pytestmark = pytest.mark.anyio
 

@@ -18,8 +18,8 @@ from trunkline.contracts.turns.messages import (
     TurnRequested,
 )
 from trunkline.testing.platform import platform
-from trunkline.workers.monitor import acting
-from trunkline.workers.monitor.acting import Actor, Unasking
+from trunkline.workers.monitor import tool_caller
+from trunkline.workers.monitor.tool_caller import Actor, Unasking
 from trunkline.workers.monitor.turn import RunTool, Turn
 from trunkline_bus import Scope
 
@@ -160,7 +160,7 @@ async def test_a_call_that_an_owner_before_may_have_sent_is_in_doubt(
     again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tools worker is there any more: a call that was never sent was not run; one that may have been, who knows."""
-    monkeypatch.setattr(acting, "PATIENCE", 0.5)
+    monkeypatch.setattr(tool_caller, "PATIENCE", 0.5)
     async with platform(tmp_path, workers=("memory",)) as running:
         command = RunTool(ToolCall(id="c", name="pay", arguments={}), "call_gone", again=again)
         scope = Scope(block="main", conversation="conv_c", turn="turn_t")

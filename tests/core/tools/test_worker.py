@@ -11,12 +11,12 @@ from anyio.abc import Process
 
 import trunkline
 from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.contracts.tools.messages import EffectFinished, EffectStarted
-from trunkline.workers.tools import ledger, remembered
+from trunkline.workers.tools import guard_cache, ledger
 from trunkline_bus import RemoteFault
-from trunkline_bus.persistence import ask
+from trunkline_bus.streams.retry import ask
 
 pytestmark = pytest.mark.anyio
 
@@ -201,7 +201,7 @@ async def test_without_memory_nothing_is_permitted_that_was_not_known_before(
     tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits that are known count on while memory is away; those that are not refuse, after a while."""
-    monkeypatch.setattr(remembered, "PATIENCE", 1.0)
+    monkeypatch.setattr(guard_cache, "PATIENCE", 1.0)
     shop = Workshop()
     async with tools(shop, memory=False) as caller:
         refused = await caller.call("note", {"text": "x"})

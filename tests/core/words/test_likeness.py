@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from trunkline._util.words.claims import negated, subject, taste
-from trunkline._util.words.likeness import concepts, expanded, similarity
-from trunkline._util.words.synonyms import SYNONYMS, synonyms
+from trunkline._util.nlp.polarity import negated, subject, taste
+from trunkline._util.nlp.similarity import concepts, expanded, similarity
+from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
 
 
 @pytest.mark.parametrize(

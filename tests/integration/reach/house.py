@@ -20,15 +20,15 @@ from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 from tests.ports import free_port
 
-from trunkline.config.edit import write_settings
+from trunkline.config.editor import write_settings
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.tools.messages import CallTool, ListTools, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.runtime.remotes.invite import Invitation, invite
-from trunkline.runtime.remotes.join import join
-from trunkline.runtime.remotes.proof import new_code
+from trunkline.runtime.remotes.enrolment import join
+from trunkline.runtime.remotes.handshake import new_code
+from trunkline.runtime.remotes.invitation import Invitation, invite
 from trunkline.runtime.remotes.registry import Registry
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import BusError, new_id

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from trunkline.cli.owned.permitting import change
+from trunkline.cli._support.permissions import change
 from trunkline.contracts.tools.messages import ToolOutcome
 
 from .house import Reached

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
-from trunkline.cli.owned.permitting import change, grant
+from trunkline.cli._support.permissions import change, grant
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from trunkline import ConfigError, ModelAdapter, ModelError, ModelEvent, ModelInfo, ModelRequest
-from trunkline_engine.contract import Event, EventReader, body_of, failure, from_status
+from trunkline_engine.protocol import Event, EventReader, body_of, failure, from_status
 from trunkline_engine.settings import EngineSettings
 
 if TYPE_CHECKING:

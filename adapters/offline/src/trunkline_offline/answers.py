@@ -1,8 +1,8 @@
 """What the offline adapter answers: a pure function of the request. The same request always gets the same answer."""
 
 from trunkline import Message, ModelRequest, ToolCall
-from trunkline._util.fence import unmarked
-from trunkline._util.readout import readout
+from trunkline._util.result_format import readout
+from trunkline._util.untrusted_text import unmarked
 from trunkline_offline.passages import Passage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
 

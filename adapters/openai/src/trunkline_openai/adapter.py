@@ -14,8 +14,8 @@ import anyio
 import msgspec
 
 from trunkline import ConfigError, ModelAdapter, ModelEvent, ModelInfo, ModelRequest
-from trunkline_openai.chat import Chat
-from trunkline_openai.faults import failure, from_exception
+from trunkline_openai.chat_completions import Chat
+from trunkline_openai.errors import failure, from_exception
 from trunkline_openai.protocol import Protocol
 from trunkline_openai.responses import Responses
 from trunkline_openai.settings import DEFAULT_MODEL, OpenAISettings

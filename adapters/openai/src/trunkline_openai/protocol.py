@@ -8,9 +8,9 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from trunkline import Call, Finish, ModelEvent, ModelRequest, ToolCall, Usage
-from trunkline_openai.calls import Ids, is_whole
-from trunkline_openai.faults import failure
+from trunkline_openai.errors import failure
 from trunkline_openai.settings import OpenAISettings
+from trunkline_openai.tool_calls import Ids, is_whole
 
 T = TypeVar("T")
 

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
-from trunkline_openai.calls import arguments_of, sent_id, sent_name
-from trunkline_openai.chat import data_url, parameters_of
-from trunkline_openai.faults import failure, in_stream
+from trunkline_openai.chat_completions import data_url, parameters_of
+from trunkline_openai.errors import failure, in_stream
 from trunkline_openai.protocol import Protocol, Reader, decoded
 from trunkline_openai.settings import OpenAISettings
+from trunkline_openai.tool_calls import arguments_of, sent_id, sent_name
 
 LONGEST_ID = 64
 """How many characters the id of a call may have here."""

@@ -25,9 +25,9 @@ class TerminalChannel(ForegroundChannel):
         asked = Sitting(sitting.block or self._settings.block, sitting.conversation, sitting.trace)
         at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
         if at_terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
-            from trunkline_terminal.interactive import Interactive
+            from trunkline_terminal.interactive_chat import Interactive
 
             return await Interactive(gateway, asked, self._settings, self._home, self.render).run()
-        from trunkline_terminal.piped import Piped
+        from trunkline_terminal.piped_chat import Piped
 
         return await Piped(gateway, asked, prompt=at_terminal, render=self.render).run()

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from trunkline import ListConversations, TrunklineError, approval_news, conversation_found, verdict_in
-from trunkline._util.fence import unmarked
-from trunkline._util.readout import readout
-from trunkline_terminal import transcript, words
+from trunkline._util.result_format import readout
+from trunkline._util.untrusted_text import unmarked
+from trunkline_terminal import saved_conversation, text_format
 
 if TYPE_CHECKING:
-    from trunkline_terminal.session import Session
+    from trunkline_terminal.chat_session import Session
 
 Action = Callable[["Session", str], Awaitable[bool | None]]
 
@@ -108,7 +108,7 @@ async def _blocks(session: "Session", rest: str) -> None:
     lines = []
     for block in await session.refresh_blocks():
         mark = "*" if block.name == session.place.block else " "
-        about = words.short(block.config.description, 60)
+        about = text_format.short(block.config.description, 60)
         paused = "" if block.config.enabled else "  (off)"
         lines.append(f"{mark} {block.name}  {block.pulse.status.lower()}{paused}  {about}".rstrip())
     session.screen.note("\n".join(lines) or "There are no blocks.", "plain")
@@ -144,7 +144,7 @@ async def _status(session: "Session", rest: str) -> None:
     if running is not None:
         state = await session.outage.through(lambda: session.gateway.turn(running.followed.turn))
         lines.append(f"turn          {running.followed.turn} ({state.status}), {turns.count - 1} waiting")
-    spent = words.tokens(turns.usage)
+    spent = text_format.tokens(turns.usage)
     lines.append(f"tokens        {spent or 'none'} in this sitting")
     lines += [f"cost          {_cost(turns.cost)}"] if spent else []
     session.screen.note("\n".join(lines), "plain")
@@ -154,7 +154,7 @@ def _cost(cost: int | None) -> str:
     """What a sitting cost that took tokens; None where no model has a price."""
     if cost is None:
         return "not known: no model has a price ([models] prices in trunkline.toml)"
-    return f"{words.money(cost) or '$0'} (models with a price)"
+    return f"{text_format.money(cost) or '$0'} (models with a price)"
 
 
 async def _cancel(session: "Session", rest: str) -> None:
@@ -205,7 +205,7 @@ async def _trace(session: "Session", rest: str) -> None:
         session.screen.note(await session.sitting.trace(turn), "plain")
         return
     view = await session.outage.through(lambda: session.gateway.turn(turn))
-    trace = words.trace_id(view.traceparent) or "unknown"
+    trace = text_format.trace_id(view.traceparent) or "unknown"
     session.screen.note(f"trace {trace}; `trunkline trace {turn}` draws it.", "plain")
 
 
@@ -218,14 +218,14 @@ async def _save(session: "Session", rest: str) -> None:
         messages = (*(message for message in messages if message.id not in known), *stored)
     if not messages:
         raise TrunklineError("There is nothing to save yet.")
-    path = transcript.target(rest, datetime.now())
-    transcript.save(messages, path)
+    path = saved_conversation.target(rest, datetime.now())
+    saved_conversation.save(messages, path)
     session.screen.note(f"Saved {len(messages)} messages to {path}.")
 
 
 async def _load(session: "Session", rest: str) -> None:
-    path = transcript.source(rest)
-    messages = transcript.load(path)
+    path = saved_conversation.source(rest)
+    messages = saved_conversation.load(path)
     session.place = type(session.place)(session.place.block, loaded=messages)
     session.show_status()
     session.screen.note(f"Loaded {len(messages)} messages from {path}. Your next message goes on from there.")
@@ -250,7 +250,7 @@ async def _conversations(session: "Session", rest: str) -> None:
     session.listed = tuple(one.id for one in found)
     lines = [
         f"{number:>2}  {one.updated_at.astimezone():%Y-%m-%d %H:%M}  {one.block}  "
-        f"{words.short(one.title or one.id, 60)}"
+        f"{text_format.short(one.title or one.id, 60)}"
         for number, one in enumerate(found, 1)
     ]
     session.screen.note(

@@ -11,7 +11,7 @@
 """
 
 from trunkline._util.paths.folder import DEEPEST, Entry, Folder, Kind, beneath
-from trunkline._util.paths.names import (
+from trunkline._util.paths.path_rules import (
     GIT,
     LONGEST_NAME,
     LONGEST_PATH,
@@ -22,8 +22,8 @@ from trunkline._util.paths.names import (
     is_far,
     is_protected,
 )
-from trunkline._util.paths.reach import NEAR, Reach, real_path
 from trunkline._util.paths.repositories import SETTINGS, hides_password, is_bare
+from trunkline._util.paths.scope import NEAR, Reach, real_path
 
 __all__ = [
     "DEEPEST",

@@ -15,9 +15,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Literal, NoReturn
 
-from trunkline._util.paths.names import PathRefused, is_far, movable, near_names
-from trunkline._util.paths.reach import NEAR, Identity, Reach, refuse_closed
+from trunkline._util.paths.path_rules import PathRefused, is_far, movable, near_names
 from trunkline._util.paths.repositories import hides_password, is_bare
+from trunkline._util.paths.scope import NEAR, Identity, Reach, refuse_closed
 
 DEEPEST = 64
 

@@ -3,7 +3,7 @@
 ``examine`` runs them; one module an area holds them.
 """
 
-from trunkline.cli.checks.examine import examine
-from trunkline.cli.checks.finding import Finding
+from trunkline.cli.checks.check import Finding
+from trunkline.cli.checks.runner import examine
 
 __all__ = ["Finding", "examine"]

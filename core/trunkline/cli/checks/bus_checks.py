@@ -7,17 +7,17 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.cli.checks.finding import Patient, bad, fine, odd
+from trunkline.cli.checks.check import Patient, bad, fine, odd
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.retention import MEGABYTE
 from trunkline.contracts.streams import STREAMS
 from trunkline.contracts.tools.subjects import RESULTS
 from trunkline.contracts.workers.messages import WorkerBeat
 from trunkline.contracts.workers.subjects import CLAIMS, WORKER_BUCKET
-from trunkline.home.bus_form import BUS_FORM, bus_form
+from trunkline.home.bus_migration import BUS_FORM, bus_form
 from trunkline.workers import KINDS
 from trunkline_bus import BusError
-from trunkline_bus.operating import StreamState, stream_state
+from trunkline_bus.streams.admin import StreamState, stream_state
 
 NEARLY = 0.9
 """How full a stream is when somebody should look."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from trunkline.cli.checks.bus_checks import living
-from trunkline.cli.checks.finding import Patient, bad, fine, odd
+from trunkline.cli.checks.check import Patient, bad, fine, odd
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError
-from trunkline.home.restoring import was_broken_off
+from trunkline.home.restore_transaction import was_broken_off
 from trunkline.runtime.http.auth import SHORTEST
 from trunkline.runtime.remotes.registry import Registry
 
@@ -76,7 +76,7 @@ def _read_folders(tree: "Tree") -> None:
 
 async def memory_files(patient: Patient) -> HealthResult:
     """memory.files: every file of memory can be read, is small enough to stand in history, and is searched whole."""
-    from trunkline.workers.memory.drift import LARGEST as KEPT  # which brings pygit2 along
+    from trunkline.workers.memory.external_edits import LARGEST as KEPT  # which brings pygit2 along
     from trunkline.workers.memory.index.passage import LARGEST as SEARCHED
 
     root = patient.home.memory
@@ -167,7 +167,7 @@ async def remotes_files(patient: Patient) -> HealthResult | None:
 async def memory_purges(patient: Patient) -> HealthResult:
     """memory.purges: the notes of purges can be read, and no purge was cut short. While a line of `audit/purges.jsonl`
     cannot be read, agents cannot write to memory and no archive is imported: nobody knows what may not come back."""
-    from trunkline.workers.memory.purging.notes import read_notes  # which brings pygit2 along
+    from trunkline.workers.memory.purge.purge_log import read_notes  # which brings pygit2 along
 
     file = patient.home.memory / "audit" / "purges.jsonl"
     try:

@@ -7,11 +7,11 @@ import stat
 import sys
 from pathlib import Path
 
-from trunkline.cli.checks.finding import Patient, bad, fine, odd
+from trunkline.cli.checks.check import Patient, bad, fine, odd
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import StorageError
-from trunkline.home.form import FORM, read_mark, refuse_newer
-from trunkline.home.latch import RELEASE, Latch
+from trunkline.home.format_version import FORM, read_mark, refuse_newer
+from trunkline.home.kill_switch import RELEASE, Latch
 
 OLDEST_PYTHON = (3, 11)
 MIB = 1024 * 1024

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.cli.checks.finding import Patient, bad, fine, odd
+from trunkline.cli.checks.check import Patient, bad, fine, odd
 from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError, ModelError, PluginError
-from trunkline.home.latch import Latch
-from trunkline.runtime.adapters import default_adapter, who_answers
-from trunkline.workers.tools.manifest import manifest_tool
-from trunkline.workers.tools.shelf import manifests
+from trunkline.home.kill_switch import Latch
+from trunkline.runtime.adapter_selection import default_adapter, who_answers
+from trunkline.workers.tools.live_catalogue import manifests
+from trunkline.workers.tools.tool_manifest import manifest_tool
 
 ONLINE_SECONDS = 15.0
 

@@ -1,7 +1,7 @@
 """The check that memory's search answers."""
 
-from trunkline.cli.checks.finding import Patient, bad, fine, odd
-from trunkline.contracts.memory.indexing import AskIndex
+from trunkline.cli.checks.check import Patient, bad, fine, odd
+from trunkline.contracts.memory.index import AskIndex
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH
 from trunkline.contracts.plugins.extensions import HealthResult

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from trunkline._util.regular import read_regular
+from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import read_settings
-from trunkline.cli.checks.finding import Patient, fine, odd
+from trunkline.cli.checks.check import Patient, fine, odd
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
 from trunkline.contracts.tools.subjects import LIST_TOOLS
-from trunkline.workers.monitor.visible import unknown_names
+from trunkline.workers.monitor.tool_selection import unknown_names
 from trunkline_bus import Bus, BusError
 
 PATIENCE = 3.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from trunkline.contracts.hookspecs import PROJECT
+from trunkline.contracts.hooks import PROJECT
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from trunkline._util.paths import Folder, PathRefused, beneath
-from trunkline.cli.install.described import SCRIPTS, Described, plugin_packages, seen_in, valid_name
+from trunkline.cli.install.distribution import SCRIPTS, Described, plugin_packages, seen_in, valid_name
 from trunkline.errors import PluginError
-from trunkline.plugins.asks import MANIFEST, Asks, read
+from trunkline.plugins.manifest import MANIFEST, Asks, read
 
 SETTLED_BY_BUILD = "(its build settles it)"
 """Stands for a version that ``pyproject.toml`` leaves to the build."""

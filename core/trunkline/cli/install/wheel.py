@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 
-from trunkline.cli.install.described import SCRIPTS, Described, plugin_packages, seen_in, valid_name
+from trunkline.cli.install.distribution import SCRIPTS, Described, plugin_packages, seen_in, valid_name
 from trunkline.errors import PluginError
-from trunkline.plugins.asks import MANIFEST, Asks, read
+from trunkline.plugins.manifest import MANIFEST, Asks, read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, insist_on_source, with_memory
+from trunkline.cli.memory.attached_memory import OWNER, insist_on_source, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.documents.bringing import Outcome
+    from trunkline.documents.ingester import Outcome
     from trunkline_bus import Bus
 
 BLOCK_RULE = "lower-case letters, digits and dashes, 32 at most"
@@ -34,7 +34,7 @@ def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: 
     its name: report.pdf becomes report.pdf.md. Files that memory holds already are not read again; what cannot be read
     is skipped and reported. What a new version replaces stays in history. Leaves with 1 when nothing could be brought.
     """
-    from trunkline.documents.finding import folder_for
+    from trunkline.documents.file_scan import folder_for
 
     checked_block(block)
     for source in sources:
@@ -54,10 +54,10 @@ def checked_block(block: str | None) -> None:
 
 async def _add(bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: bool, quiet: bool) -> "Outcome":
     from trunkline.config import load_config
-    from trunkline.documents.apart import reading
-    from trunkline.documents.bringing import Bringer
-    from trunkline.documents.finding import base_of, find
-    from trunkline.documents.readers import Readers
+    from trunkline.documents.file_scan import base_of, find
+    from trunkline.documents.ingester import Bringer
+    from trunkline.documents.reader_pool import reading
+    from trunkline.documents.reader_registry import Readers
     from trunkline.plugins import Plugins
 
     config = load_config()
@@ -81,7 +81,7 @@ async def _add(bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: boo
 
 def _report(outcome: "Outcome", as_json: bool) -> None:
     from trunkline.cli.output import json_out
-    from trunkline.documents.finding import shown
+    from trunkline.documents.file_scan import shown
 
     if as_json:
         left = [{"file": shown(one.source), "reason": one.reason} for one in outcome.skipped]

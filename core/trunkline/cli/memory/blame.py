@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import FILES, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import FILES, VERSIONS, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import BlamedLines

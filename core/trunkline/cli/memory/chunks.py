@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from trunkline.cli.command import Group
-from trunkline.cli.memory.attached import CHUNKS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.chunks import Chunk

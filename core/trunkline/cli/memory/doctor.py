@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached_memory import with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import MemoryFinding
@@ -48,9 +48,9 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
     from trunkline.config import load_config
     from trunkline.contracts.memory.messages import ExamineMemory
     from trunkline.contracts.memory.subjects import MEMORY_EXAMINE
-    from trunkline.home.directory import Home
-    from trunkline.home.runfile import running_pid
-    from trunkline.workers.memory.care.offline import examine_root
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
+    from trunkline.workers.memory.fsck.offline_check import examine_root
 
     config = load_config()
     home = Home.of(config)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
-from trunkline.cli.memory.locks import lock_of, passphrase_options
+from trunkline.cli.memory.attached_memory import with_memory
+from trunkline.cli.memory.encryption_options import lock_of, passphrase_options
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.locking import Lock
+    from trunkline._util.archives.encryption import Lock
     from trunkline._util.archives.manifest import Gap
     from trunkline.contracts.memory.messages import MemoryExport
     from trunkline_bus import Bus
@@ -94,9 +94,9 @@ async def _export(
 ) -> "tuple[MemoryExport, tuple[Gap, ...]]":
     from trunkline.cli.archive_gaps import gaps_of
     from trunkline.config import load_config
-    from trunkline.contracts.memory.exports import export_memory
-    from trunkline.home.directory import Home
-    from trunkline.home.locked import lock_file, private_file
+    from trunkline.contracts.memory.export_transfer import export_memory
+    from trunkline.home.encrypted_archive import lock_file, private_file
+    from trunkline.home.paths import Home
 
     hidden = quiet or not sys.stderr.isatty()
     with click.progressbar(length=1, label="Exporting", file=sys.stderr, hidden=hidden) as bar:

@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import CHUNKS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, OWNER, with_memory
 
 
 @click.command(cls=Command, examples="trunkline memory forget chunk-2026-05-04-1f3a9c2b")

@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import FILES, with_memory
+from trunkline.cli.memory.attached_memory import FILES, with_memory
 
 
 @click.command(cls=Command, examples="trunkline memory history AGENT.md --limit 5")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, insist_on_source, with_memory
-from trunkline.cli.memory.locks import keys_of, passphrase_options
+from trunkline.cli.memory.attached_memory import OWNER, insist_on_source, with_memory
+from trunkline.cli.memory.encryption_options import keys_of, passphrase_options
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.locking import Keys
+    from trunkline._util.archives.encryption import Keys
     from trunkline.contracts.memory.messages import ImportProgress, MemoryImport
     from trunkline_bus import Bus
 
@@ -61,7 +61,7 @@ def command(
     Nothing is lost: what was here stays in history, and what differs on both sides is listed. Importing the same again
     changes nothing. Keys and passwords never come along.
     """
-    from trunkline._util.archives.locking import is_locked
+    from trunkline._util.archives.encryption import is_locked
     from trunkline.cli.output import json_out
 
     source = source.expanduser()
@@ -85,8 +85,8 @@ def command(
 def _opened(source: Path, keys: "Keys | None") -> Iterator[Path]:
     """The source itself, or what it holds when it is locked."""
     from trunkline.config import load_config
-    from trunkline.home.directory import Home
-    from trunkline.home.locked import open_file, private_file
+    from trunkline.home.encrypted_archive import open_file, private_file
+    from trunkline.home.paths import Home
 
     if keys is None:
         yield source
@@ -100,9 +100,9 @@ async def _import(
     bus: "Bus", source: Path, mode: str, kind: str | None, block: str | None, dry_run: bool, quiet: bool
 ) -> "MemoryImport":
     from trunkline.config import load_config
-    from trunkline.contracts.memory.foreign import prepared
-    from trunkline.contracts.memory.imports import import_memory
-    from trunkline.home.directory import Home
+    from trunkline.contracts.memory.import_preparation import prepared
+    from trunkline.contracts.memory.import_transfer import import_memory
+    from trunkline.home.paths import Home
     from trunkline.plugins import Plugins
 
     config = load_config()

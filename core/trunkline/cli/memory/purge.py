@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli.agreeing import insist_on_person
 from trunkline.cli.command import Command
-from trunkline.cli.completing import ChunkOrPath
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.completion_types import ChunkOrPath
+from trunkline.cli.confirmation import insist_on_person
+from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.purge import Kept, MemoryPurged

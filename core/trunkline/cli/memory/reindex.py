@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached_memory import with_memory
 
 if TYPE_CHECKING:
-    from trunkline.contracts.memory.indexing import IndexProgress, IndexStats
+    from trunkline.contracts.memory.index import IndexProgress, IndexStats
     from trunkline_bus import Bus
 
 IDLE_SECONDS = 600.0
@@ -36,7 +36,7 @@ def command(vectors: bool, as_json: bool) -> None:
 
 
 async def _reindex(bus: "Bus", vectors: bool, quiet: bool) -> "IndexStats":
-    from trunkline.contracts.memory.indexing import IndexStats, RebuildIndex
+    from trunkline.contracts.memory.index import IndexStats, RebuildIndex
     from trunkline.contracts.memory.subjects import MEMORY_REINDEX
     from trunkline.errors import Unavailable
 

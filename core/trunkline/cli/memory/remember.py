@@ -5,7 +5,7 @@ import sys
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 EXAMPLES = """
 trunkline memory remember "Anna works at the bakery" --tag people

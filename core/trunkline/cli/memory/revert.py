@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import FILES, OWNER, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import FILES, OWNER, VERSIONS, with_memory
 
 EXAMPLES = """
 trunkline memory revert MEMORY.md

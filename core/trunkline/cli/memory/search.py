@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached_memory import with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import MemoryHit, MemoryHits

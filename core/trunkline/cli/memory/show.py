@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import FILES, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import FILES, VERSIONS, with_memory
 
 
 @click.command(

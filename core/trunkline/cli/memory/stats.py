@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached_memory import with_memory
 
 if TYPE_CHECKING:
-    from trunkline.contracts.memory.indexing import IndexStats
+    from trunkline.contracts.memory.index import IndexStats
 
 
 @click.command(cls=Command, examples="trunkline memory stats\ntrunkline memory stats --json")
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def command(as_json: bool) -> None:
     """Say what the search index holds, and how far the vectors are."""
     from trunkline.cli.output import json_out
-    from trunkline.contracts.memory.indexing import AskIndex
+    from trunkline.contracts.memory.index import AskIndex
     from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS
 
     stats = with_memory(lambda bus: bus.call(MEMORY_INDEX_STATS, AskIndex(), timeout=600.0))

@@ -7,10 +7,10 @@ import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.add import checked_block, summary
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.documents.bringing import Outcome
+    from trunkline.documents.ingester import Outcome
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -43,8 +43,8 @@ async def _watch(
 ) -> None:
     from trunkline.config import load_config
     from trunkline.config.settings import WatchedFolder
-    from trunkline.documents.readers import Readers
-    from trunkline.documents.watching import Tools, keep_watched
+    from trunkline.documents.folder_watcher import Tools, keep_watched
+    from trunkline.documents.reader_registry import Readers
     from trunkline.plugins import Plugins
 
     config = load_config()
@@ -56,7 +56,7 @@ async def _watch(
 
 
 def _tell(folder: Path, outcome: "Outcome") -> None:
-    from trunkline.documents.finding import shown
+    from trunkline.documents.file_scan import shown
 
     for one in outcome.skipped:
         click.echo(f"Skipped {shown(one.source)}: {one.reason}", err=True)
@@ -68,7 +68,7 @@ def _tell(folder: Path, outcome: "Outcome") -> None:
 def _tell_json(folder: Path, outcome: "Outcome") -> None:
     import msgspec
 
-    from trunkline.documents.finding import shown
+    from trunkline.documents.file_scan import shown
 
     skipped = [{"file": shown(one.source), "reason": one.reason} for one in outcome.skipped]
     told = {"added": outcome.added, "skipped": skipped, "gone": outcome.gone, "removed": outcome.removed}

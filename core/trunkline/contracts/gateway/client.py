@@ -74,9 +74,9 @@ from trunkline.contracts.gateway.subjects import (
     SHOW_BLOCK,
     STOP_BLOCK,
 )
-from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
-from trunkline.contracts.turns.poll import Looks
+from trunkline.contracts.turns.poll_limiter import Looks
 from trunkline.errors import Unavailable
 from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, new_id
 

@@ -8,7 +8,6 @@ import msgspec
 from msgspec.structs import replace
 
 from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
-from trunkline.contracts.memory.calls import MemoryCalls
 from trunkline.contracts.memory.chunks import (
     BEST,
     LINKED,
@@ -31,7 +30,8 @@ from trunkline.contracts.memory.chunks import (
     Remembered,
     UpdateChunk,
 )
-from trunkline.contracts.memory.learned import is_chunk_withheld
+from trunkline.contracts.memory.client_base import MemoryCalls
+from trunkline.contracts.memory.learned_visibility import is_chunk_withheld
 from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.paths import layer_folder
 from trunkline.contracts.memory.subjects import (

@@ -14,13 +14,13 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.contracts.memory.calls import A, Q
 from trunkline.contracts.memory.chunk_client import ChunkMemory
-from trunkline.contracts.memory.exports import export_memory
-from trunkline.contracts.memory.foreign import prepared
+from trunkline.contracts.memory.client_base import A, Q
+from trunkline.contracts.memory.export_transfer import export_memory
+from trunkline.contracts.memory.import_preparation import prepared
+from trunkline.contracts.memory.import_transfer import import_memory
 from trunkline.contracts.memory.importer import Importer
-from trunkline.contracts.memory.imports import import_memory
-from trunkline.contracts.memory.learned import is_withheld, may_be_learned
+from trunkline.contracts.memory.learned_visibility import is_withheld, may_be_learned
 from trunkline.contracts.memory.messages import (
     BlameMemory,
     DeleteMemory,

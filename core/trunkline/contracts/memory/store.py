@@ -31,7 +31,7 @@ from trunkline.contracts.memory.chunks import (
     Remembered,
 )
 from trunkline.contracts.memory.embedder import Embedder
-from trunkline.contracts.memory.indexing import IndexProgress, IndexStats
+from trunkline.contracts.memory.index import IndexProgress, IndexStats
 from trunkline.contracts.memory.messages import (
     ImportMemory,
     ImportProgress,
@@ -292,7 +292,7 @@ class MemoryStore(ABC):
     after each commit, edits made by hand included.
 
     Chunks are looked up in an index that the worker makes of the files, in main memory, unless the store has one of its
-    own and can be asked for them: then it is a ``trunkline.workers.memory.chunks.source.Source`` too.
+    own and can be asked for them: then it is a ``trunkline.workers.memory.chunks.chunk_index.Source`` too.
     """
 
     rules: Sequence[MemoryRule] = ()

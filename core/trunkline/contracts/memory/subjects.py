@@ -42,7 +42,7 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
     UpdateChunk,
 )
-from trunkline.contracts.memory.indexing import AskIndex, IndexProgress, IndexStats, RebuildIndex
+from trunkline.contracts.memory.index import AskIndex, IndexProgress, IndexStats, RebuildIndex
 from trunkline.contracts.memory.messages import (
     BlameMemory,
     DeleteMemory,

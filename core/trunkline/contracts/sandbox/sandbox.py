@@ -14,7 +14,7 @@ from typing import Self
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-from trunkline.contracts.sandbox.output import Kept, read_into
+from trunkline.contracts.sandbox.bounded_output import Kept, read_into
 from trunkline.errors import ToolError
 
 WORKSPACE = "/workspace"
@@ -205,7 +205,7 @@ class Sandbox(ABC):
 
         ``record`` is a folder that is made for it, to be read with ``contracts.sandbox.detached.Record``. It lives for
         ``limits.timeout`` seconds, until it is cancelled there, or until panic; what it prints goes into the record.
-        One that lies in ``trunkline.contracts.sandbox.detached.place_of`` ends when its block is stopped, too.
+        One that lies in ``trunkline.contracts.sandbox.detached_program.place_of`` ends when its block is stopped, too.
 
         Raises:
             ToolError: as for ``start``; or there is such a record already, or it cannot be left.

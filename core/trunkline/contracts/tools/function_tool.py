@@ -11,7 +11,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from trunkline._util.strand import Strand
+from trunkline._util.interruptible import Strand
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import Effect, ToolSchema, ToolSpec
 from trunkline.contracts.tools.tool import Meant, Tool, ToolAlias, ToolContext

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from trunkline.contracts.turns.feed_journal import JOURNAL_EPOCH
+from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH
 from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     ApprovalSettled,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from trunkline.contracts.gateway.access import OWNER, Authenticator, Identity
 from trunkline.errors import StorageError
-from trunkline.home.directory import make_folder, storage_errors
-from trunkline.plugins.owned import Owned
+from trunkline.home.paths import make_folder, storage_errors
+from trunkline.plugins.ownership import Owned
 
 log = logging.getLogger(__name__)
 

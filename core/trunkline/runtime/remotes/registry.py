@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from trunkline._util.folders import make_private
-from trunkline._util.regular import read_regular
+from trunkline._util.private_folders import make_private
+from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import BadSettings, read_settings
 from trunkline.errors import ConfigError
-from trunkline.runtime.remotes.keys import is_public_key
+from trunkline.runtime.remotes.nkeys import is_public_key
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,14}[a-z0-9])?")
 BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")

@@ -10,13 +10,13 @@ import anyio
 
 from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel
-from trunkline.contracts.channels.foreground import ForegroundChannel
+from trunkline.contracts.channels.foreground_channel import ForegroundChannel
 from trunkline.contracts.channels.subjects import TELL_OWNER
 from trunkline.contracts.gateway.messages import Done, TellOwner
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.plugins import Owned
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.channels.keeping import FIRST_PAUSE, keep_channel
+from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, keep_channel
 from trunkline_bus import Refusal, Request
 
 log = logging.getLogger(__name__)

@@ -26,11 +26,11 @@ from trunkline.contracts.streams import DEADLINES
 from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided, CancelRecorded, withdrawn_by
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
-from trunkline.runtime.audit import AuditLog
-from trunkline.workers.gateway.faults import InvalidField, refusal
+from trunkline.runtime.audit_log import AuditLog
+from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.grants import Grants
-from trunkline.workers.gateway.running import Turns, TurnState
 from trunkline.workers.gateway.sender import Sender
+from trunkline.workers.gateway.turn_lookup import Turns, TurnState
 from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_of
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from trunkline.contracts.blocks.messages import ArchivedBlock
 from trunkline.errors import ErrorCode, StorageError
-from trunkline.workers.gateway.block_folders import BlockFolders, no_block
-from trunkline.workers.gateway.faults import refusal
+from trunkline.workers.gateway.block_store import BlockFolders, no_block
+from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Refusal, RemoteFault
 

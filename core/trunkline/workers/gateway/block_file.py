@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from trunkline._util.toml import BadSettings, read_settings, read_toml
-from trunkline.config.edit import edited
+from trunkline.config.editor import edited
 from trunkline.config.problems import near
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.memory.messages import MemoryFile

@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from trunkline._util.toml import BadSettings
-from trunkline.contracts.blocks.acceptance import is_block_name, why_shut
+from trunkline.contracts.blocks.availability import is_block_name, why_shut
 from trunkline.contracts.blocks.messages import (
     Block,
     BlockConfig,
@@ -35,14 +35,14 @@ from trunkline.contracts.models.subjects import ANSWERER
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline.errors import ErrorCode
-from trunkline.runtime.audit import AuditLog
+from trunkline.runtime.audit_log import AuditLog
 from trunkline.workers.gateway import block_file
 from trunkline.workers.gateway.block_archives import BlockArchives
-from trunkline.workers.gateway.block_folders import BlockFolders, name_of, no_block
+from trunkline.workers.gateway.block_cache import KnownBlocks, path_of
+from trunkline.workers.gateway.block_stopper import Ended, Stopping
+from trunkline.workers.gateway.block_store import BlockFolders, name_of, no_block
 from trunkline.workers.gateway.conversations import Conversations
-from trunkline.workers.gateway.faults import InvalidField, refusal
-from trunkline.workers.gateway.known_blocks import KnownBlocks, path_of
-from trunkline.workers.gateway.stopping import Ended, Stopping
+from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Bus, Refusal, RemoteFault
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from trunkline._util.nlp.titles import title_from
 from trunkline._util.text import one_line
-from trunkline._util.words.titles import title_from
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationAppended,
@@ -29,10 +29,10 @@ from trunkline.contracts.memory.subjects import (
 )
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.faults import InvalidField, refusal
+from trunkline.workers.gateway.block_cache import KnownBlocks
+from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.ids import is_key
-from trunkline.workers.gateway.known_blocks import KnownBlocks
-from trunkline.workers.gateway.running import Turns, TurnState
+from trunkline.workers.gateway.turn_lookup import Turns, TurnState
 from trunkline_bus import Bus
 
 PAGE = 100

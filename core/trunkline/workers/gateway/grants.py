@@ -27,8 +27,8 @@ from trunkline.contracts.memory.subjects import (
 from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.faults import InvalidField, refusal
-from trunkline.workers.gateway.running import TurnState
+from trunkline.workers.gateway.errors import InvalidField, refusal
+from trunkline.workers.gateway.turn_lookup import TurnState
 from trunkline_bus import Bus, RemoteFault, key_of
 
 FOLDER = "policies"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from trunkline.contracts.gateway.access import OWNER, Identity
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.faults import refusal
+from trunkline.workers.gateway.errors import refusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,17 @@ from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import StorageError, TrunklineError
 from trunkline.home.listeners import Listener, listed
 from trunkline.runtime.http.auth import Door, load_token
-from trunkline.runtime.standing import export_standing
 from trunkline.runtime.worker import Worker
-from trunkline.telemetry.collector import wanted
 from trunkline.telemetry.instruments import Instruments
-from trunkline.workers.gateway.endpoints import BusFace
-from trunkline.workers.gateway.known_blocks import KnownBlocks
+from trunkline.telemetry.otlp_settings import wanted
+from trunkline.workers.gateway.block_cache import KnownBlocks
+from trunkline.workers.gateway.bus_handlers import BusFace
+from trunkline.workers.gateway.platform_metrics import export_standing
 from trunkline.workers.gateway.services import Services
 from trunkline_bus import BusError, Refusal, background_tasks
 
 if TYPE_CHECKING:
-    from trunkline.workers.gateway.http.parts import Parts
+    from trunkline.workers.gateway.http.app_state import Parts
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class GatewayWorker(Worker):
 
     def _bind(self) -> "Parts":
         """Take the HTTP port; nobody is answered there yet."""
-        from trunkline.runtime.patience import patient
+        from trunkline.runtime.http.timeouts import patient
         from trunkline.workers.gateway.http.app import Parts, build_app
         from trunkline.workers.gateway.http.metrics import Metrics
         from trunkline.workers.gateway.http.server import HttpServer

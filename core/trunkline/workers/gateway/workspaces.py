@@ -8,7 +8,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from trunkline.home.directory import Home, make_folder, storage_errors
+from trunkline.home.paths import Home, make_folder, storage_errors
 from trunkline_bus import new_id
 
 AWAY, DELETED, LEFT = ".archive", ".deleted", ".left"

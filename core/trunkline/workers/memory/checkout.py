@@ -10,11 +10,11 @@ import logging
 import msgspec
 import pygit2
 
-from trunkline.workers.memory.places import Places
+from trunkline.workers.memory.operations import Growth
 from trunkline.workers.memory.repository import Entry, Repository, entry_at
-from trunkline.workers.memory.stamps import Stamps
+from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.stat_cache import Stamps
 from trunkline.workers.memory.view import GitView
-from trunkline.workers.memory.wishes import Growth
 from trunkline.workers.memory.worktree import Staged, Worktree
 from trunkline_bus import Refusal
 

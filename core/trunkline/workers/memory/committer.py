@@ -14,19 +14,19 @@ import pygit2
 
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.store import MemoryRule
-from trunkline.workers.memory.batch import OWNER, Batch, Draft, Origin
+from trunkline.workers.memory.block_rule import homes
 from trunkline.workers.memory.checkout import Checkout, settle
-from trunkline.workers.memory.drift import Drift
-from trunkline.workers.memory.durable import Syncer
-from trunkline.workers.memory.homes import homes
-from trunkline.workers.memory.looking import Shut
+from trunkline.workers.memory.commit_batch import OWNER, Batch, Draft, Origin
+from trunkline.workers.memory.external_edits import Drift
+from trunkline.workers.memory.fsync import Syncer
+from trunkline.workers.memory.operations import Absorb, Content, Entries, Growth, Plan, Wish
 from trunkline.workers.memory.paths import parents
-from trunkline.workers.memory.places import Places
 from trunkline.workers.memory.repository import Entry, HeadLocked, HeadMoved, Repository, error_text
-from trunkline.workers.memory.ruling import ruled
-from trunkline.workers.memory.stamps import Stamps
+from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.root_reader import Shut
+from trunkline.workers.memory.rules import ruled
+from trunkline.workers.memory.stat_cache import Stamps
 from trunkline.workers.memory.view import GitView
-from trunkline.workers.memory.wishes import Absorb, Content, Entries, Growth, Plan, Wish
 from trunkline.workers.memory.worktree import Worktree
 from trunkline_bus import Refusal
 

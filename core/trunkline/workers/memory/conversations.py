@@ -16,7 +16,7 @@ from threading import Lock
 
 import msgspec
 
-from trunkline._util.words.titles import title_from
+from trunkline._util.nlp.titles import title_from
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationSlice,
@@ -25,9 +25,9 @@ from trunkline.contracts.conversations.messages import (
     Message,
     now,
 )
+from trunkline.workers.memory.operations import Entries, Growth, Plan, Wish
 from trunkline.workers.memory.repository import Entry
 from trunkline.workers.memory.view import View
-from trunkline.workers.memory.wishes import Entries, Growth, Plan, Wish
 from trunkline_bus import Refusal, Scope
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from trunkline._util.folders import make_private
+from trunkline._util.private_folders import make_private
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationPage,
@@ -35,13 +35,13 @@ from trunkline.contracts.memory.messages import (
 )
 from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
 from trunkline.errors import StorageError
+from trunkline.workers.memory.log_record import MemoryRecord
 from trunkline.workers.memory.paths import folder
-from trunkline.workers.memory.record import MemoryRecord
 from trunkline_bus import Refusal, Scope
 
 if TYPE_CHECKING:
-    from trunkline.workers.memory.log_book import LogBook
-    from trunkline.workers.memory.wishes import Wish
+    from trunkline.workers.memory.log_view import LogBook
+    from trunkline.workers.memory.operations import Wish
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class LogStore(MemoryStore):
     async def open(self, root: Path, cache: Path) -> None:
         """Read the records; a memory without any gets its first files. See ``MemoryStore.open``."""
         from trunkline.contracts.memory.initial_files import SEED
-        from trunkline.workers.memory.log_book import LogBook
+        from trunkline.workers.memory.log_view import LogBook
 
         try:
             self._book = await anyio.to_thread.run_sync(lambda: LogBook(self._loaded(root)))
@@ -118,7 +118,7 @@ class LogStore(MemoryStore):
         expected: str | None = None,
     ) -> str:
         """Replace the first occurrence of ``old``."""
-        from trunkline.workers.memory.wishes import editing
+        from trunkline.workers.memory.operations import editing
 
         wish = editing(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
         return await self._carry_out(wish)
@@ -134,7 +134,7 @@ class LogStore(MemoryStore):
         expected: str | None = None,
     ) -> str:
         """Move a file or folder."""
-        from trunkline.workers.memory.wishes import moving
+        from trunkline.workers.memory.operations import moving
 
         wish = moving(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
         return await self._carry_out(wish)
@@ -143,14 +143,14 @@ class LogStore(MemoryStore):
         self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
     ) -> str:
         """Delete a file or folder."""
-        from trunkline.workers.memory.wishes import deleting
+        from trunkline.workers.memory.operations import deleting
 
         wish = deleting(path, actor=actor, reason=reason, scope=scope, expected=expected)
         return await self._carry_out(wish)
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
         """Take a change back, or go back to a version."""
-        from trunkline.workers.memory.past.undo import TakeBack
+        from trunkline.workers.memory.history.revert import TakeBack
 
         past, plain = self._book.past, folder(revert.path)
         if revert.to is not None:

@@ -5,7 +5,7 @@ net under people and models who paste such things, and text alone cannot tell a 
 a reference, a type, a call or a placeholder is left as it is, so that notes and code about secrets survive.
 """
 
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline.contracts.memory.store import Change
 
 

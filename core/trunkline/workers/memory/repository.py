@@ -14,9 +14,9 @@ import pygit2
 from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag, SortMode
 
 from trunkline.errors import StorageError
-from trunkline.workers.memory.folders import FOLDER, Folder, Folders, Held
-from trunkline.workers.memory.loose import Loose
-from trunkline.workers.memory.trees import Nested, Trees, flat
+from trunkline.workers.memory.loose_objects import Loose
+from trunkline.workers.memory.raw_trees import FOLDER, Folder, Folders, Held
+from trunkline.workers.memory.tree_diff import Nested, Trees, flat
 
 FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 EMPTY = Folder([], [])

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pygit2
 
-from trunkline.workers.memory.looking import not_found
 from trunkline.workers.memory.paths import parents, under
 from trunkline.workers.memory.repository import Entry, Repository
+from trunkline.workers.memory.root_reader import not_found
 
 
 class View(ABC):

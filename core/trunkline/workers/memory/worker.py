@@ -6,38 +6,38 @@ from typing import ClassVar, Protocol
 import anyio
 from msgspec.structs import replace
 
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline.contracts.memory.messages import searched_by
 from trunkline.contracts.memory.store import Installed, MemoryStore
 from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
 from trunkline.errors import ConfigError
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.memory.answers.carrying import CarryingAnswers
-from trunkline.workers.memory.answers.chunks import ChunkAnswers
-from trunkline.workers.memory.answers.collections import CollectionAnswers
-from trunkline.workers.memory.answers.conversations import ConversationAnswers
-from trunkline.workers.memory.answers.endpoints import Endpoints
-from trunkline.workers.memory.answers.files import FileAnswers
-from trunkline.workers.memory.answers.index import IndexAnswers
-from trunkline.workers.memory.answers.past import PastAnswers
-from trunkline.workers.memory.answers.purging import PurgeAnswers
-from trunkline.workers.memory.answers.telling import Telling
-from trunkline.workers.memory.auditing import AuditKeeper
-from trunkline.workers.memory.chunks.keeper import Keeper
-from trunkline.workers.memory.chunks.kinds import Kinds
-from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.audit_writer import AuditKeeper
+from trunkline.workers.memory.background_jobs import Errands
+from trunkline.workers.memory.block_rule import OnlyInBlocks
+from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.chunk_types import Kinds
+from trunkline.workers.memory.chunks.in_memory_index import source_of
 from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.scanned import source_of
-from trunkline.workers.memory.collected.collections import Collections
-from trunkline.workers.memory.errand import Errands
-from trunkline.workers.memory.homes import OnlyInBlocks
-from trunkline.workers.memory.purging.around import Around
-from trunkline.workers.memory.purging.late import Late
-from trunkline.workers.memory.purging.own_words import own_words
-from trunkline.workers.memory.purging.purges import Purges
+from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.document_collections.collection_store import Collections
+from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline.workers.memory.handlers.change_publisher import Telling
+from trunkline.workers.memory.handlers.chunks import ChunkAnswers
+from trunkline.workers.memory.handlers.collections import CollectionAnswers
+from trunkline.workers.memory.handlers.conversations import ConversationAnswers
+from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline.workers.memory.handlers.files import FileAnswers
+from trunkline.workers.memory.handlers.history import PastAnswers
+from trunkline.workers.memory.handlers.index import IndexAnswers
+from trunkline.workers.memory.handlers.purge import PurgeAnswers
+from trunkline.workers.memory.handlers.transfer import CarryingAnswers
+from trunkline.workers.memory.purge.boilerplate import own_words
+from trunkline.workers.memory.purge.external_data import Around
+from trunkline.workers.memory.purge.purged_turn_rule import Late
+from trunkline.workers.memory.purge.service import Purges
 from trunkline.workers.memory.redaction import Redaction
-from trunkline.workers.memory.store import GitMemoryStore
-from trunkline.workers.memory.vectors.choosing import chosen_embedder
+from trunkline.workers.memory.vectors.embedder_selection import chosen_embedder
 from trunkline.workers.memory.write_check import WriteCheck
 
 DAY = 86_400.0

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from trunkline.workers.memory.durable import Syncer
-from trunkline.workers.memory.looking import Looking
+from trunkline.workers.memory.fsync import Syncer
 from trunkline.workers.memory.paths import parents
+from trunkline.workers.memory.root_reader import Looking
 from trunkline_bus import Refusal
 
 

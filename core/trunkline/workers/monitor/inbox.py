@@ -19,8 +19,8 @@ from trunkline.contracts.streams import inbox_consumer
 from trunkline.contracts.turns.messages import InboxItem
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.runtime.partitions import open_partitions, pulls
-from trunkline.workers.monitor.held import Held, give_back
-from trunkline.workers.monitor.roster import Roster
+from trunkline.workers.monitor.inbox_item import Held, give_back
+from trunkline.workers.monitor.membership import Roster
 from trunkline_bus import Bus, BusError, Delivery, Stored
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from trunkline.contracts.turns.messages import (
     TurnRequested,
     TurnSteered,
 )
-from trunkline.policy.of_turn import given
-from trunkline.workers.monitor.held import Held
+from trunkline.policy.turn_permissions import given
+from trunkline.workers.monitor.inbox_item import Held
 from trunkline.workers.monitor.turn import Turn
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from trunkline.contracts.turns.feed_journal import told_from_journal
+from trunkline.contracts.turns.feed_events import told_from_journal
 from trunkline.contracts.turns.feed_merge import FeedMerge
 from trunkline.contracts.turns.messages import (
     NOT_STORED,
@@ -29,8 +29,8 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.workers.monitor.journal import RawRecord
-from trunkline.workers.monitor.transcript import last_answer, new_messages
 from trunkline.workers.monitor.turn import Command, Store, Turn, TurnProtocolError
+from trunkline.workers.monitor.turn_messages import last_answer, new_messages
 
 PLANS = (ModelCallPlanned, ToolPlanned, Parked)
 """What the machine adds to its inputs."""

@@ -19,7 +19,7 @@ from opentelemetry import trace
 from trunkline.contracts.conversations.messages import AppendConversation, now
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns.feed_journal import Teller, Told
+from trunkline.contracts.turns.feed_events import Teller, Told
 from trunkline.contracts.turns.messages import (
     NOT_STORED,
     ApprovalAsked,
@@ -33,18 +33,18 @@ from trunkline.contracts.turns.messages import (
     ToolFinished,
 )
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.telemetry import names
-from trunkline.workers.monitor.acting import Actor
-from trunkline.workers.monitor.asking import Asker, Terms
-from trunkline.workers.monitor.briefing import Briefing
+from trunkline.telemetry import semconv
 from trunkline.workers.monitor.call_limit import refusals
-from trunkline.workers.monitor.feed import Tell, TextStream, told_again
-from trunkline.workers.monitor.held import Held
+from trunkline.workers.monitor.context_builder import Briefing
+from trunkline.workers.monitor.feed_writer import Tell, TextStream, told_again
+from trunkline.workers.monitor.inbox_item import Held
 from trunkline.workers.monitor.mailbox import Mailbox, entry_of
-from trunkline.workers.monitor.models import Choice, Models
+from trunkline.workers.monitor.model_call import Asker, Terms
+from trunkline.workers.monitor.model_registry import Choice, Models
+from trunkline.workers.monitor.tool_caller import Actor
 from trunkline.workers.monitor.tool_command import answer, command_in
-from trunkline.workers.monitor.transcript import given, last_answer, new_messages, to_store
 from trunkline.workers.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
+from trunkline.workers.monitor.turn_messages import given, last_answer, new_messages, to_store
 from trunkline_bus import RemoteFault, Scope, span_of
 
 log = logging.getLogger(__name__)
@@ -271,7 +271,7 @@ class Runner:
         answer = last_answer(new_messages(self.turn, closing=True))
         end = command.end(self.turn, answer)
         try:
-            with span_of(tracer, names.STORE):
+            with span_of(tracer, semconv.STORE):
                 await self._means.store(wish, self._tell_late)
         except RemoteFault as fault:
             log.error("turn %s could not be stored: %s", self._scope.turn, fault)

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trunkline._util.fence import unmarked
-from trunkline._util.readout import readout
-from trunkline._util.words.slips import tool_meant
+from trunkline._util.nlp.tool_names import tool_meant
+from trunkline._util.result_format import readout
+from trunkline._util.untrusted_text import unmarked
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.contracts.turns.messages import ModelCallFinished, TurnRequested
-from trunkline.workers.monitor.asking import sayable_call
+from trunkline.workers.monitor.model_call import sayable_call
 from trunkline.workers.monitor.steps import Step
 from trunkline_bus import key_of
 

@@ -40,7 +40,7 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import ErrorCode
 from trunkline.policy import ActorPermissions
-from trunkline.policy.of_turn import given, steered
+from trunkline.policy.turn_permissions import given, steered
 from trunkline.workers.monitor.steps import Action, Step
 from trunkline_bus import key_of
 

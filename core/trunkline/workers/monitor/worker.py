@@ -9,30 +9,30 @@ from msgspec.structs import replace
 from trunkline.contracts.models.subjects import ANSWERER, COMPLETE
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
 from trunkline.home.listeners import Listener, listed
-from trunkline.runtime.adapters import default_adapter, model_of
+from trunkline.runtime.adapter_selection import default_adapter, model_of
 from trunkline.runtime.http.auth import Door, load_token
-from trunkline.runtime.panicking import Heed
+from trunkline.runtime.panic_handler import Heed
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.telemetry.collector import wanted
-from trunkline.telemetry.left_open import LeftOpen
-from trunkline.workers.monitor.answerers import Answerers
-from trunkline.workers.monitor.approvals import Approvals
-from trunkline.workers.monitor.asking import Terms
-from trunkline.workers.monitor.briefing import Briefer
-from trunkline.workers.monitor.captured import Capture
-from trunkline.workers.monitor.completing import Completions
-from trunkline.workers.monitor.desk import TurnDesk
-from trunkline.workers.monitor.engine import EngineServer
-from trunkline.workers.monitor.explaining import Explainer
-from trunkline.workers.monitor.feed import FeedDesk
-from trunkline.workers.monitor.held import Held
+from trunkline.telemetry.orphan_spans import LeftOpen
+from trunkline.telemetry.otlp_settings import wanted
+from trunkline.workers.monitor.answerer_handler import Answerers
+from trunkline.workers.monitor.approval_publisher import Approvals
+from trunkline.workers.monitor.block_status import PulseBoard
+from trunkline.workers.monitor.completion_handler import Completions
+from trunkline.workers.monitor.content_capture import Capture
+from trunkline.workers.monitor.context_builder import Briefer
+from trunkline.workers.monitor.engine_server import EngineServer
+from trunkline.workers.monitor.feed_writer import FeedDesk
 from trunkline.workers.monitor.inbox import Inbox
-from trunkline.workers.monitor.models import Models
+from trunkline.workers.monitor.inbox_item import Held
+from trunkline.workers.monitor.membership import Roster
+from trunkline.workers.monitor.model_call import Terms
+from trunkline.workers.monitor.model_errors import Explainer
+from trunkline.workers.monitor.model_registry import Models
 from trunkline.workers.monitor.prices import Prices
-from trunkline.workers.monitor.pulse import PulseBoard
-from trunkline.workers.monitor.roster import Roster
+from trunkline.workers.monitor.turn_service import TurnDesk
 
 
 class MonitorWorker(Worker):

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from trunkline._util.sayable import unsayable
+from trunkline._util.json_safe import unsayable
 from trunkline.contracts.conversations.messages import RAW
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.errors import ToolError
-from trunkline.workers.tools.schema import Misfit, described, fit, resolved
+from trunkline.workers.tools.json_schema import Misfit, described, fit, resolved
 
 Arguments = dict[str, Any]
 

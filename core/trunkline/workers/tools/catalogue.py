@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-from trunkline._util.words.slips import tool_meant
+from trunkline._util.nlp.tool_names import tool_meant
 from trunkline.contracts.conversations.messages import RAW
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolCatalogue, ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolAlias
 from trunkline.errors import ToolError
 from trunkline.plugins import Owned
 from trunkline.workers.tools.arguments import prepared
-from trunkline.workers.tools.checks import NAME, problems
+from trunkline.workers.tools.block_tool_limits import Limits
 from trunkline.workers.tools.dispatch import Dispatch
-from trunkline.workers.tools.limits import Limits
+from trunkline.workers.tools.spec_validation import NAME, problems
 from trunkline_bus import key_of
 
 log = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.contracts.tools.tool import ToolContext
 from trunkline.errors import ToolError
 from trunkline.policy import Decision
+from trunkline.workers.tools.authorization import OWNER, Permissions
+from trunkline.workers.tools.block_tool_limits import Limits
 from trunkline.workers.tools.catalogue import Catalogue, NoSuchTool
-from trunkline.workers.tools.limits import Limits
-from trunkline.workers.tools.manifest import CLI
-from trunkline.workers.tools.permissions import OWNER, Permissions
-from trunkline.workers.tools.ranking import Ranking
 from trunkline.workers.tools.sandboxes import Sandboxes
+from trunkline.workers.tools.search_index import Ranking
+from trunkline.workers.tools.tool_manifest import CLI
 
 KEPT_FOR = 5.0
 """Seconds for which what is restricted is not worked out again while nothing changes."""

@@ -14,9 +14,9 @@ import msgspec
 
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSpec
 from trunkline.contracts.tools.tool import STAGES, Proceed, ToolInvocation, ToolMiddleware
-from trunkline.plugins.crumbs import Doing
-from trunkline.workers.tools.faults import being_cancelled, incident, refused, tool_error_in
-from trunkline.workers.tools.leading import settled
+from trunkline.plugins.activity_log import Doing
+from trunkline.workers.tools.error_outcomes import being_cancelled, incident, refused, tool_error_in
+from trunkline.workers.tools.path_resolution import settled
 from trunkline_bus import key_of
 
 MAY_CHANGE_ARGUMENTS = ("schema", "policy")

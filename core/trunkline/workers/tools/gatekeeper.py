@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline._util.text import printable
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.approvals.preview import arguments_preview, in_short, preview
@@ -17,8 +17,8 @@ from trunkline.contracts.tools.messages import Effect, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.tool import Proceed, Stage, Tool, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.policy import bound_by, shape_of
-from trunkline.workers.tools.leading import settled
-from trunkline.workers.tools.permissions import Permissions
+from trunkline.workers.tools.authorization import Permissions
+from trunkline.workers.tools.path_resolution import settled
 
 log = logging.getLogger(__name__)
 

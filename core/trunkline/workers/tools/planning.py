@@ -16,8 +16,8 @@ from trunkline.contracts.tools.messages import CallTool
 from trunkline.contracts.tools.planning import Planning
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError, kind_of_code
-from trunkline.workers.tools.remembered import Remembered
-from trunkline.workers.tools.rules import FOLDER, Rules
+from trunkline.workers.tools.guard_cache import Remembered
+from trunkline.workers.tools.owner_policies import FOLDER, Rules
 from trunkline_bus import Bus, BusError, RemoteFault, key_of
 
 SECONDS = 10.0

@@ -6,12 +6,12 @@ from typing import Annotated
 import anyio.lowlevel
 from msgspec import Meta
 
-from trunkline._util.fence import quoted
+from trunkline._util.untrusted_text import quoted
 from trunkline.contracts.tools.function_tool import tool
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
-from trunkline.workers.tools.lineage import Lineage
-from trunkline.workers.tools.results import CHARACTERS, DERIVED, FENCED, TOOL, Results
+from trunkline.workers.tools.ancestry import Lineage
+from trunkline.workers.tools.result_store import CHARACTERS, DERIVED, FENCED, TOOL, Results
 from trunkline_bus import BusError, DecodeError, ObjectInfo
 
 LONGEST_READ = 30_000

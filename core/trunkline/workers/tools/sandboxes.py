@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 import anyio
 
-from trunkline.contracts.sandbox.detached import Order, Record, now
-from trunkline.contracts.sandbox.programs import asked
+from trunkline.contracts.sandbox.detached_program import Order, Record, now
+from trunkline.contracts.sandbox.program_request import asked
 from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
 from trunkline.plugins import Owned
-from trunkline.policy.looking import is_look
-from trunkline.workers.tools.leaving import begin
+from trunkline.policy.read_only_programs import is_look
+from trunkline.workers.tools.detached_launcher import begin
 
 log = logging.getLogger(__name__)
 

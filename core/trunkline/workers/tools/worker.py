@@ -11,11 +11,11 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from trunkline._util.paths import beneath
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline.contracts.documents.reader import Documents, NoDocuments
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.memory.importer import Importer
-from trunkline.contracts.memory.learned import listener
+from trunkline.contracts.memory.learned_visibility import listener
 from trunkline.contracts.memory.store import Memory
 from trunkline.contracts.models.client import BlockModel
 from trunkline.contracts.models.completer import Completer
@@ -46,53 +46,53 @@ from trunkline.contracts.tools.subjects import (
 )
 from trunkline.contracts.tools.tool import Tool, ToolContext, ToolMiddleware
 from trunkline.contracts.turns.subjects import EFFECT
-from trunkline.documents.apart import reading
-from trunkline.documents.bringing import Outcome
-from trunkline.documents.for_tools import BlockDocuments, OpenFiles
-from trunkline.documents.readers import Readers
-from trunkline.documents.watching import Tools, alone, keep_watched
+from trunkline.documents.folder_watcher import Tools, alone, keep_watched
+from trunkline.documents.ingester import Outcome
+from trunkline.documents.reader_pool import reading
+from trunkline.documents.reader_registry import Readers
+from trunkline.documents.tool_documents import BlockDocuments, OpenFiles
 from trunkline.errors import ErrorCode, ToolError
-from trunkline.home.directory import make_folder
-from trunkline.home.latch import Latch
+from trunkline.home.kill_switch import Latch
+from trunkline.home.paths import make_folder
 from trunkline.policy import ActorPermissions
-from trunkline.runtime.audit import AuditLog
-from trunkline.runtime.left_running import end_left
-from trunkline.runtime.panicking import Heed
+from trunkline.runtime.audit_log import AuditLog
+from trunkline.runtime.detached_programs import end_left
+from trunkline.runtime.panic_handler import Heed
 from trunkline.runtime.remotes.registry import Registry
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.tools.asking import CallPerson
-from trunkline.workers.tools.audited import audited
-from trunkline.workers.tools.calls import Calls, Run
-from trunkline.workers.tools.carrier import BLOCK, Carrier, Parts
+from trunkline.workers.tools.ancestry import Lineage
+from trunkline.workers.tools.authorization import Permissions
+from trunkline.workers.tools.block_tool_limits import BrokenLimits, Limits, block_files
+from trunkline.workers.tools.builtin_stages import GateStage, PathStage, QuotaStage, SchemaStage
+from trunkline.workers.tools.call_audit import audited
+from trunkline.workers.tools.call_executor import BLOCK, Carrier, Parts
+from trunkline.workers.tools.call_person import CallPerson
+from trunkline.workers.tools.call_registry import Calls, Run
+from trunkline.workers.tools.call_tracing import traced
 from trunkline.workers.tools.catalogue import PLATFORM, Catalogue
+from trunkline.workers.tools.delegation import Lending
 from trunkline.workers.tools.discovery import Discovery
 from trunkline.workers.tools.discovery_tools import discovery_tools
 from trunkline.workers.tools.dispatch import Guard
 from trunkline.workers.tools.gatekeeper import Gatekeeper
-from trunkline.workers.tools.isolated import IsolatedTools
-from trunkline.workers.tools.lapsed import Lapsed
+from trunkline.workers.tools.isolated_tools import IsolatedTools
 from trunkline.workers.tools.ledger import Ledger, scope_of
-from trunkline.workers.tools.lending import Lending
-from trunkline.workers.tools.limits import BrokenLimits, Limits, block_files
-from trunkline.workers.tools.lineage import Lineage
+from trunkline.workers.tools.live_catalogue import Shelf, Supplies
 from trunkline.workers.tools.liveness import Liveness
-from trunkline.workers.tools.memory_reach import MemoryReach, MemoryStage
-from trunkline.workers.tools.permissions import Permissions
+from trunkline.workers.tools.memory_access import MemoryReach, MemoryStage
+from trunkline.workers.tools.owner_policies import FOLDER, Rules, owners_policies
+from trunkline.workers.tools.path_locks import Resources
+from trunkline.workers.tools.path_scopes import reach_of
+from trunkline.workers.tools.plan_cleanup import Lapsed
 from trunkline.workers.tools.planning import CallPlanning
-from trunkline.workers.tools.policy import PolicyStage
+from trunkline.workers.tools.policy_stage import PolicyStage
 from trunkline.workers.tools.quotas import Quotas
-from trunkline.workers.tools.remotes import Remotes
-from trunkline.workers.tools.resources import Resources
+from trunkline.workers.tools.remote_tools import Remotes
+from trunkline.workers.tools.result_cleanup import Sweeper
+from trunkline.workers.tools.result_store import Results
 from trunkline.workers.tools.result_tool import read_result_tool
-from trunkline.workers.tools.results import Results
-from trunkline.workers.tools.rules import FOLDER, Rules, owners_policies
 from trunkline.workers.tools.sandboxes import CallSandbox, Sandboxes
-from trunkline.workers.tools.scopes import reach_of
-from trunkline.workers.tools.shelf import Shelf, Supplies
-from trunkline.workers.tools.sources import Sources
-from trunkline.workers.tools.stages import GateStage, PathStage, QuotaStage, SchemaStage
-from trunkline.workers.tools.sweeping import Sweeper
-from trunkline.workers.tools.traced import traced
+from trunkline.workers.tools.tool_sources import Sources
 from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
 
 MOST_ASKING = 4096

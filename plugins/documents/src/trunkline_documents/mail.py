@@ -31,7 +31,7 @@ class MailReader(Reader):
 def _body(mail: EmailMessage, title: str) -> Iterator[Section]:
     body = mail.get_body(("plain", "html"))
     if body is not None and body.get_content_subtype() == "html":
-        from trunkline_documents.pages import read_html
+        from trunkline_documents.html import read_html
 
         for section in read_html(str(body.get_content()).encode())[1]:
             yield Section(text=section.text, heading=(title, *section.heading))

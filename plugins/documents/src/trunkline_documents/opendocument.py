@@ -28,7 +28,7 @@ class OpenDocumentReader(Reader):
 
     def read(self, file: BinaryIO, name: str) -> Document:
         """See ``Reader.read``."""
-        from trunkline_documents.archives import opened, part
+        from trunkline_documents.zip_xml import opened, part
 
         archive = opened(file)
         content = part(archive, "content.xml")

@@ -7,16 +7,16 @@ approvals included, holds for its other names.
 from typing import Any, Literal
 
 from trunkline import BlockPath, Meant, ToolError
-from trunkline_files.changing import (
+from trunkline_files.find_tool import find_files
+from trunkline_files.read_tools import list_directory, read_file
+from trunkline_files.search_tool import search_files
+from trunkline_files.write_tools import (
     append_to_file,
     insert_in_file,
     preview_change,
     replace_in_file,
     write_file,
 )
-from trunkline_files.finding import find_files
-from trunkline_files.reading import list_directory, read_file
-from trunkline_files.searching import search_files
 
 EVERY_FOLDER = 32
 

@@ -9,22 +9,22 @@ import trunkline
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """The file tools of a block's workspace (MB-F16)."""
     import trunkline_files.aliases  # noqa: F401  gives the tools their other names
-    from trunkline_files import changing, finding, pictures, placing, reading, searching
+    from trunkline_files import find_tool, image_tool, path_tools, read_tools, search_tool, write_tools
 
     return [
-        reading.read_file,
-        reading.list_directory,
-        reading.file_info,
-        pictures.describe_image,
-        searching.search_files,
-        finding.find_files,
-        changing.write_file,
-        changing.append_to_file,
-        changing.insert_in_file,
-        changing.replace_in_file,
-        changing.preview_change,
-        placing.create_directory,
-        placing.copy_file,
-        placing.move_file,
-        placing.delete_file,
+        read_tools.read_file,
+        read_tools.list_directory,
+        read_tools.file_info,
+        image_tool.describe_image,
+        search_tool.search_files,
+        find_tool.find_files,
+        write_tools.write_file,
+        write_tools.append_to_file,
+        write_tools.insert_in_file,
+        write_tools.replace_in_file,
+        write_tools.preview_change,
+        path_tools.create_directory,
+        path_tools.copy_file,
+        path_tools.move_file,
+        path_tools.delete_file,
     ]

@@ -12,10 +12,10 @@ import anyio
 
 from trunkline import SandboxLimits, ToolContext, ToolError
 from trunkline._util.paths import is_far
-from trunkline_files.dialect import for_ripgrep
-from trunkline_files.patterns import matches
-from trunkline_files.scanning import DEEPEST, is_hidden_store
-from trunkline_files.wanted import Hit, Wanted
+from trunkline_files.globs import matches
+from trunkline_files.python_search import DEEPEST, is_hidden_store
+from trunkline_files.ripgrep_regex import for_ripgrep
+from trunkline_files.search_query import Hit, Wanted
 
 PROGRAM = "rg"
 

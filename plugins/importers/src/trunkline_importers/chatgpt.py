@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
-from trunkline_importers.pieces import items, mapping, message, text_of, time_of
+from trunkline_importers.conversion import items, mapping, message, text_of, time_of
 
 HIDDEN = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 ACCOUNT = (

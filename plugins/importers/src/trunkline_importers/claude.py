@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
-from trunkline_importers.pieces import (
+from trunkline_importers.conversion import (
     block_name,
     digest,
     items,

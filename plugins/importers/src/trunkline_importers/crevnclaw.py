@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
-from trunkline_importers.databases import Database, database
-from trunkline_importers.pieces import chunk, chunk_id, left_settings, mapping, message, text_of, time_of
+from trunkline_importers.conversion import chunk, chunk_id, left_settings, mapping, message, text_of, time_of
+from trunkline_importers.sqlite_files import Database, database
 
 FILES = {"identity/SOUL.md": "identity/SOUL.md", "identity/AGENTS.md": "AGENT.md"}
 DATABASE = "crevnclaw.db"

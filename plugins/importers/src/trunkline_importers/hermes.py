@@ -7,9 +7,9 @@ from typing import Any
 
 import trunkline
 from trunkline_importers import workspaces
-from trunkline_importers.databases import database
+from trunkline_importers.conversion import items, left_settings, mapping, text_of, time_of
 from trunkline_importers.nanobot import chat_message
-from trunkline_importers.pieces import items, left_settings, mapping, text_of, time_of
+from trunkline_importers.sqlite_files import database
 
 SESSION = re.compile(r"sessions/(?:session_)?([^/]+)\.(jsonl?)")
 SETTINGS = ("config.yaml", "cli-config.yaml", "gateway.json")

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import trunkline
-from trunkline_importers.pieces import block_settings, items, mapping, message, text_of, time_of
+from trunkline_importers.conversion import block_settings, items, mapping, message, text_of, time_of
 
 BLOCK = re.compile(r"(?:ws/)?blocks/([a-z0-9][a-z0-9-]{0,31})/([^/]+(?:/[^/]+)?)")
 LINE = re.compile(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import trunkline
-from trunkline_importers.pieces import (
+from trunkline_importers.conversion import (
     curated,
     digest,
     iso,

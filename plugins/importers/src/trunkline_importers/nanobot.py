@@ -6,7 +6,7 @@ from typing import Any
 
 import trunkline
 from trunkline_importers import workspaces
-from trunkline_importers.pieces import items, left_settings, mapping, message, text_of, time_of, tool_call
+from trunkline_importers.conversion import items, left_settings, mapping, message, text_of, time_of, tool_call
 
 SESSION = re.compile(r"(?:.*/)?sessions/([^/]+)\.jsonl")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import trunkline
 from trunkline_importers import workspaces
-from trunkline_importers.pieces import (
+from trunkline_importers.conversion import (
     block_name,
     block_settings,
     items,

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import trunkline
-from trunkline_importers.pieces import chunk, chunk_id, digest, iso, items, mapping, text_of, time_of
+from trunkline_importers.conversion import chunk, chunk_id, digest, iso, items, mapping, text_of, time_of
 
 CHUNK = re.compile(r"(?:.*/)?(?:(\d{4}-\d\d(?:-\d\d)?)/|(archive)/)(?:.*/)?(chunk-[\w.-]+)\.json")
 LAYER = re.compile(r"(?:.*/)?(?:agents/([^/]+)|global)/memory\.jsonl")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import trunkline
-from trunkline_importers.pieces import curated
+from trunkline_importers.conversion import curated
 
 PLACES = {
     "AGENTS.md": "AGENT.md",

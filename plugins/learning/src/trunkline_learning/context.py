@@ -13,18 +13,18 @@ from typing import Any, Generic, TypeVar
 import anyio
 
 from trunkline import Chunk, ContextGap, ContextPart, TurnInfo
-from trunkline._util.words.likeness import expanded
+from trunkline._util.nlp.similarity import expanded
 from trunkline.contracts.conversations.messages import Message, now
 from trunkline.errors import ToolError
-from trunkline_learning import choosing, episodes, files, known, preferences, profile
+from trunkline_learning import episodes, fact_selection, files, preferences, profile, strategy_selection
 from trunkline_learning.episodes import Episode
-from trunkline_learning.kept import LEARNED
-from trunkline_learning.models import folder_of
+from trunkline_learning.fact_chunks import LEARNED
+from trunkline_learning.model_folders import folder_of
 from trunkline_learning.playbook import Strategy
 from trunkline_learning.preferences import Learning, learning_in
 from trunkline_learning.profile import Profile
+from trunkline_learning.text import tokens_of
 from trunkline_learning.turns import Place, person_of
-from trunkline_learning.words import tokens_of
 
 log = logging.getLogger(__name__)
 
@@ -135,13 +135,13 @@ async def _tried(name: str, lookup: Callable[[], Awaitable[None]], found: Found)
 def _sections(turn: TurnInfo, choices: Learning, place: Place, task: str, found: Found) -> list[Section[Any]]:
     """What there is to tell, what matters most first."""
     person = _profile(turn, choices, place)
-    told = known.chosen(*found.facts, place)
+    told = fact_selection.chosen(*found.facts, place)
     strategies = _strategies(turn, place, task, found) if choices.playbook else ()
     past = _episodes(turn, place, task, found) if choices.episodes else ()
     return [
-        Section("facts", told, known.rendered, priority=35),
+        Section("facts", told, fact_selection.rendered, priority=35),
         Section("profile", person, "".join, priority=40, changing=False),
-        Section("playbook", strategies, choosing.rendered, priority=30),
+        Section("playbook", strategies, strategy_selection.rendered, priority=30),
         Section("earlier tasks", past, episodes.rendered, priority=25),
     ]
 
@@ -179,7 +179,7 @@ def _strategies(turn: TurnInfo, place: Place, task: str, found: Found) -> Sequen
         for path, one in found.files.items()
         if isinstance(one, Strategy) and one.reaches(place)
     ]
-    return choosing.chosen(task, learned, model=turn.model, now=now())
+    return strategy_selection.chosen(task, learned, model=turn.model, now=now())
 
 
 def _episodes(turn: TurnInfo, place: Place, task: str, found: Found) -> Sequence[tuple[float, Episode]]:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from trunkline._util.words.claims import negated, subject, taste
-from trunkline._util.words.likeness import concepts, language_of_texts, similarity
+from trunkline._util.nlp.polarity import negated, subject, taste
+from trunkline._util.nlp.similarity import concepts, language_of_texts, similarity
 from trunkline_learning.facts import Fact
-from trunkline_learning.words import tokens
+from trunkline_learning.text import tokens
 
 Kind = Literal["negation", "preference", "value"]
 

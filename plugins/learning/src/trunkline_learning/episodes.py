@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from trunkline._util.words.likeness import similarity
+from trunkline._util.nlp.similarity import similarity
 from trunkline_bus import key_of
-from trunkline_learning.models import folder_of, weight
+from trunkline_learning.model_folders import folder_of, weight
+from trunkline_learning.text import cut, tokens
 from trunkline_learning.turns import FinishedTurn, Source
 from trunkline_learning.verdicts import Verdict
-from trunkline_learning.words import cut, tokens
 
 DUPLICATE = 0.95
 RELEVANT = 0.7

@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from trunkline_learning.text import sentences
 from trunkline_learning.turns import FinishedTurn, Source
-from trunkline_learning.words import sentences
 
 FactType = Literal["fact", "preference", "decision", "pattern"]
 FACT_TYPES: tuple[FactType, ...] = ("fact", "preference", "decision", "pattern")

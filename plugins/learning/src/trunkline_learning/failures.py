@@ -7,7 +7,7 @@ program that printed its errors, are known by the families of words of MN-F23.
 import re
 from collections.abc import Mapping
 
-from trunkline._util.fence import unmarked
+from trunkline._util.untrusted_text import unmarked
 from trunkline_learning.turns import ToolUse
 
 ADVICE: Mapping[str, str] = {

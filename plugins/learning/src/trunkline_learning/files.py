@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trunkline_learning.models import folder_of
+from trunkline_learning.model_folders import folder_of
 from trunkline_learning.turns import FinishedTurn
 
 T = TypeVar("T")

@@ -6,9 +6,9 @@ from datetime import datetime
 from trunkline import Bus
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
-from trunkline_learning.models import folder_of
+from trunkline_learning.model_folders import folder_of
 from trunkline_learning.playbook import Playbook
-from trunkline_learning.shelf import Shelf
+from trunkline_learning.store import Shelf
 
 
 class Inventory:

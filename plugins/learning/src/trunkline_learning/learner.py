@@ -5,16 +5,16 @@ import logging
 from trunkline import Bus
 from trunkline.contracts.turns.messages import TurnFact
 from trunkline_learning import files
-from trunkline_learning.asking import Teacher
+from trunkline_learning.fact_store import SHOWN, Keeper, echoes
 from trunkline_learning.facts import Finding, found_by_words
-from trunkline_learning.keeping import SHOWN, Keeper, echoes
 from trunkline_learning.lessons import Lessons
-from trunkline_learning.library import Library
-from trunkline_learning.merging import Merger, Position
+from trunkline_learning.merger import Merger, Position
 from trunkline_learning.milestones import milestone_of
+from trunkline_learning.model_client import Teacher
+from trunkline_learning.playbook_reader import Library
 from trunkline_learning.preferences import Learning
-from trunkline_learning.reading import Reader
-from trunkline_learning.shelf import Overtaken, Shelf
+from trunkline_learning.store import Overtaken, Shelf
+from trunkline_learning.turn_reader import Reader
 from trunkline_learning.turns import FinishedTurn
 
 log = logging.getLogger(__name__)

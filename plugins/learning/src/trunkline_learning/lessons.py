@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline._util.words.likeness import similarity
-from trunkline_learning import reflecting
-from trunkline_learning.asking import Teacher
-from trunkline_learning.library import Library
-from trunkline_learning.models import folder_of
+from trunkline._util.nlp.similarity import similarity
+from trunkline_learning import heuristic_reflector
+from trunkline_learning.model_client import Teacher
+from trunkline_learning.model_folders import folder_of
 from trunkline_learning.playbook import Add, Mark, Operation
+from trunkline_learning.playbook_reader import Library
 from trunkline_learning.preferences import Learning
-from trunkline_learning.reading import Turns
+from trunkline_learning.turn_reader import Turns
 from trunkline_learning.turns import FinishedTurn
 from trunkline_learning.verdicts import Change, Verdict, changed, judged
 
@@ -54,11 +54,11 @@ class Lessons:
             return Taught(verdict=verdict, delta=delta)
         later = await self._outcome(before, change.now, turn.task)
         if change.was != "unknown" and not self._choices.asks:  # a model tags by causes, not by the outcome
-            later = (*reflecting.taken_back(before, change.was), *later)
+            later = (*heuristic_reflector.taken_back(before, change.was), *later)
         return Taught(verdict=verdict, delta=delta, change=change, delta_before=later)
 
     def _errors(self, turn: FinishedTurn) -> tuple[Operation, ...]:
-        return reflecting.lessons(turn) if self._choices.playbook else ()
+        return heuristic_reflector.lessons(turn) if self._choices.playbook else ()
 
     async def _outcome(self, turn: FinishedTurn, verdict: Verdict, said_next: str) -> tuple[Operation, ...]:
         """What follows from a verdict; nothing while there is none."""
@@ -67,7 +67,7 @@ class Lessons:
         had = await self._library.strategies(turn)
         reflected = await self._teacher.reflection(turn, verdict, said_next, had)
         if reflected is None:
-            return reflecting.consequences(turn, verdict)
+            return heuristic_reflector.consequences(turn, verdict)
         insights, marks = reflected
         return (*_every_mark(turn, marks), *await self._curated(turn, insights))
 

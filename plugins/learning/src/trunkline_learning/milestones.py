@@ -5,8 +5,8 @@ import re
 
 import msgspec
 
+from trunkline_learning.text import cut
 from trunkline_learning.turns import FinishedTurn, Source
-from trunkline_learning.words import cut
 
 SURE = 0.95
 TASK, ISSUE = "task-completion", "issue-resolution"

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline._util.words.likeness import similarity
+from trunkline._util.nlp.similarity import similarity
 from trunkline_bus import key_of
 from trunkline_learning.turns import Place, Source
 

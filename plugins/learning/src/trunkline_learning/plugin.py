@@ -14,7 +14,7 @@ def trunkline_lifespan(worker: trunkline.WorkerKind) -> Iterable[trunkline.Lifes
     """The learner, in every monitor; one of them learns."""
     if worker != "monitor":
         return []
-    from trunkline_learning.following import following
+    from trunkline_learning.turn_consumer import following
 
     return [following]
 
@@ -30,7 +30,7 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``learning.preferences``: whether the owner's choices can be read."""
-    from trunkline_learning.checking import check_of
+    from trunkline_learning.health_check import check_of
 
     memory = settings.section(trunkline.RuntimeSettings).memory_root
     return [trunkline.HealthCheck("learning.preferences", check_of(memory))]
@@ -55,6 +55,6 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 @trunkline.hookimpl
 def trunkline_purgers() -> Iterable[trunkline.Purger]:
     """Episodes and strategies lose the conversations that are purged."""
-    from trunkline_learning.purging import Learnt
+    from trunkline_learning.purger import Learnt
 
     return [Learnt()]

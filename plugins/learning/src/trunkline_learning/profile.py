@@ -8,8 +8,8 @@ from datetime import datetime
 
 import msgspec
 
+from trunkline_learning.text import listed, tokens
 from trunkline_learning.turns import FinishedTurn
-from trunkline_learning.words import listed, tokens
 
 ALPHA = 0.15
 """Weight of the newest message in each moving average."""

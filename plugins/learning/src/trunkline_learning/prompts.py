@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from trunkline._util.fence import disarmed
-from trunkline._util.words.likeness import similarity
+from trunkline._util.nlp.similarity import similarity
+from trunkline._util.untrusted_text import disarmed
 from trunkline_learning.facts import CERTAIN, FACT_TYPES, LONGEST, MOST, Fact, Finding
 from trunkline_learning.playbook import (
     SECTIONS,
@@ -26,9 +26,9 @@ from trunkline_learning.playbook import (
     Tag,
     Update,
 )
+from trunkline_learning.text import cut
 from trunkline_learning.turns import FinishedTurn
 from trunkline_learning.verdicts import Verdict
-from trunkline_learning.words import cut
 
 SAID, ANSWERED, OUTPUT = 4_000, 2_000, 200
 """Letters of a person's messages, of the answer and of a failed tool's output that a model is shown."""

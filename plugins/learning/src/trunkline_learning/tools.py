@@ -8,8 +8,8 @@ from msgspec import Meta
 from trunkline import ToolContext, ToolError, tool
 from trunkline.contracts.conversations.messages import now
 from trunkline.contracts.memory.chunks import Chunk
-from trunkline_learning import choosing, files
-from trunkline_learning.kept import CONTRADICTS, LEARNED, fact_of
+from trunkline_learning import files, strategy_selection
+from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, fact_of
 from trunkline_learning.playbook import Strategy
 from trunkline_learning.turns import person_of
 
@@ -75,8 +75,8 @@ async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10
     ]
     place = context.block, person_of(context.actor)
     known = [(files.folder_in(path), one) for path, one in read if one is not None and one.reaches(place)]
-    chosen = choosing.chosen(task, known, model="", now=now())[:limit]
-    return choosing.rendered(chosen) or "Nothing was learned about such tasks yet."
+    chosen = strategy_selection.chosen(task, known, model="", now=now())[:limit]
+    return strategy_selection.rendered(chosen) or "Nothing was learned about such tasks yet."
 
 
 async def _told(context: ToolContext, chunk: Chunk) -> dict[str, Any]:

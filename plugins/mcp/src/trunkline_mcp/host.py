@@ -10,9 +10,9 @@ import msgspec
 from anyio.abc import TaskGroup
 
 import trunkline
-from trunkline_mcp.dialling import Dialler
-from trunkline_mcp.line import Line, Standing
-from trunkline_mcp.servers import Found, Server, files_of, find_servers
+from trunkline_mcp.connector import Dialler
+from trunkline_mcp.server_config import Found, Server, files_of, find_servers
+from trunkline_mcp.server_connection import Line, Standing
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ def trunkline_tool_sources(settings: trunkline.PluginSettings) -> Iterable[trunk
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``mcp.servers``: what is wrong in the files, and which servers are not connected."""
-    from trunkline_mcp.checking import check_of
+    from trunkline_mcp.health import check_of
 
     return [trunkline.HealthCheck("mcp.servers", check_of(settings.home))]
 

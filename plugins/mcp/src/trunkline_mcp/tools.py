@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trunkline
-from trunkline._util.fence import disarmed
+from trunkline._util.untrusted_text import disarmed
 from trunkline.errors import OutcomeUnknown, ToolError
-from trunkline_mcp.servers import Server
+from trunkline_mcp.server_config import Server
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -60,7 +60,7 @@ class McpTool(trunkline.Tool):
             ToolError: the server says that it failed, or was not asked at all.
             OutcomeUnknown: the connection broke while it was at it, and the tool does more than read.
         """
-        from trunkline_mcp.contents import plain, text_of
+        from trunkline_mcp.result_text import plain, text_of
 
         try:
             result = await self._line.call(self._name, arguments, context)

@@ -23,10 +23,10 @@ from mcp.shared.auth import AuthorizationCodeResult
 from trunkline import Person, ToolError
 from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline.testing.contexts import tool_context
-from trunkline_mcp.dialling import Dialler
-from trunkline_mcp.fields import LEAVE_OUT
-from trunkline_mcp.line import Line
-from trunkline_mcp.servers import Server, server_of
+from trunkline_mcp.connector import Dialler
+from trunkline_mcp.form_fields import LEAVE_OUT
+from trunkline_mcp.server_config import Server, server_of
+from trunkline_mcp.server_connection import Line
 from trunkline_mcp.tools import McpTool
 
 AT_ONCE = 4

@@ -11,7 +11,7 @@ import anyio
 import uvicorn
 from mcp.server.lowlevel import Server
 
-from trunkline_mcp.serving.transports import PATH, app_of
+from trunkline_mcp.block_server.transports import PATH, app_of
 
 TOKEN = "the-suite's-token"
 

@@ -8,25 +8,25 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """The memory tools (PA-F8, PA-F9) and those of chunks (RLM-F9 to F12, F27)."""
-    from trunkline_memory import carrying, changing, gardening, looking, remembering
+    from trunkline_memory import chunk_tools, consolidation, read_tools, transfer_tools, write_tools
 
     return [
-        looking.memory_read,
-        looking.memory_search,
-        looking.memory_list,
-        looking.memory_history,
-        looking.memory_blame,
-        changing.memory_write,
-        changing.memory_edit,
-        changing.memory_delete,
-        changing.memory_revert,
-        carrying.memory_export,
-        carrying.memory_import,
-        remembering.remember,
-        remembering.recall,
-        remembering.reason,
-        remembering.forget,
-        remembering.link,
-        gardening.crowded_topics,
-        gardening.consolidate,
+        read_tools.memory_read,
+        read_tools.memory_search,
+        read_tools.memory_list,
+        read_tools.memory_history,
+        read_tools.memory_blame,
+        write_tools.memory_write,
+        write_tools.memory_edit,
+        write_tools.memory_delete,
+        write_tools.memory_revert,
+        transfer_tools.memory_export,
+        transfer_tools.memory_import,
+        chunk_tools.remember,
+        chunk_tools.recall,
+        chunk_tools.reason,
+        chunk_tools.forget,
+        chunk_tools.link,
+        consolidation.crowded_topics,
+        consolidation.consolidate,
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline_personality.commanding import LONGEST
+from trunkline_personality.phrase_middleware import LONGEST
 from trunkline_personality.sliders import MODES, SLIDERS, named
 from trunkline_personality.state import Hud, State
 

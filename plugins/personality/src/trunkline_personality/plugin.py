@@ -8,7 +8,7 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
     """Identity files, curated memory, personality and sliders (C22, C23)."""
-    from trunkline_personality.guide import Guide
+    from trunkline_personality.context_source import Guide
 
     return [Guide()]
 
@@ -16,20 +16,20 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """Curated memory, who the agent and the owner are (MB-F18), and what was chosen."""
-    from trunkline_personality import choosing, identity, remembering
+    from trunkline_personality import identity, memory_tools, personality_tool
 
     return [
-        remembering.memory,
-        remembering.block_memory,
+        memory_tools.memory,
+        memory_tools.block_memory,
         identity.update_monitor_identity,
         identity.update_founder_info,
-        choosing.personality_set,
+        personality_tool.personality_set,
     ]
 
 
 @trunkline.hookimpl
 def trunkline_model_middleware() -> Iterable[trunkline.ModelMiddleware]:
     """What makes "Set humor to 80%" a call in every channel."""
-    from trunkline_personality.commanding import Commands
+    from trunkline_personality.phrase_middleware import Commands
 
     return [Commands()]

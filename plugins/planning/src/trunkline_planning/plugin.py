@@ -8,26 +8,26 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """The list of what is to do (MN-F15), and the plan tools (MN-F17)."""
-    from trunkline_planning import ending, planning, todos
+    from trunkline_planning import plan_approval, plan_tools, todo_tools
 
     return [
-        todos.todo_write,
-        todos.todo_read,
-        todos.todo_clear,
-        planning.enter_plan_mode,
-        planning.add_plan_step,
-        planning.add_plan_file,
-        planning.add_plan_risk,
-        planning.present_plan,
-        planning.get_plan_status,
-        ending.approve_plan,
-        ending.exit_plan_mode,
+        todo_tools.todo_write,
+        todo_tools.todo_read,
+        todo_tools.todo_clear,
+        plan_tools.enter_plan_mode,
+        plan_tools.add_plan_step,
+        plan_tools.add_plan_file,
+        plan_tools.add_plan_risk,
+        plan_tools.present_plan,
+        plan_tools.get_plan_status,
+        plan_approval.approve_plan,
+        plan_approval.exit_plan_mode,
     ]
 
 
 @trunkline.hookimpl
 def trunkline_tool_middleware() -> Iterable[trunkline.ToolMiddleware]:
     """A person approves what they are shown."""
-    from trunkline_planning.ending import PlanAsItStands
+    from trunkline_planning.plan_approval import PlanAsItStands
 
     return [PlanAsItStands()]

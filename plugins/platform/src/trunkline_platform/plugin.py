@@ -8,12 +8,12 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """Ask the owner, and know where and when one is (MB-F18)."""
-    from trunkline_platform import asking, knowing, telling
+    from trunkline_platform import info_tools, message_tool, question_tool
 
     return [
-        asking.ask_human,
-        telling.send_channel_message,
-        knowing.get_current_time,
-        knowing.system_info,
-        knowing.list_blocks,
+        question_tool.ask_human,
+        message_tool.send_channel_message,
+        info_tools.get_current_time,
+        info_tools.system_info,
+        info_tools.list_blocks,
     ]

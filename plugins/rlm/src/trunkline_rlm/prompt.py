@@ -2,8 +2,8 @@
 
 import re
 
-from trunkline._util.fence import disarmed
-from trunkline_rlm.repl.inside.check import MODULES
+from trunkline._util.untrusted_text import disarmed
+from trunkline_rlm.repl.child.code_check import MODULES
 from trunkline_rlm.repl.session import Ran
 
 SHOWN = 6_000

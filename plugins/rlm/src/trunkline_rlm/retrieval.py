@@ -9,7 +9,7 @@ from typing import Any
 from trunkline import Completer, CompletionError, Message, Sandbox, new_id
 from trunkline_rlm import prompt
 from trunkline_rlm.budget import Budget, Spent
-from trunkline_rlm.library import Library, texts
+from trunkline_rlm.memory_functions import Library, texts
 from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session, TimedOut
 

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from trunkline import Tool, ToolContext, tool
 from trunkline_rlm.budget import Budget
-from trunkline_rlm.library import Library
+from trunkline_rlm.memory_functions import Library
 from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.retrieval import Bounds, Retrieval
 from trunkline_rlm.settings import RlmSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from trunkline import HealthResult
-from trunkline_sandbox.bubblewrap import groups
+from trunkline_sandbox.bubblewrap import cgroups
 
 TUN = Path("/dev/net/tun")
 """What slirp4netns makes a device of."""
@@ -19,7 +19,7 @@ async def limits(backend: str, workspace: int) -> HealthResult:
     if sys.platform != "linux" or backend == "docker":
         held = f"Docker bounds the programs, and {bound}"
         return HealthResult("ok", f"Bubblewrap is not used here: {held}")
-    place = await anyio.to_thread.run_sync(groups.find)
+    place = await anyio.to_thread.run_sync(cgroups.find)
     if place is not None:
         held = f"Control groups (version {place.version}) hold the programs of bubblewrap"
         return HealthResult("ok", f"{held}; {bound}")

@@ -18,9 +18,9 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
     """The tools that run programs (MB-F17, MN-F14)."""
-    from trunkline_shell.background import background_tools
-    from trunkline_shell.commands import command_tool
-    from trunkline_shell.developing import developer_tools
+    from trunkline_shell.background_tools import background_tools
+    from trunkline_shell.command_tool import command_tool
+    from trunkline_shell.developer_tools import developer_tools
 
     chosen = settings.section(ShellSettings)
     return [command_tool(chosen), *developer_tools(chosen), *background_tools(settings.home, chosen)]
@@ -29,7 +29,7 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
 @trunkline.hookimpl
 def trunkline_commands(settings: trunkline.PluginSettings) -> "Iterable[click.Command]":
     """``trunkline tasks``."""
-    from trunkline_shell.cli import tasks_command
     from trunkline_shell.tasks import Tasks
+    from trunkline_shell.tasks_command import tasks_command
 
     return [tasks_command(Tasks(settings.home, settings.section(ShellSettings)))]

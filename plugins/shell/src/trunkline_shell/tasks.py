@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from trunkline import ToolError
-from trunkline.contracts.sandbox.detached import Ending, Order, Record, now, place_of, records
+from trunkline.contracts.sandbox.detached_program import Ending, Order, Record, now, place_of, records
 from trunkline_shell.settings import ShellSettings
 
 MOST_KEPT = 100

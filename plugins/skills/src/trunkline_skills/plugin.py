@@ -8,7 +8,7 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
     """The names of the skills, with what each is for (MN-F26)."""
-    from trunkline_skills.listing import Listing
+    from trunkline_skills.context_source import Listing
 
     return [Listing()]
 
@@ -16,7 +16,7 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``skills.files``: which skills cannot be used, and why."""
-    from trunkline_skills.checking import check_of
+    from trunkline_skills.health import check_of
 
     return [
         trunkline.HealthCheck(
@@ -28,6 +28,6 @@ def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trun
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """``list_skills`` and ``use_skill``."""
-    from trunkline_skills import using
+    from trunkline_skills import tools
 
-    return [using.list_skills, using.use_skill]
+    return [tools.list_skills, tools.use_skill]

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from trunkline import HealthResult, ToolError
 from trunkline_web.providers import configured_wrong
-from trunkline_web.searching import provider_of
+from trunkline_web.search_tool import provider_of
 from trunkline_web.settings import WebSettings
 
 Check = Callable[[], Awaitable[HealthResult]]

@@ -14,10 +14,10 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
     """``web_search``, ``fetch_webpage`` (MB-F19) and ``web_crawler`` (MN-F16)."""
-    from trunkline_web import crawling, reading, searching
+    from trunkline_web import crawler, fetch_tool, search_tool
 
     section = settings.section(WebSettings)
-    return [searching.made(section), reading.made(section), crawling.made(section)]
+    return [search_tool.made(section), fetch_tool.made(section), crawler.made(section)]
 
 
 @trunkline.hookimpl

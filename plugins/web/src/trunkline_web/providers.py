@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from trunkline import ConfigError, ToolError
-from trunkline._util.outbound import Guard, WebAddress, read_url
-from trunkline_web.fetching import Answer, Fetcher
-from trunkline_web.searching import Found
+from trunkline._util.egress import Guard, WebAddress, read_url
+from trunkline_web.fetcher import Answer, Fetcher
+from trunkline_web.search_tool import Found
 from trunkline_web.settings import WebSettings
 
 MOST_BYTES = 4 * 1024 * 1024

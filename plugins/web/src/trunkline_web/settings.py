@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline import ConfigError, Secret
-from trunkline._util.outbound import Guard, UrlRefused, WebAddress, read_url
+from trunkline._util.egress import Guard, UrlRefused, WebAddress, read_url
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 BRAVE_KEY = Secret(env="BRAVE_API_KEY")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trunkline._util.secrets.finding import Secrets
+from trunkline._util.secrets.redactor import Secrets
 from trunkline.contracts.memory.chunks import (
     Chunk,
     DeleteChunk,
@@ -24,12 +24,12 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
 )
 from trunkline.contracts.memory.store import Change, ChunkType, LinkType
-from trunkline.workers.memory.chunks.keeper import Keeper
-from trunkline.workers.memory.chunks.kinds import Kinds
-from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.chunk_types import Kinds
 from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.redaction import Redaction
-from trunkline.workers.memory.store import GitMemoryStore
 from trunkline_bus import Scope
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.workers.memory.chunks.cutting import LONGEST, SHORTEST, Cutter
-from trunkline.workers.memory.chunks.kinds import detect
+from trunkline.workers.memory.chunks.chunk_types import detect
+from trunkline.workers.memory.chunks.splitter import LONGEST, SHORTEST, Cutter
 from trunkline.workers.memory.chunks.tokens import counter, estimate
 
 

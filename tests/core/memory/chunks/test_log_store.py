@@ -8,17 +8,17 @@ import pytest
 from trunkline.contracts.memory.chunks import DeleteChunk, ForgetChunk, ListChunks, Recall, Remember
 from trunkline.contracts.memory.purge import PurgeMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.chunks.keeper import Keeper
-from trunkline.workers.memory.chunks.kinds import Kinds
-from trunkline.workers.memory.chunks.policies import Policies
+from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.chunk_index import Source
+from trunkline.workers.memory.chunks.chunk_types import Kinds
+from trunkline.workers.memory.chunks.in_memory_index import Scanned, source_of
 from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.scanned import Scanned, source_of
-from trunkline.workers.memory.chunks.source import Source
+from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline.workers.memory.log_record import MemoryRecord
 from trunkline.workers.memory.log_store import LogStore
-from trunkline.workers.memory.purging.late import Late
-from trunkline.workers.memory.purging.purges import Purges
-from trunkline.workers.memory.record import MemoryRecord
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.purge.purged_turn_rule import Late
+from trunkline.workers.memory.purge.service import Purges
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio

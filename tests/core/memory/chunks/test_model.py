@@ -14,7 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
 from trunkline.contracts.memory.chunks import UpdateChunk
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
 WORDS = ("apple", "bean", "cherry", "dill")

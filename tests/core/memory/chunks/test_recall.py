@@ -13,7 +13,7 @@ from tests.core.memory.test_meaning import complete
 
 from trunkline.contracts.memory.chunks import Recalled
 from trunkline.testing.tiny_embedder import TinyEmbedder
-from trunkline.workers.memory.store import GitMemoryStore
+from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -12,20 +12,20 @@ from starlette.routing import BaseRoute, Route
 
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
-from trunkline.plugins.owned import Owned
-from trunkline.runtime.http.gate import Gate
+from trunkline.plugins.ownership import Owned
+from trunkline.runtime.http.auth_middleware import Gate
 from trunkline.workers.gateway.http import (
     approvals,
     blocks,
-    contract,
     conversations,
     health,
     metrics,
     openai,
+    openapi,
     turns,
 )
-from trunkline.workers.gateway.http.parts import Parts
-from trunkline.workers.gateway.http.replies import error_reply, failed
+from trunkline.workers.gateway.http.app_state import Parts
+from trunkline.workers.gateway.http.responses import error_reply, failed
 from trunkline_bus import BusError, Refusal
 
 __all__ = ["Parts", "build_app", "open_paths"]
@@ -47,7 +47,7 @@ def build_app(parts: Parts) -> Starlette:
         *approvals.ROUTES,
         *blocks.ROUTES,
         *health.ROUTES,
-        *contract.ROUTES,
+        *openapi.ROUTES,
         *(() if parts.metrics_for == "off" else metrics.ROUTES),
     )
     app = Starlette(

@@ -5,9 +5,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trunkline.contracts.approvals.messages import Approval, ApprovalView, ListApprovals
-from trunkline.workers.gateway.http.bodies import flag
-from trunkline.workers.gateway.http.parts import sender_of, services_of
-from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.request_reader import flag
+from trunkline.workers.gateway.http.responses import reply
 from trunkline.workers.gateway.http.schemas import ApprovalState, ApprovalStates, GrantStates
 
 

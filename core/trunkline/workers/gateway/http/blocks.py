@@ -15,10 +15,10 @@ from trunkline.contracts.blocks.messages import (
     ResetBlock,
     StopBlock,
 )
-from trunkline.workers.gateway.faults import InvalidField
-from trunkline.workers.gateway.http.bodies import flag, read_json, read_optional_json
-from trunkline.workers.gateway.http.parts import sender_of, services_of
-from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.request_reader import flag, read_json, read_optional_json
+from trunkline.workers.gateway.http.responses import reply
 from trunkline.workers.gateway.http.schemas import (
     ArchivedBlockLine,
     BlockChanges,

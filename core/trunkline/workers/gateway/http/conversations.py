@@ -13,15 +13,14 @@ from trunkline.contracts.gateway.messages import (
     RenameConversation,
     SendMessage,
 )
-from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.faults import InvalidField
-from trunkline.workers.gateway.http.bodies import moment, read_json, whole_number
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.http.app_state import parts_of, sender_of, services_of
+from trunkline.workers.gateway.http.blocking_approvals import questions_ahead
 from trunkline.workers.gateway.http.events import events_of, held_up
-from trunkline.workers.gateway.http.held import questions_ahead
-from trunkline.workers.gateway.http.naming import no_such_block
-from trunkline.workers.gateway.http.parts import parts_of, sender_of, services_of
-from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.http.request_reader import moment, read_json, whole_number
+from trunkline.workers.gateway.http.responses import reply
 from trunkline.workers.gateway.http.schemas import (
     ConversationChanges,
     ConversationDetail,
@@ -31,6 +30,7 @@ from trunkline.workers.gateway.http.schemas import (
     NewMessage,
 )
 from trunkline.workers.gateway.http.sse import EventStream
+from trunkline.workers.gateway.http.unknown_block import no_such_block
 from trunkline_bus import Refusal
 
 CLIENT_ID_LENGTH = 200

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from trunkline.contracts.approvals.messages import ApprovalScope
 from trunkline.contracts.conversations.messages import Usage
-from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     ApprovalSettled,
@@ -22,9 +22,9 @@ from trunkline.contracts.turns.messages import (
     TurnEnded,
 )
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.http.held import Question, in_words
-from trunkline.workers.gateway.http.parts import is_owner
-from trunkline.workers.gateway.http.replies import code_for, error_body
+from trunkline.workers.gateway.http.app_state import is_owner
+from trunkline.workers.gateway.http.blocking_approvals import Question, in_words
+from trunkline.workers.gateway.http.responses import code_for, error_body
 from trunkline.workers.gateway.http.schemas import (
     ApprovalRequestData,
     ApprovalSettledData,

@@ -16,8 +16,8 @@ from trunkline.contracts.turns.subjects import INBOX
 from trunkline.contracts.workers.messages import WorkerBeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.runtime.partitions import dealing, pulls
-from trunkline.workers.gateway.http.parts import Parts, parts_of
-from trunkline.workers.gateway.http.replies import reply
+from trunkline.workers.gateway.http.app_state import Parts, parts_of
+from trunkline.workers.gateway.http.responses import reply
 from trunkline.workers.gateway.http.schemas import Health, Readiness
 from trunkline_bus import Bus, BusError
 

@@ -10,12 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.runtime.standing import measure_standing
-from trunkline.telemetry.tally import Tally
-from trunkline.workers.gateway.http.parts import parts_of
-from trunkline.workers.gateway.metrics import Exposition
+from trunkline.telemetry.turn_metrics import Tally
+from trunkline.workers.gateway.http.app_state import parts_of
+from trunkline.workers.gateway.platform_metrics import measure_standing
+from trunkline.workers.gateway.prometheus import Exposition
 from trunkline_bus import Bus, DecodeError
-from trunkline_bus.operating import raw_history
+from trunkline_bus.streams.admin import raw_history
 
 PATH = "/metrics"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

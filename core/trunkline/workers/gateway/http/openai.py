@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from trunkline.contracts.blocks.messages import Block
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.feed import FeedReader
+from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     FinishReason,
@@ -26,11 +26,18 @@ from trunkline.contracts.turns.messages import (
     TurnEnded,
 )
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.faults import refusal
-from trunkline.workers.gateway.http.bodies import read_json
+from trunkline.workers.gateway.errors import refusal
+from trunkline.workers.gateway.http.app_state import is_owner, parts_of, services_of
+from trunkline.workers.gateway.http.blocking_approvals import Question, in_words, questions_ahead
+from trunkline.workers.gateway.http.conversation_resolver import Place
 from trunkline.workers.gateway.http.conversations import client_id
-from trunkline.workers.gateway.http.held import Question, in_words, questions_ahead
-from trunkline.workers.gateway.http.naming import no_such_block
+from trunkline.workers.gateway.http.openai_messages import (
+    FINISH,
+    call_out,
+    sent_message,
+    transcript_of,
+    usage_out,
+)
 from trunkline.workers.gateway.http.openai_schemas import (
     ChatRequest,
     Choice,
@@ -47,11 +54,10 @@ from trunkline.workers.gateway.http.openai_schemas import (
     UsageOut,
     error_object,
 )
-from trunkline.workers.gateway.http.parts import is_owner, parts_of, services_of
-from trunkline.workers.gateway.http.place import Place
-from trunkline.workers.gateway.http.replies import STATUS, code_for, reply
+from trunkline.workers.gateway.http.request_reader import read_json
+from trunkline.workers.gateway.http.responses import STATUS, code_for, reply
 from trunkline.workers.gateway.http.sse import EventStream, encode
-from trunkline.workers.gateway.http.transcript import FINISH, call_out, sent_message, transcript_of, usage_out
+from trunkline.workers.gateway.http.unknown_block import no_such_block
 from trunkline_bus import Refusal
 
 OWNER = "trunkline"

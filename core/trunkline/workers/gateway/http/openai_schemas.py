@@ -8,9 +8,9 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.gateway.faults import InvalidField
+from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.schemas import In
-from trunkline.workers.gateway.queue import QueueFull
+from trunkline.workers.gateway.queue_limiter import QueueFull
 
 # What comes in -----------------------------------------------------------------------------------------------
 

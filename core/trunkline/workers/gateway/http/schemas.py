@@ -1,6 +1,6 @@
 """The public shapes of ``/conversations`` and ``/api``: closed on output, tolerant on input (conflict C36).
 
-Whatever leaves these paths is one of these structs, so nothing undocumented can (ARCH-4). ``contract.py`` draws the
+Whatever leaves these paths is one of these structs, so nothing undocumented can (ARCH-4). ``openapi.py`` draws the
 contract from them. A field with a default is optional and absent when it has nothing to say.
 """
 

@@ -11,7 +11,7 @@ from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
 from trunkline.errors import TrunklineError
-from trunkline.runtime.patience import PatientProtocol
+from trunkline.runtime.http.timeouts import PatientProtocol
 
 GRACE_SECONDS = 3
 """How long requests may take to end when the server stops; streams are told to end at once."""

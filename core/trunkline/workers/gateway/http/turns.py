@@ -11,12 +11,12 @@ from trunkline.contracts.gateway.messages import CancelTurn, ForkTurn, MessageAc
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.approvals import Decided, Gone
-from trunkline.workers.gateway.faults import InvalidField
-from trunkline.workers.gateway.http.bodies import read_json, read_optional_json
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.http.app_state import parts_of, sender_of, services_of
 from trunkline.workers.gateway.http.conversations import client_id, watch_turn
 from trunkline.workers.gateway.http.events import usage_of
-from trunkline.workers.gateway.http.parts import parts_of, sender_of, services_of
-from trunkline.workers.gateway.http.replies import error_body, error_reply, reply, why_conflicting
+from trunkline.workers.gateway.http.request_reader import read_json, read_optional_json
+from trunkline.workers.gateway.http.responses import error_body, error_reply, reply, why_conflicting
 from trunkline.workers.gateway.http.schemas import Accepted, CancelWish, Decision, ForkWish, NewMessage, Turn
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import apsw
 import msgspec
 
-from trunkline._util.words.stems import Stems
+from trunkline._util.nlp.stemmer import Stems
 from trunkline.contracts.memory.chunks import (
     Chunk,
     ChunkCounts,
@@ -21,7 +21,12 @@ from trunkline.contracts.memory.chunks import (
     Recalled,
 )
 from trunkline.contracts.memory.paths import OWNER
-from trunkline.workers.memory.chunks.finding import (
+from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.chunk_file import is_chunk_id
+from trunkline.workers.memory.chunks.chunk_index import Source
+from trunkline.workers.memory.chunks.layers import LAYERS, place_of, readable
+from trunkline.workers.memory.chunks.links import linked
+from trunkline.workers.memory.chunks.queries import (
     Contents,
     Row,
     Sight,
@@ -34,12 +39,7 @@ from trunkline.workers.memory.chunks.finding import (
     shown,
     stale,
 )
-from trunkline.workers.memory.chunks.layers import LAYERS, place_of, readable
-from trunkline.workers.memory.chunks.linking import linked
-from trunkline.workers.memory.chunks.policies import Policies
-from trunkline.workers.memory.chunks.recalling import recall
-from trunkline.workers.memory.chunks.record import is_chunk_id
-from trunkline.workers.memory.chunks.source import Source
+from trunkline.workers.memory.chunks.recall import recall
 from trunkline_bus import Refusal
 
 

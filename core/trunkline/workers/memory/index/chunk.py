@@ -1,9 +1,9 @@
 """Chunks: one JSON file each (``memory.chunks.record``). One passage, with all it knows."""
 
 from trunkline.contracts.memory.chunks import ChunkFile
-from trunkline.workers.memory.chunks.record import Where, decode, where
+from trunkline.workers.memory.chunks.chunk_file import Where, decode, where
 from trunkline.workers.memory.index.passage import ChunkRow, Link, Passage, micros
-from trunkline.workers.memory.index.plain import plain_passages
+from trunkline.workers.memory.index.plain_text import plain_passages
 
 
 def is_chunk(path: str) -> bool:

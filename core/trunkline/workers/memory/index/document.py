@@ -2,8 +2,8 @@
 
 import re
 
+from trunkline.workers.memory.index.document_splitter import pieces
 from trunkline.workers.memory.index.passage import LARGEST, Passage, as_text
-from trunkline.workers.memory.index.pieces import pieces
 
 _DOCUMENT = re.compile(r"(blocks/[^/]+/)?documents/.+")
 

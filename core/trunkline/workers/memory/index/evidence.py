@@ -2,7 +2,7 @@
 
 import re
 
-from trunkline._util.words.split import words_in
+from trunkline._util.nlp.tokenizer import words_in
 from trunkline.contracts.conversations.messages import Message
 
 LOOKED_UP = frozenset(

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from trunkline._util.words.stems import Stems
+from trunkline._util.nlp.stemmer import Stems
 from trunkline.workers.memory.index.passage import ChunkRow, Passage
 from trunkline.workers.memory.index.schema import TABLES
 

@@ -2,7 +2,7 @@
 
 import apsw
 
-from trunkline.contracts.memory.indexing import IndexStats, VectorStats
+from trunkline.contracts.memory.index import IndexStats, VectorStats
 
 
 def index_stats(connection: apsw.Connection, vectors: VectorStats | None) -> IndexStats:

@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
-from trunkline.workers.memory.index.follower import Index
+from trunkline.workers.memory.index.search_index import Index
 from trunkline.workers.memory.search import factors
 from trunkline.workers.memory.search.candidates import Candidate, load
 from trunkline.workers.memory.search.dates import Period, period_in
@@ -21,10 +21,10 @@ from trunkline.workers.memory.search.filters import Filter
 from trunkline.workers.memory.search.lexical import Scores, lexical
 from trunkline.workers.memory.search.links import linked
 from trunkline.workers.memory.search.literal import search_literally
-from trunkline.workers.memory.search.meaning import SHARE, Meaning
-from trunkline.workers.memory.search.shown import beginning, hit_of
+from trunkline.workers.memory.search.passage_texts import Texts
+from trunkline.workers.memory.search.semantic import SHARE, Meaning
+from trunkline.workers.memory.search.snippets import beginning, hit_of
 from trunkline.workers.memory.search.terms import Term, has, terms_of
-from trunkline.workers.memory.search.texts import Texts
 
 POOL = 60
 """Passages that are weighed, at least."""

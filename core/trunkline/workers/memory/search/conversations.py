@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import apsw
 
-from trunkline._util.words.stems import Stems
+from trunkline._util.nlp.stemmer import Stems
 from trunkline.contracts.conversations.messages import (
     ConversationPage,
     ConversationSummary,

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import apsw
 
-from trunkline._util.words.split import words_in
-from trunkline._util.words.stems import Stems
+from trunkline._util.nlp.stemmer import Stems
+from trunkline._util.nlp.tokenizer import words_in
 from trunkline.workers.memory.index.passage import micros
 from trunkline.workers.memory.search.candidates import Candidate
 from trunkline.workers.memory.search.dates import Period

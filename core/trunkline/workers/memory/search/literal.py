@@ -7,14 +7,14 @@ import msgspec
 
 from trunkline.contracts.memory.initial_files import is_untouched
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
-from trunkline.workers.memory.chunks.record import where
+from trunkline.workers.memory.chunks.chunk_file import where
 from trunkline.workers.memory.conversations import names_of
 from trunkline.workers.memory.index.conversation import conversation_passages
-from trunkline.workers.memory.index.kinds import is_episode
+from trunkline.workers.memory.index.file_kinds import is_episode
+from trunkline.workers.memory.index.json_text import readable
 from trunkline.workers.memory.index.passage import LARGEST, as_text
-from trunkline.workers.memory.index.readable import readable
 from trunkline.workers.memory.repository import Repository, files_in, folder_at
-from trunkline.workers.memory.search.shown import hit_at
+from trunkline.workers.memory.search.snippets import hit_at
 
 LOOKED_AT = 20_000
 """Files that are read for one search: about a second."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import apsw
 import msgspec
 
-from trunkline._util.words.languages import STOP_WORDS, language_of
-from trunkline._util.words.split import is_spaceless, plain, words_asked
-from trunkline._util.words.stems import Stems
+from trunkline._util.nlp.languages import STOP_WORDS, language_of
+from trunkline._util.nlp.stemmer import Stems
+from trunkline._util.nlp.tokenizer import is_spaceless, plain, words_asked
 from trunkline.workers.memory.search.spelling import distance, hopeless, tolerance
 
 MOST_WORDS = 32

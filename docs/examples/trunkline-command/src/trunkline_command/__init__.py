@@ -17,7 +17,7 @@ class Command(trunkline.ModelAdapter):
 
     async def stream(self, request):
         conversation = "\n\n".join(f"{message.role}: {message.content}" for message in request.messages)
-        async with trunkline._util.program(self.argv, conversation) as printed:
+        async with trunkline.contracts.models.program(self.argv, conversation) as printed:
             async for text in printed:
                 yield trunkline.Text(text)
         yield trunkline.Finish()

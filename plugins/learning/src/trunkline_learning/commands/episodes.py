@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached_memory import with_memory
 
 
 @click.command(
@@ -19,7 +19,7 @@ def command(model: str | None, limit: int, as_json: bool) -> int:
     """Show the tasks that are remembered, newest first. Leaves with 1 when there is none."""
     from trunkline.cli.output import json_out, table
     from trunkline_learning.inventory import Inventory
-    from trunkline_learning.words import cut
+    from trunkline_learning.text import cut
 
     found = with_memory(lambda bus: Inventory(bus).latest_episodes(model, limit))
     if as_json:

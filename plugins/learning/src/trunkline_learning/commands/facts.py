@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline import Bus
@@ -84,7 +84,7 @@ def command(
 
 
 async def _find(bus: "Bus", block: str | None, wanted: Wanted) -> list[dict[str, Any]]:
-    from trunkline_learning.kept import blocks_of, fact_of
+    from trunkline_learning.fact_chunks import blocks_of, fact_of
 
     told: list[dict[str, Any]] = []
     for name in [block] if block else await blocks_of(bus):
@@ -149,7 +149,7 @@ async def _chunks(bus: "Bus", block: str, wanted: Wanted) -> "list[Chunk]":
 async def _against(bus: "Bus", block: str, id: str) -> list[dict[str, str]]:
     from trunkline.contracts.memory.chunks import FindLinked
     from trunkline.contracts.memory.subjects import MEMORY_LINKED
-    from trunkline_learning.kept import CONTRADICTS
+    from trunkline_learning.fact_chunks import CONTRADICTS
 
     wish = FindLinked(id=id, actor=OWNER, block=block, link_type=CONTRADICTS)
     links = (await bus.call(MEMORY_LINKED, wish, timeout=60.0)).links

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli.agreeing import agree
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.confirmation import agree
+from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline import Bus
@@ -53,8 +53,8 @@ async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str
     """Everything when there are no ids. Returns what is gone and what was not there."""
     from trunkline.contracts.memory.messages import WriteManyMemory
     from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+    from trunkline_learning.fact_chunks import forget_facts
     from trunkline_learning.inventory import Inventory
-    from trunkline_learning.kept import forget_facts
 
     paths = await Inventory(bus).named_files()
     facts = await forget_facts(bus, ids or None, actor=OWNER)

@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached_memory import with_memory
 
 
 @click.command(cls=Command, examples="trunkline learning profile\ntrunkline learning profile --json")
@@ -13,7 +13,7 @@ def command(as_json: bool) -> int:
     from trunkline.cli.output import json_out
     from trunkline_learning import files
     from trunkline_learning.profile import SHOWN_AFTER, Profile, described
-    from trunkline_learning.shelf import Shelf
+    from trunkline_learning.store import Shelf
 
     text = with_memory(lambda bus: Shelf(bus).text(files.PROFILE))
     profile = files.read(text, Profile) if text is not None else None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached_memory import with_memory
 
 if TYPE_CHECKING:
     from trunkline import Bus
@@ -75,7 +75,7 @@ async def _settled(bus: "Bus", seconds: float) -> dict[str, Any]:
 async def _waiting(bus: "Bus") -> int:
     from trunkline.contracts.streams import FACT_STREAM, LEARNER
     from trunkline_bus import BusError
-    from trunkline_bus.operating import consumer_state
+    from trunkline_bus.streams.admin import consumer_state
 
     try:
         state = await consumer_state(bus, FACT_STREAM, LEARNER.name)
@@ -86,8 +86,8 @@ async def _waiting(bus: "Bus") -> int:
 
 async def _look(bus: "Bus") -> dict[str, Any]:
     from trunkline_learning import files, preferences
-    from trunkline_learning.merging import Position
-    from trunkline_learning.shelf import Shelf
+    from trunkline_learning.merger import Position
+    from trunkline_learning.store import Shelf
 
     shelf = Shelf(bus)
     choices, problem = preferences.learning_and_problem(await shelf.text(preferences.FILE))

@@ -40,7 +40,7 @@ trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontext
 def command(home: Path, /, name: str, block: str, replace: bool, **given: Any) -> None:
     """Name a server, whose tools agents then have. It is connected at once where the platform runs."""
     import trunkline
-    from trunkline_mcp.writing import put
+    from trunkline_mcp.config_writer import put
 
     if not (given["command_line"] or given["url"]):
         where = f" --block {block}" if block else ""

@@ -7,8 +7,8 @@ import click
 
 from trunkline.cli.command import Command
 from trunkline_mcp.host import read_standings
-from trunkline_mcp.line import Standing
-from trunkline_mcp.servers import Server, find_servers
+from trunkline_mcp.server_config import Server, find_servers
+from trunkline_mcp.server_connection import Standing
 
 NOBODY = "No platform runs on this home, so no server is connected."
 TO_DO = '"trunkline up" starts one, and "trunkline mcp test SERVER" tries one server without it.'

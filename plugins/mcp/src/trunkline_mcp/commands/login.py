@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.output import done, say
 
 if TYPE_CHECKING:
-    from trunkline_mcp.servers import Server
+    from trunkline_mcp.server_config import Server
 
 
 @click.command(cls=Command, examples="trunkline mcp login docs\ntrunkline mcp login docs --again")
@@ -21,7 +21,7 @@ def command(home: Path, server: str, again: bool) -> None:
     import anyio
 
     import trunkline
-    from trunkline_mcp.servers import find_servers, where_to_look
+    from trunkline_mcp.server_config import find_servers, where_to_look
 
     found = [one for one in find_servers(home).servers if one.identity == server and one.url]
     if not found:
@@ -35,9 +35,9 @@ def command(home: Path, server: str, again: bool) -> None:
 async def _signed_in(home: Path, server: "Server", again: bool) -> None:
     import trunkline
     from trunkline.contracts.sandbox.sandbox import NoSandbox
-    from trunkline_mcp.browsing import visit_here
-    from trunkline_mcp.dialling import Dialler
-    from trunkline_mcp.line import cause, worded
+    from trunkline_mcp.connector import Dialler
+    from trunkline_mcp.oauth_callback import visit_here
+    from trunkline_mcp.server_connection import cause, worded
 
     async with visit_here(home, lambda url: say(f"Open this page, and agree there:\n  {url}")) as visit:
         dialler = Dialler(home, home, NoSandbox(), visit=lambda _: visit)

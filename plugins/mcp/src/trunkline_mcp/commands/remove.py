@@ -13,10 +13,10 @@ from trunkline.cli.output import done
 @click.pass_obj
 def command(home: Path, server: str) -> None:
     """Take a server out. Its tools are gone at once; a folder of its own stays."""
-    from trunkline_mcp.dialling import TOKENS
-    from trunkline_mcp.servers import FOLDER, Server
-    from trunkline_mcp.signing_in import Tokens
-    from trunkline_mcp.writing import take_out
+    from trunkline_mcp.config_writer import take_out
+    from trunkline_mcp.connector import TOKENS
+    from trunkline_mcp.oauth import Tokens
+    from trunkline_mcp.server_config import FOLDER, Server
 
     block, _, name = server.rpartition("/")
     take_out(home, block, name)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli.attaching import with_workers
+from trunkline.cli.attached_workers import with_workers
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline import Bus
-    from trunkline_mcp.serving.block import ServedBlock
+    from trunkline_mcp.block_server.block import ServedBlock
 
 LOOK = 2.0
 """Seconds between two looks whether the block's tools have changed."""
@@ -69,9 +69,9 @@ def _token(home: Path) -> str:
 async def _served(bus: "Bus", home: Path, block: str, agent: str, port: int, token: str) -> None:
     import anyio
 
-    from trunkline_mcp.serving.block import ServedBlock
-    from trunkline_mcp.serving.server import BlockServer
-    from trunkline_mcp.serving.transports import serve_http, serve_pipes
+    from trunkline_mcp.block_server.block import ServedBlock
+    from trunkline_mcp.block_server.server import BlockServer
+    from trunkline_mcp.block_server.transports import serve_http, serve_pipes
 
     lent = ServedBlock(bus, block, agent)
     await _insist_on_block(lent)
@@ -89,7 +89,7 @@ async def _served(bus: "Bus", home: Path, block: str, agent: str, port: int, tok
 async def _insist_on_block(lent: "ServedBlock") -> None:
     """Raises TrunklineError when there is no such block. One that may not look into memory is believed."""
     import trunkline
-    from trunkline_mcp.serving.block import Refused
+    from trunkline_mcp.block_server.block import Refused
 
     try:
         names = await lent.names()

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from trunkline.cli.attaching import with_workers
+from trunkline.cli.attached_workers import with_workers
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline import Bus
-    from trunkline_mcp.line import Standing
-    from trunkline_mcp.servers import Server
+    from trunkline_mcp.server_config import Server
+    from trunkline_mcp.server_connection import Standing
 
 LONGER = 10.0
 """Seconds beyond the server's own time to start: for a tools worker that has to begin first."""
@@ -46,7 +46,7 @@ def command(home: Path, server: str, as_json: bool) -> None:
 
 def _wanted(home: Path, identity: str) -> "Server":
     import trunkline
-    from trunkline_mcp.servers import find_servers, where_to_look
+    from trunkline_mcp.server_config import find_servers, where_to_look
 
     found = find_servers(home)
     for server in found.servers:

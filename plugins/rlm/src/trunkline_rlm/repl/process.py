@@ -11,9 +11,9 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from trunkline import Sandbox, SandboxLimits, SandboxProcess, ToolError
 from trunkline._util.seccomp import ARCHITECTURES, encoded
 from trunkline_rlm.repl import frames
-from trunkline_rlm.repl.filter import program
 from trunkline_rlm.repl.frames import Frame, Hostile, Ready, Refused
-from trunkline_rlm.repl.python import command, runtime
+from trunkline_rlm.repl.python_runtime import command, runtime
+from trunkline_rlm.repl.seccomp_filter import program
 
 PACKAGE = Path(__file__).parents[1]
 PLACE = f"/opt/{PACKAGE.name}"
@@ -99,7 +99,7 @@ async def begun(sandbox: Sandbox, functions: Sequence[str], limits: Limits) -> C
     """
     process = Confined(
         await sandbox.start(
-            command(f"{PLACE}/repl/inside/main.py"),
+            command(f"{PLACE}/repl/child/main.py"),
             workspace=None,
             env={},
             read_only={PLACE: PACKAGE, **runtime()},

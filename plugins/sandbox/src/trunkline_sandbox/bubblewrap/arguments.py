@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trunkline.contracts.sandbox.programs import Program
+from trunkline.contracts.sandbox.program_request import Program
 from trunkline.contracts.sandbox.sandbox import WORKSPACE
-from trunkline_sandbox.bubblewrap import system
-from trunkline_sandbox.bubblewrap.hide import EMPTY_PLACE
+from trunkline_sandbox.bubblewrap import filesystem_view
+from trunkline_sandbox.bubblewrap.file_masker import EMPTY_PLACE
 from trunkline_sandbox.masks import EMPTY
 
 MIB = 1024 * 1024
 APART = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-    "--uid", str(system.USER), "--gid", str(system.USER), "--hostname", "sandbox",
+    "--uid", str(filesystem_view.USER), "--gid", str(filesystem_view.USER), "--hostname", "sandbox",
     "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--clearenv",
 )  # fmt: skip
 
@@ -28,11 +28,11 @@ def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) 
     for name, value in program.env.items():
         words += "--setenv", name, value
     words += "--proc", "/proc", "--dev", "/dev"
-    for option in system.covered(str(EMPTY)):
+    for option in filesystem_view.covered(str(EMPTY)):
         words += option
     words += "--size", half, "--tmpfs", "/dev/shm"
     words += "--size", half, "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"
-    for option in system.readable(limits, further):
+    for option in filesystem_view.readable(limits, further):
         words += option
     for place, handle in made.items():
         words += "--ro-bind-data", str(handle), place

@@ -16,24 +16,24 @@ from anyio.abc import Process
 
 import trunkline
 from trunkline._util.seccomp import ARCHITECTURES, encoded
-from trunkline.contracts.sandbox.programs import Program, asked
+from trunkline.contracts.sandbox.program_request import Program, asked
 from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
-from trunkline.home.latch import Latch
-from trunkline_sandbox import calls
-from trunkline_sandbox.bubblewrap import groups, leftovers, probing, system
+from trunkline.home.kill_switch import Latch
+from trunkline_sandbox import seccomp_filter
+from trunkline_sandbox.bubblewrap import cgroups, filesystem_view, probe, process_cleanup
 from trunkline_sandbox.bubblewrap.arguments import SHELL, options
 from trunkline_sandbox.bubblewrap.limits import hold
 from trunkline_sandbox.bubblewrap.process import Wrapped
 from trunkline_sandbox.bubblewrap.status import Status
 from trunkline_sandbox.bubblewrap.uplink import lead_out
-from trunkline_sandbox.marks import mark
+from trunkline_sandbox.labels import mark
+from trunkline_sandbox.limit_watcher import Bounds
 from trunkline_sandbox.masks import Masks, masked
 from trunkline_sandbox.settings import SandboxSettings
 from trunkline_sandbox.usage import MIB
-from trunkline_sandbox.watch import Bounds
 
-HIDE = Path(__file__).with_name("hide.py")
+HIDE = Path(__file__).with_name("file_masker.py")
 CORE = Path(trunkline.__file__).parents[1]
 
 BEGIN_SECONDS = 20.0
@@ -49,12 +49,12 @@ class Bubblewrap(Sandbox):
         self._settings = settings
         self._home = home
         self._latch = Latch(home)
-        self._place: groups.Place | None = None
+        self._place: cgroups.Place | None = None
         self._looked = False
 
     async def unavailable(self) -> str | None:
         """See ``Sandbox``. Tries it with all that every program gets."""
-        return await probing.unavailable(self)
+        return await probe.unavailable(self)
 
     async def start(
         self,
@@ -75,10 +75,10 @@ class Bubblewrap(Sandbox):
         executable = shutil.which("bwrap")
         if executable is None or platform.machine() not in ARCHITECTURES:
             raise ToolError(
-                probing.MISSING if executable is None else probing.UNKNOWN_MACHINE, kind="unsupported"
+                probe.MISSING if executable is None else probe.UNKNOWN_MACHINE, kind="unsupported"
             )
         if not self._looked:
-            self._place = await anyio.to_thread.run_sync(groups.find)
+            self._place = await anyio.to_thread.run_sync(cgroups.find)
             self._looked = True
         masks = await anyio.to_thread.run_sync(masked, program.workspace)
         try:
@@ -90,22 +90,23 @@ class Bubblewrap(Sandbox):
 
     async def serve(self) -> None:
         """See ``Sandbox``: clears up once."""
-        await anyio.to_thread.run_sync(leftovers.end_orphans, self._home)
+        await anyio.to_thread.run_sync(process_cleanup.end_orphans, self._home)
 
     async def end_all(self) -> int:
         """See ``Sandbox``."""
-        return await anyio.to_thread.run_sync(leftovers.end_all, self._home)
+        return await anyio.to_thread.run_sync(process_cleanup.end_all, self._home)
 
     async def _begun(self, executable: str, program: Program, masks: Masks) -> Wrapped:
         with ExitStack() as ours, ExitStack() as theirs:
             told, tells = _pipe(ours, theirs)
             waits, go = _pipe(theirs, ours)
             made = {
-                place: _text(theirs, text.encode()) for place, text in system.made(program.limits).items()
+                place: _text(theirs, text.encode())
+                for place, text in filesystem_view.made(program.limits).items()
             }
             words = options(program, made, self._settings.system)
             filtered = _text(
-                theirs, encoded(calls.program(platform.machine(), grouped=self._place is not None))
+                theirs, encoded(seccomp_filter.program(platform.machine(), grouped=self._place is not None))
             )
             handles = ("--seccomp", filtered, "--json-status-fd", tells, "--block-fd", waits)
             given = _text(theirs, "\0".join((*map(str, handles), *words)).encode())

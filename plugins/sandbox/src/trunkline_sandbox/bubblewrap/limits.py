@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
-from trunkline_sandbox.bubblewrap.groups import Group, Place
+from trunkline_sandbox.bubblewrap.cgroups import Group, Place
 
 MIB = 1024 * 1024
 FILES = 1024

@@ -13,10 +13,10 @@ from anyio.abc import Process
 
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
-from trunkline_sandbox.bubblewrap.groups import Group
+from trunkline_sandbox.bubblewrap.cgroups import Group
 from trunkline_sandbox.bubblewrap.status import Status
 from trunkline_sandbox.bubblewrap.uplink import Uplink
-from trunkline_sandbox.watch import Bounds, Watch
+from trunkline_sandbox.limit_watcher import Bounds, Watch
 
 GONE_SECONDS = 5.0
 

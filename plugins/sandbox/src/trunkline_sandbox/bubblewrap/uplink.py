@@ -26,7 +26,7 @@ MISSING = (
 RESOLVER = "10.0.2.3"
 """Where slirp4netns answers questions for names, by this machine's own resolvers."""
 
-CLOSE = Path(__file__).with_name("close.py")
+CLOSE = Path(__file__).with_name("loopback_blocker.py")
 
 FILES = 1024
 """Connections that it may have at once, each with its buffers: what the program opens it opens too, outside of its

@@ -9,20 +9,20 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.contracts.sandbox.programs import Program, asked
+from trunkline.contracts.sandbox.program_request import Program, asked
 from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
-from trunkline.home.latch import Latch
-from trunkline_sandbox.docker.body import Place, orders
+from trunkline.home.kill_switch import Latch
+from trunkline_sandbox.docker.container_spec import Place, orders
 from trunkline_sandbox.docker.engine import Engine, EngineError
-from trunkline_sandbox.docker.guarding import Guardian
+from trunkline_sandbox.docker.guardian import Guardian
 from trunkline_sandbox.docker.pool import Pool
 from trunkline_sandbox.docker.process import KILL_SECONDS, Contained
-from trunkline_sandbox.marks import HOME_LABEL, OWNER_LABEL, home_mark, is_gone
+from trunkline_sandbox.labels import HOME_LABEL, OWNER_LABEL, home_mark, is_gone
+from trunkline_sandbox.limit_watcher import Bounds
 from trunkline_sandbox.masks import masked
 from trunkline_sandbox.settings import SandboxSettings
 from trunkline_sandbox.usage import MIB
-from trunkline_sandbox.watch import Bounds
 
 PULL_SECONDS = 600.0
 

@@ -1,78 +1,62 @@
-"""A program of its own: ``python -I -S guardian.py SOCKET LABEL``. Waits for the end of the process that began it,
-however that comes, and has the engine remove the containers that it leaves, known by their label.
-
-A container is a child of the engine, not of ours, so the kernel does not end it with us. This does. It imports what it
-needs to speak only then: while it waits it is as small as a Python can be. Standard library alone.
-"""
+"""Has a process that outlives this one remove the containers that this one leaves."""
 
 import os
+import subprocess
 import sys
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
 
-PATIENCE_SECONDS = 300.0
-"""For how long an engine that fails is asked again; after that the next worker removes what is left."""
+import anyio
+import anyio.to_thread
 
-GONE_SECONDS = 30.0
-"""The same for one that is not there: its containers mostly went with it."""
-
-ANSWER_SECONDS = 30.0
-PAUSE_SECONDS = 0.5
-
-QUIET = 2
-"""How often nothing must be found: a container that was asked for just before the end comes a moment after it."""
-
-
-def main() -> None:
-    """Let go of whoever began this, then wait: nobody writes to standard input, and the kernel closes it."""
-    if os.fork():
-        os._exit(0)
-    os.setsid()
-    os.chdir("/")
-    while os.read(0, 1):
-        pass
-    remove_all(sys.argv[1], sys.argv[2])
+from trunkline import ToolError
+from trunkline_sandbox.docker import guardian_program
+from trunkline_sandbox.labels import GUARDIAN_LABEL
 
 
-def remove_all(socket: str, label: str) -> None:
-    """Remove until nothing comes any more."""
-    import time
-    from http.client import HTTPException
+class Guardian:
+    """A guardian for the containers of whoever holds this, begun with the first of them; they carry its ``name``."""
 
-    quiet, until = 0, time.monotonic() + PATIENCE_SECONDS
-    while quiet < QUIET and time.monotonic() < until:
+    def __init__(self, host: str) -> None:
+        self.name = token_hex(8)
+        self._socket = host.removeprefix("unix://")
+        self._lock = anyio.Lock()
+        self._begun = False
+
+    async def watch(self) -> None:
+        """From now on nothing is left when this process ends, in good order or not. Raises ToolError."""
+        async with self._lock:
+            if self._begun:
+                return
+            try:
+                await anyio.to_thread.run_sync(self._begin)
+            except (OSError, subprocess.SubprocessError) as error:
+                raise ToolError(
+                    f"No container is made: nothing could be begun that ends it ({error}).",
+                    kind="unavailable",
+                ) from error
+            self._begun = True
+
+    def _begin(self) -> None:
+        """It holds one end of a pipe, and this process the other: no child inherits that one, so it is closed when, and
+        only when, this process lets go of it."""
+        reads, writes = os.pipe()
+        let_go = weakref.finalize(self, _close, writes)
+        command = (sys.executable, "-I", "-S", str(Path(guardian_program.__file__)), self._socket)
         try:
-            quiet = 0 if _remove(socket, label) else quiet + 1
-        except (FileNotFoundError, ConnectionRefusedError):
-            until = min(until, time.monotonic() + GONE_SECONDS)
-        except (OSError, HTTPException, ValueError, LookupError):  # it hangs, or speaks in riddles
-            quiet = 0
-        time.sleep(PAUSE_SECONDS)
+            subprocess.run(
+                [*command, f"{GUARDIAN_LABEL}={self.name}"],
+                stdin=reads, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}, check=True,
+            )  # fmt: skip
+        except BaseException:
+            let_go()  # it is tried again for the next container, with another pipe
+            raise
+        finally:
+            os.close(reads)
 
 
-def _remove(socket: str, label: str) -> bool:
-    import json
-    from urllib.parse import urlencode
-
-    query = urlencode({"all": "1", "filters": json.dumps({"label": [label]})})
-    found = [str(one["Id"]) for one in json.loads(_ask(socket, "GET", f"/containers/json?{query}"))]
-    for container in found:
-        _ask(socket, "DELETE", f"/containers/{container}?force=1&v=1")
-    return bool(found)
-
-
-def _ask(path: str, method: str, target: str) -> bytes:
-    import socket
-    from http.client import HTTPConnection
-
-    connection = HTTPConnection("docker", timeout=ANSWER_SECONDS)
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.settimeout(ANSWER_SECONDS)
-    try:
-        connection.sock.connect(path)
-        connection.request(method, target)
-        return connection.getresponse().read()
-    finally:
-        connection.close()
-
-
-if __name__ == "__main__":
-    main()
+def _close(handle: int) -> None:
+    with suppress(OSError):
+        os.close(handle)

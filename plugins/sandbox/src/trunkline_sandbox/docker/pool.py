@@ -10,11 +10,11 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from trunkline import ToolError
-from trunkline_sandbox.docker.body import Inspected, Place, body
+from trunkline_sandbox.docker.container_spec import Inspected, Place, body
 from trunkline_sandbox.docker.engine import Engine, EngineError
-from trunkline_sandbox.docker.guarding import Guardian
+from trunkline_sandbox.docker.guardian import Guardian
 from trunkline_sandbox.docker.streams import Wire
-from trunkline_sandbox.marks import labels
+from trunkline_sandbox.labels import labels
 
 REMOVE_SECONDS = 10.0
 """What the engine is given to remove a container; it is told again later."""

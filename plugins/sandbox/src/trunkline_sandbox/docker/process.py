@@ -11,10 +11,10 @@ import msgspec
 
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
-from trunkline_sandbox.docker.body import Inspected
+from trunkline_sandbox.docker.container_spec import Inspected
 from trunkline_sandbox.docker.engine import Engine, EngineError
 from trunkline_sandbox.docker.streams import Wire
-from trunkline_sandbox.watch import Bounds, Watch
+from trunkline_sandbox.limit_watcher import Bounds, Watch
 
 KILL_SECONDS = 5.0
 """What the engine is given to end a program and to tell how it ended; then it is taken to hang."""

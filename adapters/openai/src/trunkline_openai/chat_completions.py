@@ -1,0 +1,183 @@
+"""Chat Completions: how a request is put and how its events are read. No I/O in here."""
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from trunkline import Image, Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
+from trunkline_openai.errors import in_stream
+from trunkline_openai.protocol import Protocol, Reader, decoded
+from trunkline_openai.settings import OpenAISettings
+from trunkline_openai.tool_calls import CallAssembler, sent_id, sent_name
+
+LONGEST_ID = 40
+"""How many characters the id of a call may have here."""
+
+REASONS = {"length": "max_tokens", "tool_calls": "tool_calls", "function_call": "tool_calls"}
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _CallDelta(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[_CallDelta] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _CompletionDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
+
+
+class _Chunk(msgspec.Struct):
+    """The part of a chunk that is read. Servers leave out and add what they like, so nothing is required."""
+
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    model: str | None = None
+    error: Any = None
+
+
+_chunk = msgspec.json.Decoder(_Chunk)
+
+
+class ChatReader(Reader):
+    """Reads ``chat.completion.chunk`` events."""
+
+    def __init__(self, request: ModelRequest, model: str, key: str) -> None:
+        super().__init__(request, model, key)
+        self._assembler = CallAssembler()
+
+    def _read(self, event: str) -> Iterator[ModelEvent]:
+        chunk = decoded(event, _chunk)
+        if chunk.error:
+            raise in_stream(chunk.error, self._key)
+        self._model = chunk.model or self._model
+        if chunk.usage:
+            self._usage = _usage(chunk.usage)
+        for choice in (chunk.choices or [])[:1]:
+            yield from self._read_delta(choice.delta or _Delta())
+            if choice.finish_reason:
+                self._reason = REASONS.get(choice.finish_reason, choice.finish_reason)
+                self._reason = self._reason if self._reason in _KNOWN else "stop"
+
+    def _read_delta(self, delta: _Delta) -> Iterator[ModelEvent]:
+        if thought := delta.reasoning_content or delta.reasoning:
+            yield Reasoning(thought)
+        if text := delta.content or delta.refusal:
+            yield Text(text)
+        for piece in delta.tool_calls or ():
+            function = piece.function or _Function()
+            given = function.arguments
+            arguments = json.dumps(given) if isinstance(given, dict) else given
+            self._assembler.add(piece.index, piece.id, function.name, arguments)
+
+    def _calls(self) -> list[ToolCall]:
+        return self._assembler.calls(self._ids)
+
+
+class Chat(Protocol):
+    """``POST /chat/completions``."""
+
+    path = "/chat/completions"
+    reader = ChatReader
+
+    @staticmethod
+    def body(request: ModelRequest, model: str, settings: OpenAISettings) -> dict[str, Any]:
+        messages = [_message(message) for message in request.messages if _says_something(message)]
+        if request.partial:
+            messages.append({"role": "assistant", "content": request.partial})
+        body: dict[str, Any] = {"model": model, "messages": messages, "stream": True}
+        body["stream_options"] = {"include_usage": True}
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.max_tokens is not None:
+            # OpenAI's newer models refuse the old name; other servers know no other.
+            body["max_completion_tokens" if settings.base_url is None else "max_tokens"] = request.max_tokens
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        return body
+
+
+_KNOWN = ("stop", "tool_calls", "max_tokens", "content_filter")
+
+
+def _usage(usage: _Usage) -> Usage:
+    return Usage(
+        input_tokens=usage.prompt_tokens or 0,
+        output_tokens=usage.completion_tokens or 0,
+        cached_tokens=(usage.prompt_tokens_details or _PromptDetails()).cached_tokens or 0,
+        reasoning_tokens=(usage.completion_tokens_details or _CompletionDetails()).reasoning_tokens or 0,
+    )
+
+
+def _says_something(message: Message) -> bool:
+    return message.role != "assistant" or bool(message.content or message.tool_calls)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        id = sent_id(message.tool_call_id or "", LONGEST_ID)
+        return {"role": "tool", "tool_call_id": id, "content": message.content}
+    if message.images:
+        text = {"type": "text", "text": message.content}
+        return {"role": message.role, "content": [text, *map(_image, message.images)]}
+    if not message.tool_calls:
+        return {"role": message.role, "content": message.content}
+    calls = [
+        {
+            "id": sent_id(call.id, LONGEST_ID),
+            "type": "function",
+            "function": {"name": sent_name(call.name), "arguments": json.dumps(call.arguments)},
+        }
+        for call in message.tool_calls
+    ]
+    return {"role": "assistant", "content": message.content or None, "tool_calls": calls}
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_url(image)}}
+
+
+def data_url(image: Image) -> str:
+    """The picture as an address that holds it."""
+    return f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters_of(tool)}
+    return {"type": "function", "function": function}
+
+
+def parameters_of(tool: ToolSchema) -> dict[str, Any]:
+    """The tool's JSON schema; a tool without parameters needs an empty one."""
+    return tool.parameters or {"type": "object", "properties": {}}

@@ -1,0 +1,103 @@
+"""Puts tool calls together from their pieces. No I/O in here."""
+
+import hashlib
+import re
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from trunkline import ModelRequest, ToolCall
+from trunkline_openai.errors import failure
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments of a call.
+
+    Text that is no JSON object is kept under the key ``""``, so that the tools worker or the client sees what the model
+    wrote and can mend or refuse it; no tool has a parameter of that name.
+    """
+    if not text.strip():
+        return {}
+    try:
+        arguments = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {"": text}
+    return {"": text} if "" in arguments else arguments
+
+
+def is_whole(call: ToolCall) -> bool:
+    """Whether the arguments were a JSON object; a call that was cut off is not."""
+    return "" not in call.arguments
+
+
+def sent_name(name: str) -> str:
+    """The name of a called tool as OpenAI takes it: a model may have called what has no such name."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
+
+
+def sent_id(id: str, longest: int) -> str:
+    """The id of a call as OpenAI takes it: another vendor's, or an imported one, may be longer."""
+    return id if len(id) <= longest else hashlib.sha256(id.encode()).hexdigest()[:longest]
+
+
+class Ids:
+    """Sees to it that every call of a turn has an id of its own. Some servers give none, or the tool's name."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._taken = {call.id for message in request.messages for call in message.tool_calls}
+
+    def own(self, given: str | None) -> str:
+        """The given id, or a new one when it is empty or taken."""
+        chosen = given if given and given not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
+        self._taken.add(chosen)
+        return chosen
+
+
+@dataclass(slots=True)
+class _Open:
+    id: str | None
+    name: str
+    pieces: list[str] = field(default_factory=list)
+
+
+MAX_ARGUMENTS = 4_000_000
+"""Characters of arguments in one answer, a bound on what a server makes us keep before the platform sees any of it."""
+
+
+class CallAssembler:
+    """Collects the deltas of Chat Completions.
+
+    Pieces belong together by ``index``. A piece with another id at the same index begins a new call, and so does a
+    piece without an index that names a tool: there are servers that number all calls 0, or not at all.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[_Open] = []
+        self._at: dict[int, _Open] = {}
+        self._room = MAX_ARGUMENTS
+
+    def add(self, index: int | None, call_id: str | None, name: str | None, arguments: str | None) -> None:
+        """Take one piece. Raises ModelError when the answer's arguments are longer than any tool could want."""
+        self._room -= len(arguments or "")
+        if self._room < 0:
+            raise failure("bad_response", f"the calls have more than {MAX_ARGUMENTS} characters of arguments")
+        call = self._at.get(index) if index is not None else (self._open[-1] if self._open else None)
+        other = call is not None and bool(call_id) and bool(call.id) and call_id != call.id
+        if call is None or other or (index is None and name):
+            call = _Open(call_id, "")
+            self._open.append(call)
+            if index is not None:
+                self._at[index] = call
+        call.id = call.id or call_id
+        call.name = call.name or name or ""
+        if arguments:
+            call.pieces.append(arguments)
+
+    def calls(self, ids: Ids) -> list[ToolCall]:
+        """The calls, in the order in which they began."""
+        return [
+            ToolCall(id=ids.own(call.id), name=call.name, arguments=arguments_of("".join(call.pieces)))
+            for call in self._open
+        ]

@@ -1,0 +1,1 @@
+"""The connection to NATS: envelopes in and out, middleware, subscriptions."""

@@ -1,0 +1,78 @@
+"""From payload to wire: envelope, middleware, encoding, claim check. What to send where is the caller's part."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from trunkline_bus.connection.claim_check import CLAIM, Claims
+from trunkline_bus.connection.codec import Codec
+from trunkline_bus.connection.middleware import BusMessage, BusMiddleware, chained
+from trunkline_bus.envelope import Envelope, Scope
+from trunkline_bus.errors import BusError
+from trunkline_bus.ids import new_id
+from trunkline_bus.trace import current_traceparent
+
+R = TypeVar("R")
+Transmit = Callable[[str, bytes, dict[str, str]], Awaitable[R]]
+NO_SCOPE = Scope()
+TRACEPARENT = "traceparent"
+
+
+class Withheld(BusError):
+    """A middleware did not pass an outgoing message on."""
+
+
+class Outbound:
+    """Prepares what one connection sends."""
+
+    def __init__(self, name: str, codec: Codec, claims: Claims, middleware: Sequence[BusMiddleware]) -> None:
+        self._name = name
+        self._codec = codec
+        self._claims = claims
+        self._middleware = tuple(middleware)
+
+    def wrap(self, payload: Any, scope: Scope) -> Envelope[Any]:
+        """The payload in a new envelope, stamped with now, this connection's name and the current trace."""
+        return Envelope(
+            id=new_id(),
+            time=datetime.now(UTC),
+            source=self._name,
+            data=payload,
+            block=scope.block,
+            conversation=scope.conversation,
+            turn=scope.turn,
+            cause=scope.cause,
+            traceparent=current_traceparent(),
+        )
+
+    async def send(
+        self, subject: str, envelope: Envelope[Any], headers: Mapping[str, str], transmit: Transmit[R]
+    ) -> R:
+        """Run the middleware, then ``transmit(subject, bytes, headers)``. Raises ``Withheld``."""
+        if not self._middleware:
+            return await self._transmit(subject, envelope, headers, transmit)
+        results: list[R] = []
+
+        async def last(message: BusMessage) -> None:
+            results.append(await self._transmit(message.subject, message.envelope, message.headers, transmit))
+
+        await chained(self._middleware, last)(
+            BusMessage(direction="out", subject=subject, envelope=envelope, headers=headers)
+        )
+        if not results:
+            raise Withheld(f"a bus middleware withheld the message to {subject}")
+        return results[-1]
+
+    async def _transmit(
+        self, subject: str, envelope: Envelope[Any], headers: Mapping[str, str], transmit: Transmit[R]
+    ) -> R:
+        body = self._codec.encode(envelope)
+        final = dict(headers)
+        if envelope.traceparent is not None:
+            final[TRACEPARENT] = envelope.traceparent
+        if len(body) > self._claims.threshold:
+            final[CLAIM] = await self._claims.put(envelope.id, body)
+            body = self._codec.encode(msgspec.structs.replace(envelope, data=None))
+        return await transmit(subject, body, final)

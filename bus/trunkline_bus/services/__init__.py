@@ -1,0 +1,1 @@
+"""Request and reply: services with endpoints, and the calls to them."""

@@ -1,0 +1,185 @@
+"""Requests: one reply (``call``) or many (``streaming call``). The other side is service.py."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+from nats.aio.msg import Msg
+
+from trunkline_bus.async_iterator import Iteration
+from trunkline_bus.connection.inbound_pipeline import Inbound
+from trunkline_bus.connection.nats_connection import ConnectionLost, Link
+from trunkline_bus.connection.outbound_pipeline import Outbound
+from trunkline_bus.endpoint import Endpoint
+from trunkline_bus.envelope import Scope
+from trunkline_bus.errors import (
+    BusError,
+    CallTimeout,
+    ConnectionFailed,
+    DecodeError,
+    NoResponders,
+    RemoteFault,
+)
+from trunkline_bus.messages import Fault
+from trunkline_bus.streams.jetstream import Replies
+
+Req = TypeVar("Req")
+Rep = TypeVar("Rep")
+
+PATIENCE = 1.0
+"""Seconds after which a repeatable request is sent again, because who had it may be dead; then twice as many."""
+
+ERROR = "Nats-Service-Error"
+ERROR_CODE = "Nats-Service-Error-Code"
+PHASE = "Trunkline-Phase"
+STOP = "Trunkline-Stop"
+IDLE = "Trunkline-Idle"
+INDEX = "Trunkline-Index"
+
+
+async def call(
+    link: Link,
+    outbound: Outbound,
+    inbound: Inbound,
+    endpoint: Endpoint[Req, Rep],
+    request: Req,
+    *,
+    scope: Scope,
+    timeout: float,
+    repeatable: bool,
+    absent: float | None,
+    keys: dict[str, str],
+) -> Rep:
+    """See ``Bus.call``."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    given_up = deadline if absent is None else min(deadline, loop.time() + absent)
+    subject = endpoint.subject.format(**keys)
+
+    async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
+        pause, patience = 0.005, PATIENCE if repeatable else timeout
+        while True:
+            left = min(deadline - loop.time(), patience)
+            try:
+                return await link.request(target, body, timeout=left, headers=headers, fragile=repeatable)
+            except NoResponders:
+                if loop.time() + pause >= given_up:
+                    raise
+            except (CallTimeout, ConnectionLost) as error:
+                if not repeatable:
+                    raise
+                if loop.time() + pause >= deadline:
+                    raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
+                patience *= 2  # it may be alive and slow
+            await anyio.sleep(pause)
+            pause = min(pause * 2, 0.25)
+
+    try:
+        msg = await outbound.send(subject, outbound.wrap(request, scope), {}, transmit)
+    except ConnectionFailed as error:
+        raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
+    return await _reply(inbound, endpoint, msg)
+
+
+@asynccontextmanager
+async def call_streaming(
+    link: Link,
+    outbound: Outbound,
+    inbound: Inbound,
+    endpoint: Endpoint[Req, Rep],
+    request: Req,
+    *,
+    scope: Scope,
+    idle_timeout: float,
+    keys: dict[str, str],
+) -> AsyncIterator[AsyncIterator[Rep]]:
+    """See ``Bus.call_streaming``."""
+
+    async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Replies:
+        return Replies(link, target, body, {**headers, IDLE: f"{idle_timeout:g}"})
+
+    subject = endpoint.subject.format(**keys)
+    async with await outbound.send(subject, outbound.wrap(request, scope), {}, transmit) as replies:
+        stream = _Stream(inbound, endpoint, replies, idle_timeout)
+        await stream.begin()
+        try:
+            yield Iteration(stream.next)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await stream.stop(link)
+
+
+class _Stream:
+    """The replies of one streaming call."""
+
+    def __init__(
+        self, inbound: Inbound, endpoint: Endpoint[Any, Any], replies: Replies, idle_timeout: float
+    ) -> None:
+        self._inbound = inbound
+        self._endpoint = endpoint
+        self._replies = replies
+        self._idle = idle_timeout
+        self._stop_subject: str | None = None
+        self._ended = False
+        self._count = 0
+
+    async def begin(self) -> None:
+        """Wait until a service took the request. Raises ``NoResponders``, ``CallTimeout``, ``RemoteFault``."""
+        first = await self._replies.next(self._idle)
+        headers = first.headers or {}
+        if ERROR_CODE in headers:
+            raise await _fault(self._inbound, first)
+        if headers.get(PHASE) != "open":
+            raise BusError(f"endpoint {self._endpoint.name} answered with one reply; use call() for it")
+        self._stop_subject = headers.get(STOP)
+
+    async def next(self) -> Any:
+        """The next reply; ends at the end marker."""
+        while not self._ended:
+            msg = await self._replies.next(self._idle)
+            headers = msg.headers or {}
+            phase = headers.get(PHASE)
+            if phase == "alive":
+                continue
+            self._ended = phase == "end" or ERROR_CODE in headers
+            self._check_index(headers.get(INDEX))
+            if phase != "end":
+                return await _reply(self._inbound, self._endpoint, msg)
+        raise StopAsyncIteration
+
+    def _check_index(self, index: str | None) -> None:
+        if index is not None and index != str(self._count):
+            raise CallTimeout(f"a reply of {self._endpoint.name} was lost when a connection broke; ask again")
+        self._count += 1
+
+    async def stop(self, link: Link) -> None:
+        """Tell the service that nobody reads any more, when it is not finished."""
+        if not self._ended and self._stop_subject is not None and link.connected:
+            await link.publish(self._stop_subject, b"")
+
+
+async def _reply(inbound: Inbound, endpoint: Endpoint[Any, Rep], msg: Msg) -> Rep:
+    if msg.headers and ERROR_CODE in msg.headers:
+        raise await _fault(inbound, msg)
+    envelope = await inbound.open(endpoint.reply, msg.data, msg.headers)
+    answers: list[Rep] = []
+
+    async def last(_subject: str, opened: Any) -> None:
+        answers.append(opened.data)
+
+    await inbound.handle(msg.subject, envelope, msg.headers, last)
+    if not answers:
+        raise BusError(f"a bus middleware withheld the reply of {endpoint.name}")
+    return answers[-1]
+
+
+async def _fault(inbound: Inbound, msg: Msg) -> RemoteFault:
+    headers = msg.headers or {}
+    try:
+        fault = (await inbound.open(Fault, msg.data, headers)).data
+    except (DecodeError, msgspec.MsgspecError):  # a service that is not ours
+        fault = Fault(code=headers[ERROR_CODE], message=headers.get(ERROR, "the service reported an error"))
+    return RemoteFault(fault.code, fault.message, fault.detail)

@@ -1,0 +1,1 @@
+"""JetStream: typed streams, consumers, key-value buckets, object stores and their administration."""

@@ -1,0 +1,163 @@
+"""What people who operate a platform look at: stored messages as they are, streams and consumers; no payload types.
+
+Workers have no business here: they speak by topics and endpoints.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from trunkline_bus.connection.bus import Bus
+from trunkline_bus.endpoint import Topic
+from trunkline_bus.messages import Ack
+from trunkline_bus.streams.jetstream import api, records, store
+from trunkline_bus.streams.jetstream_protocol import (
+    MSG_ID,
+    NO_MESSAGE,
+    STREAM_NOT_FOUND,
+    StoredRecord,
+    error_of,
+    parse_time,
+    record_of_get,
+)
+from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.typed_stream import stream_of
+
+
+class StreamState(msgspec.Struct, frozen=True, kw_only=True):
+    """How full a stream is, at ``at`` of the server's clock.
+
+    ``bytes`` is what its messages take on the server, ``first`` the oldest one's time.
+    ``max_bytes`` and ``max_age`` (seconds) are its limits, None without one; with ``refuses`` a full one takes no more,
+    else the oldest goes. ``metadata`` is what programs and the server noted with it.
+    """
+
+    name: str
+    messages: int
+    bytes: int
+    at: datetime
+    first: datetime | None = None
+    max_bytes: int | None = None
+    max_age: float | None = None
+    refuses: bool = False
+    metadata: dict[str, str] = {}
+
+    @property
+    def full(self) -> float:
+        """How full it is by its size, from 0 to 1; 0 without a limit."""
+        return self.bytes / self.max_bytes if self.max_bytes else 0.0
+
+
+class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a consumer has come.
+
+    ``waiting`` messages were never delivered, ``held`` ones are delivered and not acknowledged. ``pulls`` is how many
+    requests of living clients wait for messages. ``pin`` is the id of the client that the consumer is pinned to,
+    ``pinned_at`` since when.
+    """
+
+    name: str
+    waiting: int
+    held: int
+    pulls: int = 0
+    pin: str = ""
+    pinned_at: datetime | None = None
+
+
+async def stream_state(bus: Bus, name: str) -> StreamState:
+    """How full a stream is. Raises ``StreamError`` kinds."""
+    info = await api(bus.link, f"STREAM.INFO.{name}")
+    state, config = info["state"], info["config"]
+    return StreamState(
+        name=name,
+        messages=state["messages"],
+        bytes=state["bytes"],
+        at=parse_time(info["ts"]),
+        first=parse_time(state["first_ts"]) if state["messages"] else None,
+        max_bytes=config["max_bytes"] if config.get("max_bytes", -1) > 0 else None,
+        max_age=config["max_age"] / 1e9 if config.get("max_age") else None,
+        refuses=config.get("discard") == "new",
+        metadata=config.get("metadata") or {},
+    )
+
+
+async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
+    """How far a consumer has come. Raises ``StreamError`` kinds."""
+    info = await api(bus.link, f"CONSUMER.INFO.{stream}.{name}")
+    group: dict[str, Any] = next(iter(info.get("priority_groups") or ()), {})
+    pin = group.get("pinned_client_id", "")
+    return ConsumerState(
+        name=name,
+        waiting=info["num_pending"],
+        held=info["num_ack_pending"],
+        pulls=info.get("num_waiting", 0),
+        pin=pin,
+        pinned_at=parse_time(group["pinned_ts"]) if pin else None,
+    )
+
+
+async def raw_history(
+    bus: Bus, topic: Topic[Any], *, after: int = 0, **keys: str
+) -> AsyncIterator[StoredRecord]:
+    """All stored messages as they are, oldest first, also those that cannot be decoded."""
+    async for record in records(bus.link, stream_of(topic), topic.kept.filter(**keys), after=after):
+        yield record
+
+
+async def send_again(
+    bus: Bus, topic: Topic[Any], data: bytes, *, msg_id: str, headers: Mapping[str, str], **keys: str
+) -> Ack:
+    """Store these very bytes under the topic's subject, once for each ``msg_id``. Raises ``StreamError`` kinds."""
+    subject = topic.subject.format(**keys)
+    return await store(bus.link, stream_of(topic), subject, data, {MSG_ID: msg_id, **headers}, 10.0)
+
+
+async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
+    """How many messages a stream has under each subject that matches. Raises ``StreamError`` kinds."""
+    found: dict[str, int] = {}
+    while True:
+        body = {"subjects_filter": filter, "offset": len(found)}
+        info = await api(bus.link, f"STREAM.INFO.{stream}", body)
+        page: dict[str, int] = info["state"].get("subjects") or {}
+        found |= page
+        if not page or len(found) >= info.get("total", 0):
+            return found
+
+
+async def first_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:
+    """When the oldest stored message came that matches; None when there is none."""
+    body = {"seq": 1, "next_by_subj": topic.kept.filter(**keys)}
+    record = await _record(bus, topic, body)
+    return None if record is None else record.time
+
+
+async def last_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
+    """The number behind which the messages stored since ``time`` are. Raises ``StreamError`` kinds."""
+    body = {"start_time": time.isoformat(), "next_by_subj": topic.kept.filter()}
+    record = await _record(bus, topic, body)
+    if record is not None:
+        return record.seq - 1
+    state = (await api(bus.link, f"STREAM.INFO.{stream_of(topic)}"))["state"]
+    return int(state["last_seq"])
+
+
+async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRecord | None:
+    reply = await ask(bus.link, f"STREAM.MSG.GET.{stream_of(topic)}", body)
+    if "error" not in reply:
+        return record_of_get(reply["message"])
+    if reply["error"].get("err_code") == NO_MESSAGE:
+        return None
+    raise error_of(reply["error"], topic.name)
+
+
+async def stream_settings(bus: Bus, name: str) -> Mapping[str, Any] | None:
+    """A stream's settings as the JetStream API names them; None when there is no such stream."""
+    reply = await ask(bus.link, f"STREAM.INFO.{name}")
+    if "error" not in reply:
+        settings: Mapping[str, Any] = reply["config"]
+        return settings
+    if reply["error"].get("err_code") == STREAM_NOT_FOUND:
+        return None
+    raise error_of(reply["error"], f"stream {name}")

@@ -1,0 +1,225 @@
+"""JetStream with bytes: store one message, read the last one, read many. No envelopes in here.
+
+Every operation survives a restart of the server. ``store`` repeats itself with the same message id, so a repeat of
+something already stored is answered with the first sequence instead of storing it twice.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
+from nats.aio.msg import Msg
+
+from trunkline_bus.connection.mailbox import Mailbox
+from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, Link
+from trunkline_bus.errors import BusError, CallTimeout, SequenceConflict, StorageFull
+from trunkline_bus.messages import Ack
+from trunkline_bus.streams.jetstream_protocol import (
+    EXPECTED_STREAM,
+    NO_MESSAGE,
+    NOT_READY,
+    StoredRecord,
+    error_of,
+    record_of_direct,
+    record_of_get,
+)
+from trunkline_bus.streams.retry import Unsettled, append_slot, ask, persist
+
+_PAGE = 256
+_PAGE_BYTES = 4 * 1024 * 1024
+_SILENCE = 2.0
+_NO_SUCH_SEQUENCE = 2**62
+
+
+class _PubAck(msgspec.Struct):
+    seq: int = 0
+    duplicate: bool = False
+    error: dict[str, Any] | None = None
+
+
+_PUB_ACK = msgspec.json.Decoder(_PubAck)
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """What a compare-and-set write expects: ``expect`` is the last sequence under ``filter`` in ``stream``."""
+
+    stream: str
+    filter: str
+    expect: int
+
+
+async def store(
+    link: Link,
+    stream: str,
+    subject: str,
+    data: bytes,
+    headers: Mapping[str, str],
+    timeout: float,
+    fence: Fence | None = None,
+) -> Ack:
+    """Publish to ``subject`` into ``stream`` and return its acknowledgement.
+
+    ``headers`` must hold a ``Nats-Msg-Id``, and what ``fence`` says. Raises ``SequenceConflict``, ``StorageFull``,
+    ``StreamUnavailable``, ``StreamError`` or ``ConnectionFailed``.
+    """
+    final = {**headers, EXPECTED_STREAM: stream}
+    attempts = 0
+
+    async def attempt(remaining: float) -> Ack:
+        nonlocal attempts
+        attempts += 1
+        try:
+            msg = await link.request(subject, data, timeout=remaining, headers=final, fragile=True)
+        except CallTimeout:
+            await _refuse_when_full(link, stream, subject)
+            raise
+        ack = _PUB_ACK.decode(msg.data)
+        if ack.error is None:
+            return Ack(ack.seq, ack.duplicate)
+        if ack.error.get("err_code") in NOT_READY:
+            raise Unsettled(str(ack.error.get("description")))
+        problem = error_of(ack.error, subject)
+        if isinstance(problem, SequenceConflict) and fence is not None and attempts > 1:
+            return await _own_success(link, fence, data, problem)
+        raise problem
+
+    what = f"append to {subject}"
+    async with append_slot(link, timeout, what) as remaining:
+        result: Ack = await persist(link, attempt, timeout=remaining, what=what)
+    return result
+
+
+async def _refuse_when_full(link: Link, stream: str, subject: str) -> None:
+    """A server that cannot write does not answer an append, but tells when asked to delete what cannot exist."""
+    try:
+        body = msgspec.json.encode({"seq": _NO_SUCH_SEQUENCE, "no_erase": True})
+        msg = await link.request(f"$JS.API.STREAM.MSG.DELETE.{stream}", body, timeout=0.5, fragile=True)
+    except BusError:
+        return
+    error = msgspec.json.decode(msg.data).get("error")
+    if error is not None and isinstance(problem := error_of(error, subject), StorageFull):
+        raise problem
+
+
+async def _own_success(link: Link, fence: Fence, data: bytes, conflict: SequenceConflict) -> Ack:
+    """The server compares before it looks for duplicates, so a repeat may conflict with its own first attempt.
+
+    Who won at ``fence.expect`` is the first message behind it. Ours holds the very same bytes, envelope id included.
+    """
+    body = {"seq": fence.expect + 1, "next_by_subj": fence.filter}
+    reply = await ask(link, f"STREAM.MSG.GET.{fence.stream}", body)
+    if "error" not in reply:
+        record = record_of_get(reply["message"])
+        if record.data == data:
+            return Ack(record.seq, duplicate=True)
+    raise conflict
+
+
+async def api(link: Link, operation: str, body: Any = None, *, timeout: float = 5.0) -> dict[str, Any]:
+    """A JetStream API call that must succeed. Raises the ``StreamError`` kind of its error."""
+    reply = await ask(link, operation, body, timeout=timeout)
+    if "error" in reply:
+        raise error_of(reply["error"], operation)
+    return reply
+
+
+async def last_record(link: Link, stream: str, filter: str, *, timeout: float = 5.0) -> StoredRecord | None:
+    """The last message whose subject matches, from the stream's leader."""
+    reply = await ask(link, f"STREAM.MSG.GET.{stream}", {"last_by_subj": filter}, timeout=timeout)
+    if "error" not in reply:
+        return record_of_get(reply["message"])
+    if reply["error"].get("err_code") == NO_MESSAGE:
+        return None
+    raise error_of(reply["error"], f"last {filter} in {stream}")
+
+
+async def records(
+    link: Link, stream: str, filter: str, *, after: int = 0, timeout: float = 10.0
+) -> AsyncIterator[StoredRecord]:
+    """All stored messages that match with a sequence above ``after``, in order, by batched direct gets.
+
+    Raises ``StreamUnavailable`` when the stream stays silent for ``timeout`` seconds.
+    """
+    position = after
+    more = True
+    while more:
+        page, more = await _page(link, stream, filter, position, timeout)
+        for record in page:
+            position = record.seq
+            yield record
+
+
+async def _page(
+    link: Link, stream: str, filter: str, after: int, timeout: float
+) -> tuple[list[StoredRecord], bool]:
+    """One page and whether another one may follow. A broken page is returned as far as it came."""
+
+    async def attempt(_remaining: float) -> tuple[list[StoredRecord], bool]:
+        page: list[StoredRecord] = []
+        try:
+            more = await _collect(link, stream, filter, after, page)
+        except (CallTimeout, ConnectionLost):
+            if not page:
+                raise
+            return page, True
+        return page, more
+
+    result: tuple[list[StoredRecord], bool] = await persist(
+        link, attempt, timeout=timeout, what=f"read {filter} in {stream}"
+    )
+    return result
+
+
+async def _collect(link: Link, stream: str, filter: str, after: int, page: list[StoredRecord]) -> bool:
+    """Fill ``page`` from one batched request; True when messages are left behind it."""
+    request = {"seq": after + 1, "next_by_subj": filter, "batch": _PAGE, "max_bytes": _PAGE_BYTES}
+    async with Replies(
+        link, f"$JS.API.DIRECT.GET.{stream}", msgspec.json.encode(request), fragile=True
+    ) as replies:
+        while True:
+            msg = await replies.next(_SILENCE)
+            headers = msg.headers or {}
+            status = headers.get(STATUS)
+            if status is None:
+                page.append(record_of_direct(msg.data, headers))
+            elif status == "204":
+                return int(headers.get("Nats-Num-Pending", "0")) > 0
+            elif status == "404":
+                return False
+            else:
+                raise BusError(f"read {filter} in {stream}: {status} {headers.get('Description', '')}")
+
+
+class Replies:
+    """A request that brings several replies: ``next`` waits for one. Ends with the block."""
+
+    def __init__(
+        self,
+        link: Link,
+        subject: str,
+        data: bytes,
+        headers: Mapping[str, str] | None = None,
+        *,
+        fragile: bool = False,
+    ) -> None:
+        self._link = link
+        self._subject = subject
+        self._data = data
+        self._headers = headers
+        self._box = Mailbox(link, subject, fragile=fragile)
+        self._inbox = ""
+
+    async def __aenter__(self) -> "Replies":
+        """Send the request. Raises ``ConnectionFailed``."""
+        await self._link.until_connected(self._link.settings.drain_timeout)
+        self._inbox = self._link.open_inbox(self._box.put)
+        await self._link.publish(self._subject, self._data, reply=self._inbox, headers=self._headers)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._link.close_inbox(self._inbox)
+        self._box.close()
+
+    async def next(self, timeout: float) -> Msg:
+        """The next reply. Raises ``CallTimeout``, ``NoResponders``, ``ConnectionLost`` (fragile only)."""
+        return await self._box.get(timeout)

@@ -1,0 +1,227 @@
+"""Objects: bytes of any size in the standard NATS object store layout, written and read through JetStream."""
+
+import base64
+import hashlib
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.errors import BusError, DecodeError, StreamUnavailable
+from trunkline_bus.ids import new_id
+from trunkline_bus.streams.jetstream import last_record, records, store
+from trunkline_bus.streams.jetstream_protocol import MSG_ID, STREAM_NOT_FOUND, StoredRecord
+from trunkline_bus.streams.raw_stream import RawStream
+from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.specs import ObjectStoreSpec
+from trunkline_bus.streams.topology import apply_one
+
+_CHUNK = 128 * 1024
+_CLEARING = 5.0
+_ROLLUP = {"Nats-Rollup": "sub"}
+
+
+class ObjectInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the bucket knows of an object; the field names are those of NATS."""
+
+    name: str
+    bucket: str
+    nuid: str
+    size: int = 0
+    chunks: int = 0
+    digest: str = ""
+    mtime: str = ""
+    deleted: bool = False
+    metadata: dict[str, str] = {}
+
+
+class ObjectStore:
+    """One bucket of objects. The stock ``nats object`` tools read the same bucket."""
+
+    def __init__(self, link: Link, spec: ObjectStoreSpec) -> None:
+        self.spec = spec
+        self._link = link
+        self._ensured = False
+
+    async def ensure(self) -> None:
+        """Create the bucket when it is missing; one that is there keeps its settings. Raises ``StreamError`` kinds."""
+        if not self._ensured:
+            reply = await ask(self._link, f"STREAM.INFO.{self.spec.stream_name}")
+            if "error" in reply:
+                await apply_one(self._link, self.spec.stream())
+            self._ensured = True
+
+    async def put(self, name: str, data: bytes) -> ObjectInfo:
+        """Store ``data`` under ``name``, replacing what was there. Raises ``StreamError`` kinds."""
+        return await self._put(name, new_id(), _pieces_of(data), {})
+
+    async def put_file(self, name: str, file: Path) -> ObjectInfo:
+        """Store a file's bytes under ``name``, a piece at a time. Raises OSError and ``StreamError`` kinds."""
+        return await self._put(name, new_id(), _pieces_in(file), {})
+
+    async def put_pieces(
+        self, name: str, pieces: AsyncIterable[bytes], *, metadata: Mapping[str, str] | None = None
+    ) -> ObjectInfo:
+        """Store what ``pieces`` yields, each of at most 128 KiB, under ``name``; ``metadata`` is noted with it.
+
+        Nothing is there under that name until all of it is. Raises ``StreamError`` kinds; what was stored until then
+        is removed, which takes the right to purge.
+        """
+        nuid = new_id()
+        try:
+            return await self._put(name, nuid, pieces, dict(metadata or {}))
+        except BaseException:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_CLEARING), suppress(BusError):
+                await self._purge(nuid)
+            raise
+
+    async def get(self, name: str) -> bytes | None:
+        """The bytes of ``name``; None when there is no such object or its bytes do not match its digest."""
+        info = await self.info(name)
+        if info is None:
+            return None
+        data = b"".join([piece async for piece in self._chunks(info)])
+        return data if _digest(hashlib.sha256(data)) == info.digest else None
+
+    async def get_file(self, name: str, file: Path) -> bool:
+        """Write the bytes of ``name`` to a new file, a piece at a time, and say whether they are whole.
+
+        When they are not, or there is no such object, there is no file. Raises OSError (FileExistsError, too) and
+        ``StreamError`` kinds.
+        """
+        info = await self.info(name)
+        if info is None:
+            return False
+        digest, whole = hashlib.sha256(), False
+        async with await anyio.open_file(file, "xb") as target:
+            try:
+                async for piece in self._chunks(info):
+                    digest.update(piece)
+                    await target.write(piece)
+                whole = _digest(digest) == info.digest
+            finally:
+                if not whole:
+                    await anyio.Path(file).unlink(missing_ok=True)
+        return whole
+
+    async def pieces(self, info: ObjectInfo) -> AsyncIterator[bytes]:
+        """The bytes of an object, a piece at a time and none of them out of place.
+
+        Raises ``DecodeError("object_broken")`` when one is missing, and ``StreamError`` kinds.
+        """
+        count = 0
+        async for record in self._records(info):
+            if record.headers.get(MSG_ID) != f"{info.nuid}-{count}":
+                break
+            yield record.data
+            count += 1
+        if count < info.chunks:
+            raise DecodeError("object_broken", f"piece {count} of the object {info.name[:100]!r} is gone")
+
+    async def info(self, name: str) -> ObjectInfo | None:
+        """What is known of ``name``; None when it does not exist, was deleted, or the bucket is missing."""
+        try:
+            record = await last_record(self._link, self.spec.stream_name, self._meta(name))
+        except StreamUnavailable as error:
+            if error.code == STREAM_NOT_FOUND:
+                return None
+            raise
+        if record is None:
+            return None
+        info = msgspec.json.decode(record.data, type=ObjectInfo)
+        return None if info.deleted else info
+
+    async def delete(self, name: str) -> None:
+        """Remove ``name``; nothing happens when it is not there."""
+        info = await self.info(name)
+        if info is None:
+            return
+        gone = msgspec.structs.replace(info, deleted=True, size=0, chunks=0, digest="")
+        await self._store(self._meta(name), msgspec.json.encode(gone), {MSG_ID: new_id(), **_ROLLUP})
+        await self._purge(info.nuid)
+
+    async def erase(self, name: str) -> bool:
+        """Overwrite ``name`` on the server's disk and remove it; whether it was there. Raises ``StreamError`` kinds."""
+        info = await self.info(name)
+        stream = RawStream(self._link, self.spec.stream_name)
+        subjects = (
+            [self._meta(name)] if info is None else [f"$O.{self.spec.name}.C.{info.nuid}", self._meta(name)]
+        )
+        for subject in subjects:
+            async for record in stream.records(subject):
+                await stream.erase(record.seq)
+        return info is not None
+
+    async def infos(self) -> list[ObjectInfo]:
+        """What is known of each object in the bucket, the one that was stored first at the beginning."""
+        found: list[ObjectInfo] = []
+        async for record in records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.M.*"):
+            info = msgspec.json.decode(record.data, type=ObjectInfo)
+            if not info.deleted:
+                found.append(info)
+        return found
+
+    async def names(self) -> list[str]:
+        """The names of all objects in the bucket."""
+        return [info.name for info in await self.infos()]
+
+    async def _put(
+        self, name: str, nuid: str, pieces: AsyncIterable[bytes], metadata: dict[str, str]
+    ) -> ObjectInfo:
+        previous = await self.info(name)
+        digest, size, count = hashlib.sha256(), 0, 0
+        async for piece in pieces:
+            digest.update(piece)
+            await self._store(f"$O.{self.spec.name}.C.{nuid}", piece, {MSG_ID: f"{nuid}-{count}"})
+            size, count = size + len(piece), count + 1
+        info = ObjectInfo(
+            name=name,
+            bucket=self.spec.name,
+            nuid=nuid,
+            size=size,
+            chunks=count,
+            digest=_digest(digest),
+            mtime=datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            metadata=metadata,
+        )
+        await self._store(self._meta(name), msgspec.json.encode(info), {MSG_ID: nuid, **_ROLLUP})
+        if previous is not None:
+            await self._purge(previous.nuid)
+        return info
+
+    async def _chunks(self, info: ObjectInfo) -> AsyncIterator[bytes]:
+        async for record in self._records(info):
+            yield record.data
+
+    def _records(self, info: ObjectInfo) -> AsyncIterator[StoredRecord]:
+        return records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.C.{info.nuid}")
+
+    async def _store(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
+        await store(self._link, self.spec.stream_name, subject, data, headers, 10.0)
+
+    async def _purge(self, nuid: str) -> None:
+        body: dict[str, Any] = {"filter": f"$O.{self.spec.name}.C.{nuid}"}
+        await ask(self._link, f"STREAM.PURGE.{self.spec.stream_name}", body)
+
+    def _meta(self, name: str) -> str:
+        return f"$O.{self.spec.name}.M.{base64.urlsafe_b64encode(name.encode()).decode()}"
+
+
+async def _pieces_of(data: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), _CHUNK):
+        yield data[start : start + _CHUNK]
+
+
+async def _pieces_in(file: Path) -> AsyncIterator[bytes]:
+    async with await anyio.open_file(file, "rb") as source:
+        while piece := await source.read(_CHUNK):
+            yield piece
+
+
+def _digest(hash: "hashlib._Hash") -> str:
+    return "SHA-256=" + base64.urlsafe_b64encode(hash.digest()).decode()

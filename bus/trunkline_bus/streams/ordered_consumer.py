@@ -1,0 +1,132 @@
+"""Read a stream's matching messages for ever, in order and without gaps, by a throw-away consumer that is remade."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from nats.aio.msg import Msg
+
+from trunkline_bus.async_iterator import Iteration
+from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.errors import BusError
+from trunkline_bus.ids import new_id
+from trunkline_bus.streams.delivery_info import delivery_info
+from trunkline_bus.streams.jetstream import api
+from trunkline_bus.streams.jetstream_protocol import StoredRecord, nanoseconds
+from trunkline_bus.streams.pull_requests import End, Puller
+
+_log = logging.getLogger(__name__)
+
+_BATCH = 256
+_EXPIRES = 10.0
+_FORGOTTEN_AFTER = 60.0
+
+
+@asynccontextmanager
+async def follow(
+    link: Link, stream: str, filter: str, *, deliver: str
+) -> AsyncIterator[AsyncIterator[StoredRecord]]:
+    """Records of ``stream`` from the start policy ``deliver`` (``all``, ``new``, ``last_per_subject``) on.
+
+    The consumer exists when the block is entered, so nothing later is missed. Raises ``StreamError`` kinds.
+    """
+    cursor = _Cursor(link, stream, filter, deliver)
+    await cursor.remake()
+    try:
+        yield Iteration(cursor.next)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await cursor.forget()
+
+
+class _Cursor:
+    def __init__(self, link: Link, stream: str, filter: str, deliver: str) -> None:
+        self._link = link
+        self._stream = stream
+        self._filter = filter
+        self._start: dict[str, Any] = {"deliver_policy": deliver}
+        self._name = ""
+        self._seen = 0
+        self._broken = False
+        self._pulling = False
+        self._puller = Puller(link, stream, "")
+
+    async def remake(self) -> None:
+        """Make a new consumer behind the last record seen."""
+        await self._puller.close()
+        self._name = new_id("follow")
+        self._puller = Puller(self._link, self._stream, self._name)
+        self._seen = 0
+        config = {
+            "name": self._name,
+            "filter_subject": self._filter,
+            "ack_policy": "none",
+            "max_deliver": 1,
+            "mem_storage": True,
+            "num_replicas": 1,
+            "inactive_threshold": nanoseconds(_FORGOTTEN_AFTER),
+            **self._start,
+        }
+        body = {"stream_name": self._stream, "config": config}
+        reply = await api(
+            self._link, f"CONSUMER.CREATE.{self._stream}.{self._name}.{self._filter}", body, timeout=10.0
+        )
+        if self._start["deliver_policy"] == "new":  # from here on the place is known
+            self._note(int(reply["delivered"]["stream_seq"]))
+
+    async def next(self) -> StoredRecord:
+        """The next record, remaking the consumer whenever it may have lost one."""
+        while True:
+            if self._broken:
+                await self._remake_patiently()
+            if not self._pulling and not await self._begin_pull():
+                continue
+            msg = await self._puller.next()
+            if msg is not None and (record := self._record(msg)) is not None:
+                return record
+            self._pulling = False
+            self._broken = self._broken or self._puller.end in (End.GONE, End.BROKEN)
+
+    async def _begin_pull(self) -> bool:
+        try:
+            await self._puller.start(batch=_BATCH, expires=_EXPIRES, extra={})
+        except BusError:
+            self._broken = True
+        else:
+            self._pulling = True
+        return self._pulling
+
+    async def _remake_patiently(self) -> None:
+        pause = 0.05
+        while True:
+            try:
+                await self.remake()
+                self._broken = self._pulling = False
+                return
+            except BusError as error:
+                if self._link.closed:
+                    raise
+                _log.warning("cannot follow %s in %s: %s", self._filter, self._stream, error)
+            await anyio.sleep(pause)
+            pause = min(pause * 2, 1.0)
+
+    def _record(self, msg: Msg) -> StoredRecord | None:
+        """The record, or None when one before it was lost on the way."""
+        info = delivery_info(msg.reply)
+        if info.consumer_seq != self._seen + 1:
+            self._broken = True
+            return None
+        self._seen = info.consumer_seq
+        self._note(info.seq)
+        return StoredRecord(info.seq, msg.subject, info.time, msg.data, msg.headers or {})
+
+    def _note(self, seq: int) -> None:
+        self._start = {"deliver_policy": "by_start_sequence", "opt_start_seq": seq + 1}
+
+    async def forget(self) -> None:
+        """Delete the consumer; the server would do so itself a little later."""
+        await self._puller.close()
+        if self._link.connected:
+            await self._link.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._name}", b"")

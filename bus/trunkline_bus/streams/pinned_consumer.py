@@ -1,0 +1,208 @@
+"""The pull loop of a durable consumer, pinned to one live client at a time. Heals itself.
+
+A pin is renewed by pulling, so a background task keeps pulling whether or not the program asks for more; how much
+may wait here is bounded by the consumer's ``max_ack_pending``. What waits is kept from redelivery. A lost pin does
+not stop the program's running work: fence writes with ``append(expect=…)``, an ack is no fence.
+"""
+
+import logging
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import anyio
+import msgspec
+from nats.aio.msg import Msg
+
+from trunkline_bus.async_iterator import Iteration
+from trunkline_bus.connection.inbound_pipeline import Inbound
+from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.endpoint import Topic
+from trunkline_bus.envelope import Envelope
+from trunkline_bus.errors import BusError
+from trunkline_bus.messages import Stored
+from trunkline_bus.streams.delivery_info import DeliveryInfo, delivery_info
+from trunkline_bus.streams.jetstream_protocol import nanoseconds
+from trunkline_bus.streams.pull_requests import End, Puller
+from trunkline_bus.streams.specs import ConsumerSpec
+from trunkline_bus.streams.topology import apply_one
+from trunkline_bus.task_group import background_tasks
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_PIN = "Nats-Pin-Id"
+_UNPINNED_EXPIRES = 10.0
+_RETRY_AFTER_FAILURE = 5.0
+_COURTESY = 0.5
+"""Seconds that those without the pin wait after the server was away: it gives it to the first who asks then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery(Stored[T]):
+    """A message to be settled by ``ack``, ``nak`` or ``term``. Unsettled it comes again after ``ack_wait``.
+
+    ``pin`` is the id of the pin it came under ("" without one); ``redelivered`` that it was delivered before.
+    """
+
+    pin: str
+    redelivered: bool
+    _link: Link = field(repr=False, compare=False)
+    _reply: str = field(repr=False, compare=False)
+
+    async def ack(self, *, confirm: bool = False) -> None:
+        """Done; do not send it again.
+
+        With ``confirm`` wait until the server has it (raises ``CallError`` kinds). nats-server writes acks to disk a
+        little later, so after a kill -9 of the server an acknowledged message may come once more all the same.
+        """
+        if confirm:
+            await self._link.request(self._reply, b"+ACK", timeout=5.0)
+        else:
+            await self._link.publish(self._reply, b"+ACK")
+
+    async def nak(self, delay: float | None = None) -> None:
+        """Not done; send it again, after ``delay`` seconds when given."""
+        await self._link.publish(self._reply, _nak(delay))
+
+    async def in_progress(self) -> None:
+        """Still working: restart the ``ack_wait``."""
+        await self._link.publish(self._reply, b"+WPI")
+
+    async def term(self, reason: str = "") -> None:
+        """Never send it again."""
+        await self._link.publish(self._reply, f"+TERM {reason}".strip().encode())
+
+
+@asynccontextmanager
+async def deliveries(
+    link: Link, inbound: Inbound, consumer: ConsumerSpec, topic: Topic[T]
+) -> AsyncIterator[AsyncIterator[Delivery[T]]]:
+    """See ``Bus.pinned``."""
+    loop = _PullLoop(link, inbound, consumer, topic)
+    try:
+        async with background_tasks() as group:
+            group.start_soon(loop.pull_forever)
+            group.start_soon(loop.keep_waiting_alive)
+            yield Iteration(loop.next)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await loop.hand_back()
+
+
+class _PullLoop(Generic[T]):
+    def __init__(self, link: Link, inbound: Inbound, spec: ConsumerSpec, topic: Topic[T]) -> None:
+        self._link = link
+        self._inbound = inbound
+        self._spec = spec
+        self._topic = topic
+        self._waiting: deque[Msg] = deque()
+        self._arrived = anyio.Event()
+        self._pin = ""
+        self._puller = Puller(link, spec.stream, spec.name)
+
+    async def pull_forever(self) -> None:
+        """Pull, and heal whatever ends a pull."""
+        pause = 0.05
+        while True:
+            try:
+                end = await self._pull()
+                if end is End.GONE:
+                    await apply_one(self._link, self._spec)
+            except BusError as error:
+                if self._link.closed:
+                    raise
+                _log.warning("cannot pull from %s/%s: %s", self._spec.stream, self._spec.name, error)
+                end = End.GONE
+            if end is End.PIN_LOST:
+                self._pin = ""
+            if end in (End.GONE, End.BROKEN):
+                await anyio.sleep(max(pause, 0.0 if self._pin else _COURTESY))
+                pause = min(pause * 2, 1.0)
+            else:
+                pause = 0.05
+
+    async def _pull(self) -> End:
+        spec = self._spec
+        extra: dict[str, Any] = {}
+        if spec.pinned_group is not None:
+            extra["group"] = spec.pinned_group
+            if self._pin:
+                extra["id"] = self._pin
+        expires = spec.pin_timeout / 3 if spec.pinned_group is not None else _UNPINNED_EXPIRES
+        await self._puller.start(batch=spec.batch, expires=expires, extra=extra)
+        while (msg := await self._puller.next()) is not None:
+            self._pin = (msg.headers or {}).get(_PIN, self._pin)
+            self._waiting.append(msg)
+            self._arrived.set()
+        return self._puller.end
+
+    async def keep_waiting_alive(self) -> None:
+        """Keep what arrived but was not taken yet from being redelivered."""
+        while True:
+            await anyio.sleep(max(0.05, self._spec.ack_wait / 3))
+            for msg in list(self._waiting):
+                await self._link.publish(msg.reply, b"+WPI")
+
+    async def next(self) -> Delivery[T]:
+        """The next readable delivery. A cancelled step puts its message back."""
+        while True:
+            while not self._waiting:
+                self._arrived = anyio.Event()
+                await self._arrived.wait()
+            msg = self._waiting.popleft()
+            try:
+                delivery = await self._opened(msg)
+            except BaseException:
+                self._waiting.appendleft(msg)
+                raise
+            if delivery is not None:
+                return delivery
+
+    async def _opened(self, msg: Msg) -> Delivery[T] | None:
+        parsed = await self._inbound.parse(
+            self._topic.kept, self._topic.payload, msg.subject, msg.data, msg.headers
+        )
+        if parsed is None:
+            await self._link.publish(msg.reply, b"+TERM unreadable")
+            return None
+        passed: list[Delivery[T]] = []
+
+        async def last(subject: str, envelope: Envelope[T]) -> None:
+            passed.append(self._delivery(msg, subject, parsed[0], envelope))
+
+        try:
+            await self._inbound.handle(msg.subject, parsed[1], msg.headers, last)
+        except Exception:  # a middleware's failure must not end the loop
+            _log.exception("a bus middleware failed on %s; it will be tried again", msg.subject)
+            await self._link.publish(msg.reply, _nak(_RETRY_AFTER_FAILURE))
+            return None
+        if not passed:
+            await self._link.publish(msg.reply, b"+TERM withheld by a middleware")
+        return passed[-1] if passed else None
+
+    def _delivery(self, msg: Msg, subject: str, keys: dict[str, str], envelope: Envelope[T]) -> Delivery[T]:
+        info: DeliveryInfo = delivery_info(msg.reply)
+        pin = (msg.headers or {}).get(_PIN, "")
+        return Delivery(
+            info.seq, subject, keys, info.time, envelope, pin, info.delivered > 1, self._link, msg.reply
+        )
+
+    async def hand_back(self) -> None:
+        """Give up the pin and return what was not taken, so that the next client has it at once."""
+        await self._puller.close()
+        if not self._link.connected:
+            return
+        spec = self._spec
+        if self._pin:
+            body = msgspec.json.encode({"group": spec.pinned_group})
+            await self._link.publish(f"$JS.API.CONSUMER.UNPIN.{spec.stream}.{spec.name}", body)
+        for msg in self._waiting:
+            await self._link.publish(msg.reply, b"-NAK")
+        await self._link.flush(timeout=1.0)
+
+
+def _nak(delay: float | None) -> bytes:
+    return b"-NAK" if delay is None else b"-NAK " + msgspec.json.encode({"delay": nanoseconds(delay)})

@@ -1,0 +1,110 @@
+"""Pull requests to a JetStream consumer: the messages, and why a pull ended. The loops around them live elsewhere."""
+
+import enum
+from typing import Any
+
+import msgspec
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription as RawSubscription
+
+from trunkline_bus.connection.mailbox import Mailbox
+from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, Link
+from trunkline_bus.errors import CallTimeout, NoResponders
+from trunkline_bus.streams.jetstream_protocol import nanoseconds
+
+_SHORT = 1.0
+"""Seconds. A pull that ends sooner needs no heartbeats: its end is one."""
+
+
+class End(enum.Enum):
+    """Why a pull brought no more messages."""
+
+    FULL = "the batch is complete"
+    EMPTY = "it ran out of time"
+    PIN_LOST = "another client holds the pin"
+    GONE = "the consumer does not answer"
+    BROKEN = "the connection or the server went away"
+
+
+class Puller:
+    """Pulls from one consumer, one request at a time: ``start``, ``next`` until None, then look at ``end``.
+
+    Deliveries keep the subject they are stored under, so they need a subscription of their own.
+    """
+
+    def __init__(self, link: Link, stream: str, consumer: str) -> None:
+        self._link = link
+        self._request_subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._box: Mailbox | None = None
+        self._raw: RawSubscription | None = None
+        self._inbox = ""
+        self._left = 0
+        self._silence = 0.0
+        self.end = End.FULL
+
+    async def start(self, *, batch: int, expires: float, extra: dict[str, Any]) -> None:
+        """Send one pull. Raises ``ConnectionFailed``."""
+        request: dict[str, Any] = {"batch": batch, "expires": nanoseconds(expires)}
+        self._silence = expires + 1.0
+        if expires > _SHORT:
+            request["idle_heartbeat"] = nanoseconds(expires / 3)
+            self._silence = expires * 2 / 3 + 1.0
+        self._box = await self._opened()
+        await self._link.publish(
+            self._request_subject, msgspec.json.encode(request | extra), reply=self._inbox
+        )
+        self._left = batch
+        self.end = End.FULL
+
+    async def next(self) -> Msg | None:
+        """The next message of the pull, or None when it ended. May be cancelled and asked again."""
+        while self._left > 0 and self._box is not None:
+            try:
+                msg = await self._box.get(self._silence)
+            except (CallTimeout, ConnectionLost, NoResponders) as error:
+                self.end = End.GONE if isinstance(error, NoResponders) else End.BROKEN
+                await self.close()
+                return None
+            status = (msg.headers or {}).get(STATUS)
+            if status is None:
+                self._left -= 1
+                return msg
+            if status != "100":
+                self.end = _end_of(status, (msg.headers or {}).get("Description", ""))
+                return None
+        return None
+
+    async def _opened(self) -> Mailbox:
+        await self._link.until_connected(self._link.settings.drain_timeout)
+        if self._box is None:
+            box = self._box = Mailbox(self._link, self._request_subject, fragile=True)
+
+            async def deliver(msg: Msg) -> None:
+                box.put(msg)
+
+            self._inbox = self._link.new_inbox()
+            self._raw = await self._link.subscribe(self._inbox, deliver, on_slow=_ignore)
+        return self._box
+
+    async def close(self) -> None:
+        """Stop receiving. The next pull starts afresh."""
+        if self._box is not None:
+            self._box.close()
+            self._box = None
+        if self._raw is not None:
+            await self._link.unsubscribe(self._raw, drain=False)
+            self._raw = None
+
+
+def _end_of(status: str, description: str) -> End:
+    if status in ("404", "408"):
+        return End.EMPTY
+    if status == "423":
+        return End.PIN_LOST
+    if status == "409" and "deleted" in description.lower():
+        return End.GONE
+    return End.EMPTY if "max" in description.lower() else End.BROKEN
+
+
+def _ignore() -> None:
+    pass

@@ -1,0 +1,85 @@
+"""Asking JetStream so that a restart of the server, a lost connection or a missing answer does not matter.
+
+Only for what may be repeated: a question, or an append that the server recognises by its id.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from trunkline_bus.connection.nats_connection import ConnectionLost, Link
+from trunkline_bus.errors import BusError, CallTimeout, NoResponders, StreamUnavailable
+from trunkline_bus.streams.jetstream_protocol import NOT_READY
+
+
+class Unsettled(BusError):
+    """JetStream is not ready yet (no leader, starting up). Internal: always retried."""
+
+
+async def ask(link: Link, operation: str, body: Any = None, *, timeout: float = 5.0) -> dict[str, Any]:
+    """Ask the JetStream API, for instance ``ask(link, "STREAM.INFO.x")``. The reply may hold an ``error``.
+
+    Retries lost connections and missing answers until ``timeout`` seconds passed. Only for requests that may
+    be repeated. Raises ``StreamUnavailable`` or ``ConnectionFailed``.
+    """
+    subject = f"$JS.API.{operation}"
+    data = b"" if body is None else msgspec.json.encode(body)
+
+    async def attempt(remaining: float) -> dict[str, Any]:
+        msg = await link.request(subject, data, timeout=remaining, fragile=True)
+        reply: dict[str, Any] = msgspec.json.decode(msg.data)
+        if reply.get("error", {}).get("err_code") in NOT_READY:
+            raise Unsettled(str(reply["error"].get("description")))
+        return reply
+
+    answer: dict[str, Any] = await persist(link, attempt, timeout=timeout, what=subject)
+    return answer
+
+
+async def persist(
+    link: Link,
+    attempt: Callable[[float], Awaitable[Any]],
+    *,
+    timeout: float,
+    what: str,
+    patience: float = 3.0,
+) -> Any:
+    """Run ``attempt(seconds)`` until it returns, retrying what a restart of the server explains.
+
+    One attempt waits at most ``patience`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds,
+    ``ConnectionFailed`` when the connection was down till then.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    pause = 0.01
+    while True:
+        await link.until_connected(max(0.001, deadline - loop.time()))
+        remaining = deadline - loop.time()
+        try:
+            return await attempt(max(0.001, min(remaining, patience)))
+        except (NoResponders, CallTimeout, ConnectionLost, Unsettled) as error:
+            if loop.time() + pause >= deadline:
+                raise StreamUnavailable(f"{what}: no answer in {timeout:g} s ({error})") from error
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 0.25)
+
+
+@asynccontextmanager
+async def append_slot(link: Link, timeout: float, what: str) -> AsyncIterator[float]:
+    """One of the slots for unacknowledged appends; yields the seconds left of ``timeout``.
+
+    Raises ``StreamUnavailable`` when none became free in time.
+    """
+    began = asyncio.get_running_loop().time()
+    try:
+        async with asyncio.timeout(timeout if link.append_slots.locked() else None):
+            await link.append_slots.acquire()
+    except TimeoutError as error:
+        raise StreamUnavailable(f"{what}: too many appends are waiting, no turn in {timeout:g} s") from error
+    try:
+        yield timeout - (asyncio.get_running_loop().time() - began)
+    finally:
+        link.append_slots.release()

@@ -1,0 +1,143 @@
+"""Bring the server into the shape a ``Topology`` describes. Any number of workers may do so at once."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.errors import StreamError, TopologyConflict
+from trunkline_bus.streams.jetstream_protocol import CONSUMER_NOT_FOUND, STREAM_NOT_FOUND, error_of
+from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.specs import ConsumerSpec, StreamSpec, Topology
+
+_EXISTS = {10058, 10065, 10013, 10148}  # somebody else created it in between
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One thing that was created or updated. ``settings`` are the API names of what differed."""
+
+    kind: Literal["stream", "consumer"]
+    name: str
+    action: Literal["created", "updated"]
+    settings: tuple[str, ...] = ()
+
+
+class _OnLink(Protocol):
+    link: Link
+
+
+async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = ()) -> list[Change]:
+    """Create or update everything in ``topology``; returns what changed, nothing when all was as wanted.
+
+    ``remake`` names streams that are deleted and created again, without what they held, if the server will not change
+    them. Raises ``TopologyConflict`` naming the setting, or ``StreamError`` kinds.
+    """
+    link = bus.link
+    streams = [*topology.streams]
+    streams += [bucket.stream() for bucket in topology.buckets]
+    streams += [bucket.stream() for bucket in topology.objects]
+    changes = [await (_made_anew if spec.name in remake else apply_one)(link, spec) for spec in streams]
+    changes += [await apply_one(link, spec) for spec in topology.consumers]
+    return [change for change in changes if change is not None]
+
+
+async def _made_anew(link: Link, spec: StreamSpec) -> Change | None:
+    """The stream, without what it held if it cannot be had otherwise."""
+    try:
+        return await apply_one(link, spec)
+    except TopologyConflict as conflict:
+        reply = await ask(link, f"STREAM.DELETE.{spec.name}")
+        if "error" in reply:
+            raise conflict from error_of(reply["error"], f"stream {spec.name}")
+        return await apply_one(link, spec)
+
+
+async def apply_one(link: Link, spec: StreamSpec | ConsumerSpec) -> Change | None:
+    """Create or update one stream or consumer; None when it was as wanted."""
+    target = _Stream(spec) if isinstance(spec, StreamSpec) else _Consumer(spec)
+    for _ in range(3):
+        reply = await ask(link, target.info)
+        if "error" not in reply:
+            return await _update(link, target, reply["config"])
+        if reply["error"].get("err_code") not in (STREAM_NOT_FOUND, CONSUMER_NOT_FOUND):
+            raise error_of(reply["error"], target.label)
+        reply = await ask(link, target.create, target.body(target.config, "create"))
+        if "error" not in reply:
+            return Change(target.kind, target.name, "created")
+        if reply["error"].get("err_code") not in _EXISTS:
+            raise _not_made(target, reply["error"])
+    raise _refused(target, reply["error"], ())
+
+
+async def _update(link: Link, target: "_Stream | _Consumer", existing: Mapping[str, Any]) -> Change | None:
+    noted = existing.get("metadata") or {}
+    wanted = {**target.config, "metadata": {**noted, **target.config.get("metadata", {})}}
+    differing = tuple(name for name, value in wanted.items() if not _same(value, existing.get(name)))
+    if not differing:
+        return None
+    reply = await ask(link, target.update, target.body({**existing, **wanted}, "update"))
+    if "error" in reply:
+        raise _refused(target, reply["error"], differing)
+    return Change(target.kind, target.name, "updated", differing)
+
+
+def _not_made(target: "_Stream | _Consumer", error: dict[str, Any]) -> Exception:
+    """The server could not create it; when its disk is full it does not say so, hence where to look."""
+    problem = error_of(error, target.label)
+    if type(problem) is not StreamError:
+        return problem
+    return StreamError(
+        f"{target.label} cannot be created: {error.get('description', 'unknown error')}; "
+        f"see that the server's disk has room and can be written, and look at the server's log",
+        problem.code,
+    )
+
+
+def _refused(target: "_Stream | _Consumer", error: dict[str, Any], differing: tuple[str, ...]) -> Exception:
+    problem = error_of(error, target.label)
+    if type(problem) is not StreamError:
+        return problem
+    text = str(error.get("description", ""))
+    named = [name for name in differing if name.replace("_", " ") in text or name in text] or list(differing)
+    settings = f"another {', '.join(named)}" if named else "other settings"
+    return TopologyConflict(
+        f"{target.label} exists with {settings} and the server will not change it: {text}; "
+        f"export what it holds and delete it, or keep the old setting",
+        setting=named[0] if named else "",
+    )
+
+
+def _same(wanted: Any, existing: Any) -> bool:
+    """Whether the server's value is the wanted one; servers leave out what is empty, and -1 and 0 mean no limit."""
+    return wanted == existing or (existing in (None, 0, -1) and wanted in (None, "", 0, -1, False, {}))
+
+
+class _Stream:
+    kind: Literal["stream"] = "stream"
+
+    def __init__(self, spec: StreamSpec) -> None:
+        self.name = spec.name
+        self.label = f"stream {spec.name}"
+        self.config = spec.config()
+        self.info = f"STREAM.INFO.{spec.name}"
+        self.create = f"STREAM.CREATE.{spec.name}"
+        self.update = f"STREAM.UPDATE.{spec.name}"
+
+    def body(self, config: dict[str, Any], _action: str) -> dict[str, Any]:
+        return config
+
+
+class _Consumer:
+    kind: Literal["consumer"] = "consumer"
+
+    def __init__(self, spec: ConsumerSpec) -> None:
+        self.name = f"{spec.stream}/{spec.name}"
+        self.label = f"consumer {spec.stream}/{spec.name}"
+        self.config = spec.config()
+        self._stream = spec.stream
+        self.info = f"CONSUMER.INFO.{spec.stream}.{spec.name}"
+        self.create = self.update = f"CONSUMER.CREATE.{spec.stream}.{spec.name}.{spec.filter}"
+
+    def body(self, config: dict[str, Any], action: str) -> dict[str, Any]:
+        return {"stream_name": self._stream, "config": config, "action": action}

@@ -1,0 +1,116 @@
+"""Typed access to what streams keep: append, the last message, the whole history, delete and purge."""
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from trunkline_bus.connection.inbound_pipeline import Inbound
+from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.connection.outbound_pipeline import Outbound
+from trunkline_bus.endpoint import Topic
+from trunkline_bus.envelope import Scope
+from trunkline_bus.errors import BusError
+from trunkline_bus.messages import Ack, Stored
+from trunkline_bus.streams.jetstream import Fence, api, last_record, records, store
+from trunkline_bus.streams.jetstream_protocol import (
+    EXPECTED_LAST,
+    EXPECTED_LAST_SUBJECT,
+    MSG_ID,
+    SCHEDULE,
+    SCHEDULE_TARGET,
+    TTL,
+    StoredRecord,
+)
+
+T = TypeVar("T")
+
+
+async def append(
+    link: Link,
+    outbound: Outbound,
+    topic: Topic[T],
+    payload: T,
+    *,
+    scope: Scope,
+    msg_id: str | None,
+    expect: int | None,
+    expect_filter: str | None,
+    timeout: float,
+    headers: Mapping[str, str] | None,
+    keys: dict[str, str],
+) -> Ack:
+    """See ``Bus.append``."""
+    subject = topic.subject.format(**keys)
+    stream = stream_of(topic)
+    envelope = outbound.wrap(payload, scope)
+    final = {**(headers or {}), MSG_ID: msg_id or envelope.id}
+    if expect is not None:
+        final[EXPECTED_LAST] = str(expect)
+    if expect_filter is not None:
+        final[EXPECTED_LAST_SUBJECT] = expect_filter
+
+    fence = None
+    if expect is not None:
+        fence = Fence(stream, expect_filter or topic.kept.filter(**keys), expect)
+
+    async def transmit(target: str, body: bytes, final_headers: dict[str, str]) -> Ack:
+        return await store(link, stream, target, body, final_headers, timeout, fence)
+
+    return await outbound.send(subject, envelope, final, transmit)
+
+
+def forgotten_after(ttl: float | None, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """The headers of a message that its stream forgets after so many seconds."""
+    return headers if ttl is None else {**(headers or {}), TTL: f"{max(1, round(ttl))}s"}
+
+
+def scheduled(at: datetime, target: str) -> dict[str, str]:
+    """The headers of a message that the server stores under ``target`` at a time."""
+    return {SCHEDULE: f"@at {at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}", SCHEDULE_TARGET: target}
+
+
+async def last(
+    link: Link, inbound: Inbound, topic: Topic[T], timeout: float, keys: dict[str, str]
+) -> Stored[T] | None:
+    """See ``Bus.last``."""
+    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys), timeout=timeout)
+    return None if record is None else await opened(inbound, topic, record)
+
+
+async def last_seq(link: Link, topic: Topic[Any], keys: dict[str, str]) -> int:
+    """See ``Bus.last_seq``."""
+    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys))
+    return 0 if record is None else record.seq
+
+
+async def history(
+    link: Link, inbound: Inbound, topic: Topic[T], after: int, keys: dict[str, str]
+) -> AsyncIterator[Stored[T]]:
+    """See ``Bus.history``."""
+    async for record in records(link, stream_of(topic), topic.kept.filter(**keys), after=after):
+        yield await opened(inbound, topic, record)
+
+
+async def delete(link: Link, topic: Topic[Any], seq: int) -> None:
+    """See ``Bus.delete``."""
+    await api(link, f"STREAM.MSG.DELETE.{stream_of(topic)}", {"seq": seq, "no_erase": True})
+
+
+async def purge(link: Link, topic: Topic[Any], keys: dict[str, str]) -> None:
+    """See ``Bus.purge``."""
+    await api(link, f"STREAM.PURGE.{stream_of(topic)}", {"filter": topic.kept.filter(**keys)})
+
+
+async def opened(inbound: Inbound, topic: Topic[T], record: StoredRecord) -> Stored[T]:
+    """The typed message of a record. Raises ``DecodeError`` or ``SubjectError``."""
+    envelope = await inbound.open(topic.payload, record.data, record.headers)
+    return Stored(record.seq, record.subject, topic.kept.parse(record.subject), record.time, envelope)
+
+
+def stream_of(topic: Topic[Any]) -> str:
+    """The stream a topic names. Raises ``BusError`` when it names none."""
+    if topic.stream is None:
+        raise BusError(
+            f"topic {topic.name} names no stream, so nothing stores it; use publish, or give it one"
+        )
+    return topic.stream

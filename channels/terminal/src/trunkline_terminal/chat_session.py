@@ -1,0 +1,292 @@
+"""One sitting: which block and conversation the person is in, and what becomes of each line they enter.
+
+Knows the gateway and a screen, and nothing of keys, pipes or colours.
+"""
+
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Literal
+
+import anyio
+
+from trunkline import (
+    Block,
+    ConversationView,
+    Gateway,
+    Message,
+    MessageAccepted,
+    RemoteFault,
+    SendMessage,
+    Sitting,
+    TrunklineError,
+    Verdict,
+    approval_news,
+    hand_in,
+    new_id,
+    waiting_approval,
+)
+from trunkline.contracts.gateway.answerer import Answerer
+from trunkline_terminal import commands, text_format
+from trunkline_terminal.outage_notice import Outage
+from trunkline_terminal.screen import Screen, Status
+from trunkline_terminal.turn_display import Followed, Render, Turns
+
+PATIENCE = 2.0
+"""Seconds to wait for who answers: only something to show."""
+
+RECALLED = 6
+"""How many messages of a conversation are shown when it is taken up again."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the person is. A ``conversation`` of None begins a new one with the next message.
+
+    ``loaded`` are messages of a saved conversation that the platform does not hold yet.
+    """
+
+    block: str | None
+    conversation: str | None = None
+    title: str = ""
+    loaded: tuple[Message, ...] = ()
+
+
+class Session:
+    """A person's sitting at a screen."""
+
+    def __init__(self, gateway: Gateway, screen: Screen, sitting: Sitting, render: Render = None) -> None:
+        self.gateway, self.screen, self.sitting = gateway, screen, sitting
+        self.outage = Outage(screen, self.show_status)
+        self.turns = Turns(gateway, screen, self.outage, render)
+        self.place = Place(sitting.block)
+        self.blocks: tuple[Block, ...] = ()
+        self.answerer = Answerer()
+        self.listed: tuple[str, ...] = ()
+        """The conversations that ``/conversations`` listed last."""
+        self.failed = False
+        self._handing_in: anyio.CancelScope | None = None
+
+    # Beginning -----------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Find the block or take up the conversation. Raises TrunklineError or RemoteFault when there is none."""
+        await self.refresh_blocks()
+        if self.place.block is not None:
+            self.block_named(self.place.block)
+        if self.sitting.conversation is not None:
+            await self.resume(self.sitting.conversation)
+        await self.learn_answerer()
+        if told := text_format.answers(self.answerer):
+            self.screen.note(told, "warning" if self.answerer.problem else "dim")
+        self.show_status()
+
+    async def learn_answerer(self) -> None:
+        """Ask who answers here, so that people are told; while nobody says it, what was known stays."""
+        with anyio.move_on_after(PATIENCE), suppress(RemoteFault, TrunklineError):
+            self.answerer = await self.gateway.answerer(self.place.block)
+
+    async def refresh_blocks(self) -> tuple[Block, ...]:
+        """The blocks as they are now."""
+        self.blocks = await self.outage.through(self.gateway.blocks)
+        return self.blocks
+
+    def block_named(self, name: str) -> Block:
+        """The block by that name, as far as is known here. Raises TrunklineError with the nearest name."""
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        near = commands.nearest(name, [block.name for block in self.blocks])
+        hint = f"Did you mean {near}?" if near else "`trunkline blocks create NAME` makes one."
+        raise TrunklineError(f"There is no block {name!r}.", hint=hint)
+
+    async def resume(self, conversation: str) -> None:
+        """Go on with a conversation: show its last messages, and its running turn from the start. What its tools told
+        can be shown again."""
+        view = await self.view(conversation, include_tools=True)
+        summary = view.summary
+        self.place = Place(summary.block, summary.id, summary.title or "")
+        self._recall(view)
+        ended = [one for one in view.messages if view.running is None or one.turn != view.running]
+        self.turns.recall(ended)
+        if view.running:
+            self.turns.follow(Followed(summary.id, view.running))
+
+    def _recall(self, view: ConversationView) -> None:
+        spoken = [
+            message for message in view.messages if message.role in ("user", "assistant") and message.content
+        ]
+        shown = [m for m in spoken if m.role == "user" or m.turn is None or m.turn != view.running]
+        for message in shown[-RECALLED:]:
+            if message.role == "user":
+                self.screen.message(message.content)
+            else:
+                self.screen.answer(message.content)
+                self.screen.settle()
+
+    async def view(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
+        """A conversation as it stands."""
+        return await self.outage.through(
+            lambda: self.gateway.conversation(conversation, include_tools=include_tools)
+        )
+
+    # Lines ---------------------------------------------------------------------------------------------------
+
+    async def handle(self, line: str) -> bool:
+        """Do what a line asks: a command, or a message to the agent. Returns False when the person leaves."""
+        try:
+            return await self._handle(line)
+        except RemoteFault as fault:
+            self._refused(fault.message)
+        except TrunklineError as error:
+            self._refused(f"{error.sentence} {error.hint}".rstrip())
+        return True
+
+    async def _handle(self, line: str) -> bool:
+        if not line.strip():
+            return True
+        found = commands.parse(line)
+        if isinstance(found, str):
+            await self.send(found)
+            return True
+        return await found.run(self)
+
+    def _refused(self, sentence: str) -> None:
+        self.failed = True
+        self.screen.note(sentence, "error")
+
+    async def send(self, content: str) -> None:
+        """Hand in a message and have its turn shown."""
+        place = self.place
+        message = SendMessage(
+            content=content,
+            block=None if place.conversation else place.block,
+            conversation=place.conversation,
+            client_id=new_id("line"),
+            history=await self._history(),
+        )
+        accepted = await self._hand_in(message)
+        if accepted is None:
+            return
+        place.block, place.conversation = accepted.block, accepted.conversation
+        self._follow(accepted)
+
+    async def steer(self, content: str) -> bool:
+        """Hand in a message for the running turn. Returns False when none runs."""
+        running = self.turns.running
+        if running is None:
+            return False
+        followed = running.followed
+        message = SendMessage(
+            content=content, conversation=followed.conversation, client_id=new_id("line"), steer=followed.turn
+        )
+        accepted = await self._hand_in(message)
+        if accepted is not None:
+            self._follow(accepted)
+        return True
+
+    def _follow(self, accepted: MessageAccepted) -> None:
+        self.turns.follow(Followed(accepted.conversation, accepted.turn, accepted.message_id))
+        self.show_status()
+
+    async def _hand_in(self, message: SendMessage) -> MessageAccepted | None:
+        """The acceptance, however long the gateway is away; None when the person gave up waiting."""
+        with anyio.CancelScope() as scope:
+            self._handing_in = scope
+            try:
+                return await self.outage.through(lambda: self.gateway.send(message))
+            finally:
+                self._handing_in = None
+        self._refused("You gave up waiting. Whether the message was accepted is not known; /status tells.")
+        return None
+
+    async def _history(self) -> tuple[Message, ...] | None:
+        """What the model must be given besides what the platform holds: a loaded conversation, until it is stored."""
+        place = self.place
+        if not place.loaded or place.conversation is None:
+            return place.loaded or None
+        await self.turns.idle()
+        stored = (await self.view(place.conversation, include_tools=True)).messages
+        if {message.id for message in stored} & {message.id for message in place.loaded}:
+            place.loaded = ()
+            return None
+        return (*place.loaded, *stored)
+
+    # What waits for a decision -------------------------------------------------------------------------------
+
+    async def tell_of_approvals(self) -> None:
+        """Say which calls of other channels' turns wait and what became of them, until cancelled. Those of the turns
+        that are shown here ask by themselves, and are only reminded of."""
+        async with aclosing(self.gateway.approvals()) as approvals:
+            async for approval in approvals:
+                shown = self.turns.knows(approval.turn)
+                if not shown or (approval.reminded_at is not None and approval.settled is None):
+                    self.screen.note(
+                        approval_news(approval, before="/"), "warning" if approval.settled is None else "dim"
+                    )
+
+    async def decide(self, verdict: Verdict) -> None:
+        """Allow or deny a call that waits. Raises TrunklineError when there is none, RemoteFault when others were
+        first."""
+        found = await self.outage.through(lambda: waiting_approval(self.gateway, verdict.id))
+        if found is None:
+            raise TrunklineError(f"Nothing waits under {verdict.id}.", hint="/approvals lists what waits.")
+        await self.outage.through(lambda: hand_in(self.gateway, found, verdict))
+
+    # Keys ----------------------------------------------------------------------------------------------------
+
+    async def interrupt(self) -> Literal["turn", "sending", "nothing"]:
+        """Ctrl-C: end what is under way. Says what that was."""
+        if self.turns.running is not None:
+            await self.cancel(self.turns.running.followed.turn)
+            return "turn"
+        if self._handing_in is not None and self.outage.now:
+            self._handing_in.cancel()
+            return "sending"
+        return "nothing"
+
+    async def cancel(self, turn: str) -> None:
+        """End a turn now."""
+        try:
+            await self.outage.through(lambda: self.gateway.cancel(turn))
+        except RemoteFault as fault:
+            self.screen.note(f"The turn was not cancelled: {fault.message}", "error")
+
+    # The status line -----------------------------------------------------------------------------------------
+
+    async def keep_status(self) -> None:
+        """Keep the status line true while turns come and go, until cancelled."""
+        while True:
+            self.show_status()
+            await self.turns.changed()
+            if self.turns.running is None:
+                await self._learn_title()
+                await self.learn_answerer()
+
+    async def _learn_title(self) -> None:
+        place = self.place
+        if place.conversation and not place.title:
+            try:
+                place.title = (await self.gateway.conversation(place.conversation)).summary.title or ""
+            except (RemoteFault, TrunklineError):
+                return  # only a title; the next turn brings another chance
+
+    def _context(self) -> int:
+        """How many tokens the model was given of this conversation; 0 before it was asked here."""
+        last = self.turns.last
+        return self.turns.context if last is not None and last.conversation == self.place.conversation else 0
+
+    def show_status(self) -> None:
+        """Show where the person is."""
+        place = self.place
+        self.screen.status(
+            Status(
+                block=place.block or "",
+                title=place.title,
+                model=self.answerer.label,
+                tokens=text_format.tokens(self.turns.usage),
+                context=text_format.context(self._context(), self.answerer.window),
+                cost=text_format.money(self.turns.cost),
+                turns=self.turns.count,
+                connected=not self.outage.now,
+            )
+        )

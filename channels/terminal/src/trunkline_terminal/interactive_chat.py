@@ -1,0 +1,117 @@
+"""A sitting at a terminal that can be drawn on: joins the session and the screen, and says what Ctrl-C means."""
+
+from pathlib import Path
+
+import anyio
+import anyio.abc
+
+from trunkline import Gateway, Sitting
+from trunkline_terminal import commands
+from trunkline_terminal.chat_session import Session
+from trunkline_terminal.settings import TerminalSettings
+from trunkline_terminal.terminal_screen import TerminalScreen
+from trunkline_terminal.turn_display import Render
+
+GREETING = "Trunkline. /help says what can be said here."
+
+
+class Interactive:
+    """One sitting."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        sitting: Sitting,
+        settings: TerminalSettings,
+        home: Path,
+        render: Render = None,
+    ) -> None:
+        self._enter, self._lines = anyio.create_memory_object_stream[str](1000)
+        self._press, self._presses = anyio.create_memory_object_stream[None](100)
+        self._screen = TerminalScreen(
+            settings, home, typed=self._typed, interrupted=self._pressed, blocks=self._block_names
+        )
+        self._session = Session(gateway, self._screen, sitting, render)
+        self._second = False
+        self._tasks: anyio.abc.TaskGroup | None = None
+
+    async def run(self) -> int:
+        """Until the person leaves. Always 0: they saw what failed."""
+        await self._session.begin()
+        self._screen.note(GREETING)
+        self._screen.flush()
+        with self._enter, self._lines, self._press, self._presses:
+            await self._sit()
+        return 0
+
+    async def _sit(self) -> None:
+        async with anyio.create_task_group() as self._tasks:
+            for job in (
+                self._session.turns.run,
+                self._session.keep_status,
+                self._session.tell_of_approvals,
+                self._dispatch,
+                self._interrupts,
+                _warm,
+            ):
+                self._tasks.start_soon(job)
+            await self._screen.run()
+            self._farewell()
+            self._tasks.cancel_scope.cancel()
+
+    def _block_names(self) -> list[str]:
+        return [block.name for block in self._session.blocks]
+
+    def _typed(self, line: str) -> None:
+        self._second = False
+        if commands.is_immediate(line) and self._tasks is not None:
+            self._tasks.start_soon(self._handle, line)
+        else:
+            self._enter.send_nowait(line)
+
+    async def _dispatch(self) -> None:
+        async for line in self._lines:
+            await self._handle(line)
+
+    async def _handle(self, line: str) -> None:
+        if not await self._session.handle(line):
+            self._screen.leave()
+
+    def _pressed(self) -> None:
+        self._press.send_nowait(None)
+
+    async def _interrupts(self) -> None:
+        """The first Ctrl-C ends what runs, the next one leaves, unless something was typed in between."""
+        async for _ in self._presses:
+            if self._second:
+                self._screen.leave()
+                return
+            self._second = True
+            assert self._tasks is not None
+            self._tasks.start_soon(self._interrupt)
+
+    async def _interrupt(self) -> None:
+        if self._session.turns.running is not None:
+            self._screen.note("Cancelling. Ctrl-C again leaves.")
+        if await self._session.interrupt() == "nothing":
+            self._screen.note("To leave, press Ctrl-D, or Ctrl-C once more.")
+
+    def _farewell(self) -> None:
+        place = self._session.place
+        self._screen.settle()
+        running = self._session.turns.running
+        if running is not None and running.asks:
+            self._screen.note("The question waits on; trunkline approvals list has it too.")
+        elif self._session.turns.count:
+            self._screen.note("The turn goes on; its answer will be in the conversation.")
+        if place.conversation:
+            self._screen.note(f"To go on: trunkline chat --conversation {place.conversation}")
+        self._screen.flush()
+
+
+async def _warm() -> None:
+    """Load what the first answer needs while the person still types."""
+    from importlib import import_module
+
+    await anyio.sleep(0.2)
+    await anyio.to_thread.run_sync(import_module, "trunkline_terminal.markdown")

@@ -1,0 +1,94 @@
+"""The plain screen: for pipes and terminals that can do nothing but print. Never writes an escape code.
+
+What the agent says goes to ``out``; tools, notes and tokens go to ``side``. Where nobody watches (``hold``), a step's
+text is written when it is final, so a step that was asked again leaves no false start in the output.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TextIO
+
+from trunkline import printable
+from trunkline_terminal import text_format
+from trunkline_terminal.screen import Prompt, Status, T, Tone
+
+Read = Callable[[str], Awaitable[str | None]]
+"""Reads a line behind a prompt; None at the end of the input."""
+
+
+class PlainScreen:
+    """A screen that prints."""
+
+    def __init__(self, out: TextIO, side: TextIO, *, hold: bool, read: Read | None = None) -> None:
+        self._out, self._side, self._hold, self._read = out, side, hold, read
+        self._held = ""
+        self._open_line = self._said = False
+
+    def note(self, text: str, tone: Tone = "dim") -> None:
+        """Tones make no difference here."""
+        self._end_line()
+        self._write(self._side, printable(text) + "\n")
+
+    def answer(self, text: str) -> None:
+        """Printed as it comes, or held until it is final."""
+        if self._hold:
+            self._held += text
+        else:
+            self._say(text)
+
+    def reasoning(self, text: str) -> None:
+        """Not shown: it would stand among the answer."""
+
+    def settle(self) -> None:
+        """Print what was held, and end the line."""
+        text, self._held = self._held, ""
+        self._say(text)
+        self._end_line()
+        self._said = False
+
+    def reset(self) -> None:
+        """Held text goes; printed text is declared void."""
+        self._held = ""
+        if self._said:
+            self._said = False
+            self.note("(The answer begins again; what stands above is void.)")
+
+    def tool_started(self, call: str, label: str) -> None:
+        """Shown when it ends."""
+
+    def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
+        """A line, with the first words of what went wrong; the first lines of a result."""
+        why = f": {text_format.short(output, 100)}" if failed and output else ""
+        lines = [f"[{'failed' if failed else 'ok'}] {label} ({text_format.seconds(seconds)}){why}"]
+        lines += [] if failed else [f"  {line}" for line in text_format.folded(output, 100)]
+        self.note("\n".join(lines))
+
+    def message(self, text: str) -> None:
+        """Marked as the person's."""
+        self.note(f"> {text}")
+
+    def status(self, status: Status) -> None:
+        """There is no status line."""
+
+    async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
+        """Asked on a dumb terminal only; through a pipe nobody can be asked. Only a typed answer counts; the end of the
+        input is none."""
+        self.note(question)
+        while self._read is not None and (line := await self._read(f"{prompt.how} › ")) is not None:
+            if (found := prompt.read(line)) is not None:
+                return found
+        return None
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._said = True
+            self._write(self._out, printable(text))
+            self._open_line = not text.endswith("\n")
+
+    def _end_line(self) -> None:
+        if self._open_line:
+            self._write(self._out, "\n")
+        self._open_line = False
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        stream.write(text)
+        stream.flush()

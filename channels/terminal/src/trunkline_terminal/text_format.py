@@ -1,0 +1,223 @@
+"""How things are put into a few words: calls, durations, tokens, ends of turns. Pure functions."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from msgspec import UnsetType
+
+from trunkline import ApprovalRequested, ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
+from trunkline._util.result_format import readout
+from trunkline._util.untrusted_text import unmarked
+from trunkline.contracts.approvals.messages import DEADLINE, decider
+from trunkline.contracts.gateway.answerer import Answerer
+from trunkline_terminal.screen import Answer, Prompt
+
+_ENDINGS = {
+    "cancelled": "Cancelled.",
+    "max_tokens": "The answer was cut at the token limit.",
+    "content_filter": "The provider's content filter ended the answer.",
+    "stopped": "A stop rule ended the turn.",
+    "tool_calls": "The turn waits for a tool that this terminal does not have.",
+}
+
+_HINTS = {
+    "provider_error": '"trunkline doctor --online" (in a shell) asks the provider; /trace names the fault.',
+    "internal": '"trunkline doctor" (in a shell) may know why; so does logs/chat.log in the home folder.',
+    "context_overflow": "/new begins a new conversation.",
+}
+
+
+def short(text: str, width: int) -> str:
+    """The text on one line of at most ``width`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def call_label(call: ToolCall, width: int = 72) -> str:
+    """A tool call as ``name key=value …``."""
+    return short(f"{call.name} {_arguments(call.arguments)}".rstrip(), width)
+
+
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={_value(value)}" for key, value in arguments.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return (
+            short(value, 40)
+            if value and " " not in value
+            else json.dumps(short(value, 40), ensure_ascii=False)
+        )
+    return short(json.dumps(value, ensure_ascii=False, default=str), 40)
+
+
+_ANSWERS: Mapping[str, Answer] = {
+    "y": "once", "yes": "once", "n": "no", "no": "no",
+    "c": "conversation", "conversation": "conversation", "a": "always", "always": "always",
+}  # fmt: skip
+
+
+def answer(text: str, *, wide: bool) -> Answer | None:
+    """What a typed line says to a call that waits. Only a word of the list is an answer; nothing is none."""
+    found = _ANSWERS.get(text.strip().lower())
+    return None if found in ("conversation", "always") and not wide else found
+
+
+YES_OR_NO: Prompt[Answer] = Prompt("Allow? y/n", "Allow? y/n", partial(answer, wide=False), "Answer y or n")
+HOW_FAR: Prompt[Answer] = Prompt(
+    "Allow? y: this call, c: in this conversation, a: always, n: no",
+    "Allow? y/c/a/n",
+    partial(answer, wide=True),
+    "Answer y, c, a or n",
+)
+
+
+def reply(options: Sequence[str]) -> Prompt[str]:
+    """What is asked for when an agent wants to know something: any words, or the number of a proposal."""
+    how = f"Your answer, or 1 to {len(options)}" if options else "Your answer"
+    return Prompt(how, "Answer", lambda line: chosen(line, options) or None, "Answer in a line")
+
+
+FOLDED = 3
+"""How many lines of a tool's result are shown at once."""
+
+
+def folded(output: str, width: int) -> list[str]:
+    """The first lines of a tool's result, and how to see the others."""
+    lines = [line for line in readout(unmarked(output)).strip().splitlines() if line.strip()]
+    shown = [short(line, width) for line in lines[:FOLDED]]
+    more = len(lines) - len(shown)
+    cut = more or any(len(line) > width for line in lines[:FOLDED])
+    left = f"… {more} more line{'s' if more != 1 else ''}: /show" if more else "… /show shows it whole"
+    return [*shown, left] if cut else shown
+
+
+def moment(at: datetime, now: datetime | None = None) -> str:
+    """A time to come, on the clock here: ``23:41 (5 minutes)``, with its date when it is on another day."""
+    here, now = at.astimezone(), (now or datetime.now(UTC)).astimezone()
+    clock = f"{here:%H:%M}" if here.date() == now.date() else f"{here:%Y-%m-%d %H:%M}"
+    return f"{clock} ({_span((here - now).total_seconds())})"
+
+
+def _span(duration: float) -> str:
+    """Seconds to come in one unit: ``5 minutes``, ``1 day``."""
+    for name, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if round(duration / size) >= 1 and (duration >= size or name == "minute"):
+            count = round(duration / size)
+            return f"{count} {name}{'s' if count != 1 else ''}"
+    return f"{max(round(duration), 0)} seconds"
+
+
+def seconds(duration: float) -> str:
+    """A duration in seconds: ``0.2 s``, ``14 s``, ``2 min 5 s``."""
+    if duration < 10:
+        return f"{duration:.1f} s"
+    minutes, rest = divmod(round(duration), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def tokens(usage: Usage) -> str:
+    """``123 in / 45 out``, or nothing when the provider counted nothing."""
+    if not (usage.input_tokens or usage.output_tokens):
+        return ""
+    return f"{usage.input_tokens} in / {usage.output_tokens} out"
+
+
+def answers(answerer: Answerer) -> str:
+    """Who answers, for the beginning of a sitting; nothing where nobody says it."""
+    if answerer.problem:
+        return f"No model answers here: {answerer.problem}"
+    return f"{answerer.label} answers." if answerer.label else ""
+
+
+def amount(count: int) -> str:
+    """A count of tokens in few characters: ``812``, ``1.7k``, ``128k``, ``1M``."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return (
+                f"{count / size:.1f}".removesuffix(".0") + unit
+                if count < 10 * size
+                else f"{count // size}{unit}"
+            )
+    return str(count)
+
+
+def context(used: int, window: int) -> str:
+    """How much of the model's window is taken: ``context 1.7k of 128k``; nothing when nobody has counted."""
+    if not used:
+        return ""
+    return f"context {amount(used)} of {amount(window)}" if window else f"context {amount(used)}"
+
+
+def money(cost: int | None) -> str:
+    """Millionths of a dollar as dollars; nothing where the price is not known, or nothing was paid."""
+    if not cost:
+        return ""
+    return f"${cost / 1_000_000:.4f}" if cost < 100_000 else f"${cost / 1_000_000:.2f}"
+
+
+TITLE = 12
+"""Characters that a title keeps in the status line when there is little room."""
+
+
+def bar(first: Iterable[str], title: str, rest: Iterable[str], width: int) -> str:
+    """The parts of the status line on ``width`` characters. What a title takes is what the others leave."""
+    first, rest = list(first), list(rest)
+    others = sum(len(part) + len(_BETWEEN) for part in (*first, *rest))
+    return short(_BETWEEN.join((*first, short(title, max(width - others, TITLE)), *rest)), width)
+
+
+_BETWEEN = " · "
+
+
+def ending(ended: TurnEnded) -> str:
+    """What to say about how a turn ended, or nothing when it simply ended."""
+    if failed(ended):
+        sentence = ended.sentence or "The turn failed."
+        sentence = f"{sentence} ({ended.code})" if ended.code else sentence
+        return f"{sentence}\n{ended.detail}" if ended.detail else sentence
+    return _ENDINGS.get(ended.reason, "")
+
+
+def hint(ended: TurnEnded) -> str:
+    """What a person can do about how a turn ended, or nothing when there is nothing to say."""
+    return _HINTS.get(ended.code or "", "")
+
+
+def settled(event: ApprovalSettled, *, question: bool = False) -> str:
+    """Who decided about a call, or answered its question."""
+    if question:
+        if event.by == DEADLINE:
+            return "No one answered in time."
+        return f"{'Answered' if event.allow else 'Left unanswered'} by {decider(event.by)}."
+    if event.by == DEADLINE:
+        return "No one decided in time, so the call was denied."
+    far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"
+    return f"{'Allowed' if event.allow else 'Denied'} by {decider(event.by)}{far}."
+
+
+def elsewhere(event: ApprovalRequested, *, question: bool = False) -> str:
+    """How to decide about a call, or to answer its question, where nobody can be asked."""
+    if isinstance(event.id, UnsetType):
+        return "Nobody can be asked here. Decide about this in an interactive terminal or another channel."
+    by = "" if isinstance(event.expires_at, UnsetType) else f" by {moment(event.expires_at)}"
+    if question:
+        return f"Nobody can be asked here. Answer{by}: trunkline approvals answer {event.id} TEXT"
+    return (
+        f"Nobody can be asked here. Decide{by}: trunkline approvals approve {event.id} (or deny {event.id})"
+    )
+
+
+def failed(ended: TurnEnded) -> bool:
+    """Whether the turn did not do what it was asked."""
+    return ended.code is not None or ended.reason == "error"
+
+
+def trace_id(traceparent: str | None) -> str:
+    """The trace id within a W3C ``traceparent``, or nothing."""
+    parts = (traceparent or "").split("-")
+    return parts[1] if len(parts) == 4 else ""

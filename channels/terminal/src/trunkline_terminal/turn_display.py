@@ -1,0 +1,398 @@
+"""Shows turns, one after the other, from their feeds. Knows no commands and no keys."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+import anyio
+import anyio.abc
+import msgspec
+
+from trunkline import (
+    ApprovalDetail,
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    Gateway,
+    Message,
+    MessageSteered,
+    ReasoningDelta,
+    RemoteFault,
+    StatusShown,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    Unavailable,
+    Usage,
+    Verdict,
+    approval_words,
+)
+from trunkline.contracts.tools.messages import StoredResult
+from trunkline_terminal import text_format
+from trunkline_terminal.outage_notice import FIRST_PAUSE, LONGEST_PAUSE, Outage
+from trunkline_terminal.screen import Screen
+
+Render = Callable[[FeedEvent], str | None] | None
+"""How plugins word events."""
+
+Results = deque[tuple[str, str]]
+"""What tools told in this conversation, the latest last: the call in words, and the result."""
+
+RESULTS = 50
+"""How many results are kept to be shown again."""
+
+SILENCE = 3.0
+"""Seconds without an event after which the gateway is asked whether it is still there."""
+
+JUST_SETTLED = 0.1
+"""Seconds to wait before asking: a turn that is read again may bring the decision right behind the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A turn to show. ``message`` is the id of the message that began it."""
+
+    conversation: str
+    turn: str
+    message: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How showing a turn ended. ``undecided`` marks a turn that waits for somebody who can be asked."""
+
+    failed: bool
+    usage: Usage = Usage()
+    context: int = 0
+    cost: int | None = None
+    undecided: bool = False
+
+
+class TurnView:
+    """One turn on a screen. Text is shown once, whatever the feed repeats."""
+
+    def __init__(
+        self, gateway: Gateway, screen: Screen, outage: Outage, followed: Followed, render: Render = None,
+        results: Results | None = None,
+    ) -> None:  # fmt: skip
+        self._gateway, self._screen, self._outage, self.followed = gateway, screen, outage, followed
+        self._render, self._results = render, deque() if results is None else results
+        self._worded = ""
+        self.steered: set[str] = set()
+        self._began = self._heard = monotonic()
+        self._step = -1
+        self._shown: dict[tuple[int, str], int] = {}
+        self._tools: dict[str, tuple[str, float]] = {}
+        self._asking: dict[str, anyio.CancelScope] = {}
+        self._denied: set[str] = set()
+        self._wondering: set[str] = set()
+        """Calls that wait for an answer and not for a yes."""
+        self._questions = anyio.Lock()
+        self._outcome = Outcome(failed=True)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a call of the turn waits for the person's decision."""
+        return bool(self._asking)
+
+    async def show(self) -> Outcome:
+        """Show the turn until it ends, through every outage."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._probe)
+            try:
+                await self._follow(tasks)
+            except RemoteFault as fault:
+                self._screen.settle()
+                self._screen.note(f"The turn cannot be shown: {fault.message}", "error")
+            tasks.cancel_scope.cancel()
+        return self._outcome
+
+    async def _follow(self, tasks: anyio.abc.TaskGroup) -> None:
+        position, pause = "", FIRST_PAUSE
+        while True:
+            watch = self._gateway.watch(self.followed.conversation, self.followed.turn, after=position)
+            try:
+                async for event in watch:
+                    self._heard, pause = monotonic(), FIRST_PAUSE
+                    self._outage.ended()
+                    if self._take(event, tasks):
+                        return
+            except Unavailable:
+                self._outage.began()
+            position = watch.position or position
+            await anyio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _probe(self) -> None:
+        """Ask about the turn while it is silent, so that an outage is seen and said."""
+        while True:
+            await anyio.sleep(SILENCE / 3)
+            if monotonic() - self._heard > SILENCE:
+                with suppress(RemoteFault):
+                    await self._outage.through(lambda: self._gateway.turn(self.followed.turn))
+                self._heard = monotonic()
+
+    def _take(self, event: FeedEvent, tasks: anyio.abc.TaskGroup) -> bool:
+        """Show one event. Returns whether nothing is left to follow."""
+        if self._take_reworded(event):
+            return False
+        match event:
+            case TextDelta():
+                self._screen.answer(self._unseen(event, "text"))
+            case ReasoningDelta():
+                self._screen.reasoning(self._unseen(event, "reasoning"))
+            case TextReset():
+                self._shown.pop((event.step, "text"), None)
+                self._shown.pop((event.step, "reasoning"), None)
+                self._screen.reset()
+            case ToolStarted():
+                self._tool_started(event)
+            case ToolEnded():
+                self._tool_ended(event)
+            case ApprovalRequested():
+                self._approval(event, tasks)
+            case ApprovalSettled():
+                self._settled(event)
+            case StatusShown(text=text) if text:
+                self._screen.note(text, "plain")
+            case MessageSteered():
+                self.steered.add(event.message.id)
+                # Not settled: the text of the step may go on, in the middle of a block of code.
+                self._screen.note(f"↳ taken in: {text_format.short(event.message.content, 60)}")
+            case TurnEnded():
+                self._ended(event)
+                return True
+        return False
+
+    def _take_reworded(self, event: FeedEvent) -> bool:
+        """Show what a plugin says for the event, the same words in a row once. Returns whether one did."""
+        text = self._render(event) if self._render is not None and isinstance(event, _REWORDED) else None
+        if text is None:
+            return False
+        if isinstance(event, TextDelta):
+            self._unseen(event, "text")
+            self._screen.answer(text)
+        elif text and text != self._worded:
+            if not isinstance(event, MessageSteered):
+                self._screen.settle()
+            self._screen.note(text)
+        self._worded = text
+        return True
+
+    def _unseen(self, delta: TextDelta | ReasoningDelta, kind: str) -> str:
+        if delta.step != self._step:
+            self._screen.settle()
+            self._step = delta.step
+        shown = self._shown.get((delta.step, kind), 0)
+        self._shown[delta.step, kind] = max(shown, delta.offset + len(delta.text))
+        return delta.text[max(shown - delta.offset, 0) :]
+
+    def _tool_started(self, event: ToolStarted) -> None:
+        label = text_format.call_label(event.call)
+        self._screen.settle()
+        if event.client:
+            self._screen.note(f"The model asks for a tool of the client: {label}", "warning")
+            return
+        self._tools[event.call.id] = (label, monotonic())
+        self._screen.tool_started(event.call.id, label)
+
+    def _tool_ended(self, event: ToolEnded) -> None:
+        label, began = self._tools.pop(event.call_id, (event.name, monotonic()))
+        self._screen.settle()
+        self._results.append((label, event.output))
+        self._screen.tool_ended(
+            event.call_id, label, failed=event.error, seconds=monotonic() - began,
+            output="" if event.call_id in self._denied else event.output,  # who denied it was told already
+        )  # fmt: skip
+        if isinstance(event.stored, StoredResult):
+            self._screen.note(event.stored.told)
+
+    def _approval(self, event: ApprovalRequested, tasks: anyio.abc.TaskGroup) -> None:
+        self._screen.settle()
+        (self._wondering.add if _is_question(event) else self._wondering.discard)(event.call.id)
+        scope = self._asking[event.call.id] = anyio.CancelScope()
+        tasks.start_soon(self._ask, event, scope, tasks.cancel_scope)
+
+    async def _ask(
+        self, event: ApprovalRequested, asking: anyio.CancelScope, showing: anyio.CancelScope
+    ) -> None:
+        """Ask the person and hand in what they say. Nothing is ever decided without them."""
+        with asking:
+            await anyio.sleep(JUST_SETTLED)
+            async with self._questions:
+                said = await self._said(event)
+            if said is not None:
+                return await self._decide(event, said)
+            self._screen.note(text_format.elsewhere(event, question=_is_question(event)), "warning")
+            self._outcome = Outcome(failed=True, undecided=True)
+            showing.cancel()
+
+    async def _said(self, event: ApprovalRequested) -> Verdict | None:
+        """What the person says to it; None where nobody can be asked."""
+        id = event.id or event.call.id
+        if _is_question(event):
+            assert isinstance(event.detail, ApprovalDetail)
+            text = await self._screen.ask(_asked(event), text_format.reply(event.detail.options))
+            return None if text is None else Verdict(id, True, answer=text)
+        question = text_format.HOW_FAR if _is_wide(event) else text_format.YES_OR_NO
+        answer = await self._screen.ask(_asked(event), question)
+        if answer is None:
+            return None
+        return Verdict(id, answer != "no", "once" if answer == "no" else answer)
+
+    async def _decide(self, event: ApprovalRequested, said: Verdict) -> None:
+        turn, call = self.followed.turn, event.call.id
+        try:
+            await self._outage.through(
+                lambda: self._gateway.decide(
+                    turn, call, event.call_hash, allow=said.allow, scope=said.scope, answer=said.answer
+                )
+            )
+        except RemoteFault as fault:
+            self._screen.note(f"The decision was not taken: {fault.message}", "warning")
+
+    def _settled(self, event: ApprovalSettled) -> None:
+        if event.call_id in self._tools:
+            self._tools[event.call_id] = (self._tools[event.call_id][0], monotonic())
+        scope = self._asking.pop(event.call_id, None)
+        if scope is not None:
+            scope.cancel()
+        is_question = event.call_id in self._wondering
+        if not (event.allow or is_question):
+            self._denied.add(event.call_id)
+        self._screen.note(text_format.settled(event, question=is_question))
+
+    def _ended(self, event: TurnEnded) -> None:
+        self._screen.settle()
+        for call, (label, began) in self._tools.items():  # a turn that is cancelled says no end of these
+            took = monotonic() - began
+            self._screen.tool_ended(
+                call, label, failed=True, seconds=took, output="The turn ended before it."
+            )
+        self._tools.clear()
+        failed = text_format.failed(event)
+        if sentence := text_format.ending(event):
+            self._screen.note(sentence, "error" if failed else "warning")
+        if hint := text_format.hint(event):
+            self._screen.note(hint)
+        whole = text_format.seconds(monotonic() - self._began)
+        self._screen.note(
+            " · ".join(filter(None, (text_format.tokens(event.usage), text_format.money(event.cost), whole)))
+        )
+        self._outcome = Outcome(failed=failed, usage=event.usage, context=event.context, cost=event.cost)
+
+
+def _asked(event: ApprovalRequested) -> str:
+    """The question with what would be done; of a question without that, the call's arguments."""
+    words_of_it = approval_words(event.question, event.detail)
+    if words_of_it == event.question:
+        words_of_it = f"{event.question}\n  {text_format.call_label(event.call, 400)}"
+    if not isinstance(event.detail, msgspec.UnsetType) and event.detail.shape:
+        words_of_it += f"\nc or a also allows later calls like this one: {event.detail.covers}"
+    if not isinstance(event.expires_at, msgspec.UnsetType):
+        late = "the agent goes on without an answer" if _is_question(event) else "the call is denied"
+        words_of_it += f"\nIf you do not answer by {text_format.moment(event.expires_at)}, {late}."
+    return words_of_it
+
+
+def _is_question(event: ApprovalRequested) -> bool:
+    return isinstance(event.detail, ApprovalDetail) and event.detail.is_question
+
+
+def _is_wide(event: ApprovalRequested) -> bool:
+    return not isinstance(event.detail, msgspec.UnsetType) and bool(event.detail.shape)
+
+
+_REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
+"""What plugins may word; the rest steers the screen or must be seen."""
+
+
+class Turns:
+    """The turns of this sitting: one is shown, the others wait for it."""
+
+    def __init__(self, gateway: Gateway, screen: Screen, outage: Outage, render: Render = None) -> None:
+        self._gateway, self._screen, self._outage, self._render = gateway, screen, outage, render
+        self.waiting: deque[Followed] = deque()
+        self.results: Results = deque(maxlen=RESULTS)
+        self._known: set[str] = set()
+        self._changed = anyio.Event()
+        self.running: TurnView | None = None
+        self.last: Followed | None = None
+        self.usage = Usage()
+        self.context = 0
+        """How many tokens the last model call was given."""
+        self.cost: int | None = None
+        """What the turns of this sitting cost, in millionths of a US dollar, as far as it is known."""
+        self.failed = False
+        self.undecided = False
+
+    def follow(self, followed: Followed) -> None:
+        """Show this turn when those before it have ended; each turn is shown once.
+
+        A message steered into a turn has a turn of its own, for the case that it comes too late. It is followed like
+        any other, and dropped when the running turn says that it took the message in.
+        """
+        if followed.turn not in self._known:
+            self._known.add(followed.turn)
+            self.waiting.append(followed)
+            self._change()
+
+    def recall(self, messages: Iterable[Message]) -> None:
+        """Put what tools told in these messages of a conversation in place of what is kept to be shown again."""
+        self.results.clear()
+        labels: dict[str | None, str] = {}
+        for message in messages:
+            labels |= {call.id: text_format.call_label(call) for call in message.tool_calls}
+            if message.role == "tool":
+                label = labels.get(message.tool_call_id, message.name or "A tool")
+                self.results.append((label, message.content))
+
+    def knows(self, turn: str) -> bool:
+        """Whether the turn is, was or will be shown here."""
+        return turn in self._known
+
+    @property
+    def count(self) -> int:
+        """How many turns run or wait."""
+        return len(self.waiting) + (self.running is not None)
+
+    async def changed(self) -> None:
+        """Wait until a turn is added, begins or ends."""
+        await self._changed.wait()
+
+    async def idle(self) -> None:
+        """Wait until every turn has been shown."""
+        while self.count:
+            await self._changed.wait()
+
+    async def run(self) -> None:
+        """Show turns as they come, until cancelled."""
+        while True:
+            while not self.waiting:
+                await self._changed.wait()
+            await self._show(self.waiting.popleft())
+
+    async def _show(self, followed: Followed) -> None:
+        self.running = TurnView(
+            self._gateway, self._screen, self._outage, followed, self._render, self.results
+        )
+        self.last = followed
+        self._change()
+        try:
+            outcome = await self.running.show()
+        finally:
+            steered, self.running = self.running.steered, None
+            self.waiting = deque(turn for turn in self.waiting if turn.message not in steered)
+            self._change()
+        self.usage += outcome.usage
+        self.context = outcome.context
+        self.cost = self.cost if outcome.cost is None else (self.cost or 0) + outcome.cost
+        self.failed |= outcome.failed
+        self.undecided |= outcome.undecided
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()

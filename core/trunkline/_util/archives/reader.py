@@ -1,0 +1,224 @@
+"""Reading an archive that may come from anybody. Nothing is written outside of the folder it is unpacked into.
+
+Refused with a sentence, before anything of it is used: names that leave the folder, links, devices, holes, what is
+there twice, members that no archive of ours has, sums that do not fit, an end that is missing, more than fits.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import msgspec
+
+from trunkline._util.archives.manifest import DERIVED, MANIFEST, MEMORY, README, SCHEMA, SUMS, Manifest
+from trunkline._util.private_folders import make_private
+from trunkline.errors import TrunklineError
+
+MEMBERS = 5_000_000
+DEEPEST = 80
+KEPT_FREE = 64 * 1024 * 1024
+"""Bytes of the disk that unpacking leaves to others."""
+
+_GITS = re.compile(
+    r"HEAD|config|packed-refs|index|refs(/[^/]+)*|objects|objects/info|objects/pack|objects/[0-9a-f]{2}"
+    r"|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]{40}\.(pack|idx|rev)"
+)
+"""What of a repository an export holds. A hook, a borrowed object store or an attribute is none of it."""
+
+
+class BadArchive(TrunklineError):
+    """The archive cannot be used. Nothing was changed."""
+
+    def __init__(self, why: str, hint: str = "Nothing was changed. Take another archive.") -> None:
+        super().__init__(f"The archive cannot be used: {why}.", hint=hint)
+
+
+def unpack(archive: Path, folder: Path, *, told: Callable[[int], None] = lambda size: None) -> Manifest:
+    """Unpack an archive of memory into an empty folder and check it against its sums.
+
+    ``told`` is called with the number of bytes that were unpacked so far.
+
+    Raises:
+        BadArchive: it is broken, of a newer version, or not to be trusted.
+        OSError: it cannot be read, or unpacked.
+    """
+    with opened(archive) as tar:
+        manifest = _manifest(tar)
+    with opened(archive) as tar, _clashes_told():
+        _Unpacking(tar, folder, told).run()
+    return manifest
+
+
+def read_manifest(archive: Path) -> Manifest | None:
+    """What an archive says of itself; None when it is no archive of memory. Raises OSError."""
+    try:
+        with opened(archive) as tar:
+            return _manifest(tar)
+    except BadArchive as error:
+        if isinstance(error, _NoManifest):
+            return None
+        raise
+
+
+@contextmanager
+def _clashes_told() -> Iterator[None]:
+    """Names that this file system cannot hold beside each other are the archive's fault."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ):
+            raise BadArchive("it holds names that cannot stand beside each other here") from error
+        raise
+
+
+class _NoManifest(BadArchive):
+    """It is something else."""
+
+
+@contextmanager
+def opened(archive: Path) -> Iterator[tarfile.TarFile]:
+    """The tar file, never a compressed one. Raises BadArchive and OSError."""
+    try:
+        with tarfile.open(archive, "r:") as tar:
+            yield tar
+    except (tarfile.TarError, EOFError, UnicodeError) as error:
+        why = str(error).partition("\n")[0].rstrip(" :-.") or "it ends in its middle"
+        raise _NoManifest(f"it is no whole tar archive ({why})") from error
+
+
+def _manifest(tar: tarfile.TarFile) -> Manifest:
+    first = tar.next()
+    if first is None or first.name != MANIFEST or not first.isreg() or first.size > 256 * 1024 * 1024:
+        raise _NoManifest("it is not an export of Trunkline")
+    data = tar.extractfile(first)
+    try:
+        manifest = msgspec.json.decode(data.read() if data else b"", type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadArchive("its manifest cannot be read") from error
+    if manifest.schema > SCHEMA:
+        raise BadArchive(
+            f"it was made by Trunkline {manifest.version[:40]!r}, which is newer (form {manifest.schema}; this one "
+            f"knows up to {SCHEMA})",
+            hint="Nothing was changed. Update Trunkline, then import.",
+        )
+    return manifest
+
+
+class _Unpacking:
+    """One archive on its way into a folder."""
+
+    def __init__(self, tar: tarfile.TarFile, folder: Path, told: Callable[[int], None]) -> None:
+        self._tar = tar
+        self._folder = folder
+        self._told = told
+        self._digests: dict[str, str] = {}
+        self._room = shutil.disk_usage(folder).free - KEPT_FREE
+        self._size = 0
+
+    def run(self) -> None:
+        """Unpack all, and check it."""
+        sums: bytes | None = None
+        for count, member in enumerate(self._members()):
+            if sums is not None:
+                raise BadArchive("something follows after its end")
+            if count > MEMBERS:
+                raise BadArchive("it holds too many files")
+            path = safe_name(member)
+            self._size += member.size
+            if self._size > self._room:
+                raise BadArchive("there is not room enough for it here", hint="Free some space.")
+            if member.name == SUMS:
+                sums = self._read(member)
+            elif member.isdir():
+                self._insist_on_known(path)
+                make_private(self._folder / path)
+            else:
+                self._insist_on_known(path)
+                self._one(member, path)
+            self._told(self._size)
+        if sums is None:
+            raise BadArchive("its end is missing")
+        self._check(sums)
+
+    def _members(self) -> Iterator[tarfile.TarInfo]:
+        """One at a time; tarfile would keep all it has seen."""
+        while (member := self._tar.next()) is not None:
+            self._tar.members = []  # type: ignore[attr-defined]
+            yield member
+
+    def _read(self, member: tarfile.TarInfo) -> bytes:
+        data = self._tar.extractfile(member)
+        return b"" if data is None else data.read()
+
+    def _insist_on_known(self, path: PurePosixPath) -> None:
+        first, *rest = path.parts
+        if first == MEMORY and rest[:1] == [".git"]:
+            inside = "/".join(rest[1:])
+            known = not inside or _GITS.fullmatch(inside) is not None
+        else:
+            known = first in (MEMORY, DERIVED) or str(path) in (MANIFEST, README)
+        if not known:
+            raise BadArchive(f"it holds {str(path)[:200]!r}, which no export does")
+
+    def _one(self, member: tarfile.TarInfo, path: PurePosixPath) -> None:
+        if member.name in self._digests:
+            raise BadArchive(f"it holds {member.name[:200]!r} twice")
+        source = self._tar.extractfile(member)
+        assert source is not None
+        target = self._folder / path
+        make_private(target.parent)
+        mode = 0o700 if member.mode & 0o100 else 0o600
+        self._digests[member.name] = write_summed(source, target, mode)
+
+    def _check(self, sums: bytes) -> None:
+        wrong = unlike(sums, self._digests)
+        if wrong:
+            raise BadArchive(f"{wrong[0][:200]!r} is not what it was when the archive was made")
+
+
+def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
+    """Where a member belongs, below the folder it is unpacked into. Raises BadArchive for what may not be unpacked."""
+    path = PurePosixPath(member.name)
+    shown = member.name[:200]
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in member.name:
+        raise BadArchive(f"it holds {shown!r}, which leads out of it")
+    if not (member.isreg() or member.isdir()) or member.issparse():
+        raise BadArchive(f"it holds {shown!r}, which is no plain file")
+    if len(path.parts) > DEEPEST or any(ord(letter) < 32 for letter in member.name):
+        raise BadArchive(f"it holds {shown!r}, which is no name of a file")
+    return path
+
+
+def is_safe(name: str) -> bool:
+    """Whether a file of this name may be unpacked anywhere."""
+    try:
+        name.encode()
+        safe_name(tarfile.TarInfo(name))
+    except (BadArchive, UnicodeEncodeError):
+        return False
+    return True
+
+
+def write_summed(source: IO[bytes], target: Path, mode: int) -> str:
+    """Write what is left of a file to a new one; returns the sum of it. Raises OSError."""
+    digest = hashlib.sha256()
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        while piece := source.read(1024 * 1024):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def unlike(sums: bytes, digests: Mapping[str, str]) -> list[str]:
+    """The files that are not as ``sums`` says, or not there, or not in it."""
+    lines = sums.decode("utf-8", "replace").split("\n")
+    said = {name: digest for digest, _, name in (line.partition("  ") for line in lines if line)}
+    wrong = [name for name, digest in digests.items() if said.get(name) != digest]
+    return [*wrong, *sorted(said.keys() - digests.keys())]

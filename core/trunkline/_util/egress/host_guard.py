@@ -1,0 +1,149 @@
+"""Looks up hosts that somebody else chose (a model, a page, a redirect), and lets through nothing but the internet.
+
+A name is looked up once for each connection, all that it stands for is looked at, and the connection has to go to what
+was looked at: a resolver that answers otherwise the next time finds nobody who asks. What is closed (this machine,
+private networks, clouds' metadata) the owner can open, by address or by name.
+"""
+
+import re
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+import anyio
+
+from trunkline._util.egress.ip_ranges import Address, Network, closed
+from trunkline.errors import ToolError, ToolErrorKind
+
+PORTS = frozenset({80, 443})
+"""Where web pages are. Other ports are other services, which were never meant to be spoken to by a stranger."""
+
+MOST_ADDRESSES = 8
+
+_ENTRY = re.compile(
+    r"\[(?P<v6>[^\]]*)\](?::(?P<port6>[0-9]{1,5}))?|(?P<name>[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?|(?P<bare>[^\[\]]*::?[^\[\]]*)"
+)
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a host. Raises OSError when there are none."""
+
+
+class HostRefused(ToolError):
+    """A host that may not be connected to; the text says why, and what the owner could do."""
+
+    kind: ToolErrorKind = "permission_denied"
+
+
+class Unreachable(ToolError):
+    """Nobody answers there."""
+
+    kind: ToolErrorKind = "unavailable"
+
+
+async def looked_up(host: str, port: int) -> Sequence[str]:
+    """What the system's resolver says."""
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in found]
+
+
+class Guard:
+    """Decides.
+
+    ``allow`` names what the owner opens besides the internet: ``10.0.0.5``, ``10.1.0.0/16``, ``wiki.intern``, each with
+    its port (``10.0.0.5:8080``, ``[fd00::5]:8080``) or for the usual ones. ``ports`` are further ports of the internet.
+    ``setting`` is where the owner opens things, for what is told about a refusal.
+
+    Raises:
+        ValueError: an entry of ``allow`` is none.
+    """
+
+    def __init__(
+        self,
+        allow: Iterable[str] = (),
+        ports: Iterable[int] = (),
+        *,
+        setting: str = "",
+        resolve: Resolve = looked_up,
+    ) -> None:
+        self._allowed = [_Allowed(entry) for entry in allow]
+        self._ports = PORTS | frozenset(ports)
+        self._cure = f" A person can open it: {setting}." if setting else ""
+        self._resolve = resolve
+
+    async def addresses(self, host: str, port: int) -> list[Address]:
+        """The addresses of a host, every one of them open: connect to one of these, and look nothing up again.
+
+        Raises:
+            HostRefused: the host, or an address that it stands for, is closed.
+            Unreachable: there is no such host.
+        """
+        found = await self._found(host, port)
+        for address in found:
+            self._refuse(host, address, port)
+        return found[:MOST_ADDRESSES]
+
+    async def _found(self, host: str, port: int) -> list[Address]:
+        try:
+            return [ip_address(host)]
+        except ValueError:
+            pass
+        try:
+            texts = await self._resolve(host, port)
+            found = [ip_address(text) for text in dict.fromkeys(texts)]
+        except (OSError, ValueError, UnicodeError) as error:
+            raise Unreachable(f"There is no host {host}, as far as can be found out.") from error
+        if not found:
+            raise Unreachable(f"There is no host {host}, as far as can be found out.")
+        return found
+
+    def _refuse(self, host: str, address: Address, port: int) -> None:
+        if any(one.opens(host, address) and port in (one.ports or self._ports) for one in self._allowed):
+            return
+        why = closed(address)
+        if why:
+            raise HostRefused(
+                f"{host} may not be reached: {_told(host, address)} is {why}, and only the internet is open."
+                f"{self._cure} Nothing was sent."
+            )
+        if port not in self._ports:
+            raise HostRefused(
+                f"{host} may not be reached on port {port}: open are {', '.join(map(str, sorted(self._ports)))}."
+                f"{self._cure} Nothing was sent."
+            )
+
+
+class _Allowed:
+    """An entry of what the owner opens. ``ports`` are the ones that it names; without any it is for the usual ones."""
+
+    def __init__(self, entry: str) -> None:
+        name, port = _split(entry.strip())
+        self.ports = frozenset() if port is None else frozenset({port})
+        self._name = name.lower()
+        self._network: Network | None = None
+        try:
+            self._network = ip_network(name, strict=False)
+        except ValueError:
+            if not name or "/" in name or ":" in name or not name.isascii():
+                raise ValueError(f"{entry!r} is no host, address or network") from None
+
+    def opens(self, host: str, address: Address) -> bool:
+        """Whether it speaks of this."""
+        if isinstance(self._network, IPv4Network | IPv6Network):
+            return address.version == self._network.version and address in self._network
+        return host == self._name
+
+
+def _split(entry: str) -> tuple[str, int | None]:
+    """Host and port. Raises ValueError for a port that is none."""
+    found = _ENTRY.fullmatch(entry)
+    if found is None:
+        raise ValueError(f"{entry!r} is no host, address or network")
+    name = found["v6"] or found["bare"] or found["name"] or ""
+    port = found["port6"] or found["port"]
+    if port is not None and not 0 < int(port) < 65536:
+        raise ValueError(f"{entry!r} has no port that is one")
+    return name, None if port is None else int(port)
+
+
+def _told(host: str, address: Address) -> str:
+    return "it" if host == str(address) else "what its name stands for"

@@ -1,0 +1,85 @@
+"""What a text says yes or no to, and likes or dislikes: by a few words of each language that say so.
+
+Of a language that has no words here nothing is denied and nothing liked; so texts in it never seem to disagree.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from trunkline._util.nlp.languages import language_of
+from trunkline._util.nlp.tokenizer import words_in
+
+Words = Mapping[str, frozenset[str]]
+
+
+def _by_language(**words: str) -> Words:
+    return {language: frozenset(listed.split()) for language, listed in words.items()}
+
+
+NEGATIONS = _by_language(
+    english="not no never none neither nor cannot without",
+    german="nicht kein keine keinen keinem keiner keines nie niemals nichts weder ohne",
+    french="pas jamais aucun aucune rien sans ni",
+    spanish="no nunca jamás ningún ninguno ninguna sin ni",
+)
+"""Each turns a statement round; two of them leave it as it is."""
+
+LIKING = _by_language(
+    english="like likes liked love loves loved prefer prefers preferred want wants wanted enjoy enjoys enjoyed favour "
+    "favours favor favors favorite favourite wish wishes",
+    german="mag mögen magst mochte liebe liebt lieben bevorzuge bevorzugt bevorzugen gern gerne genießt lieblings",
+    french="aime aimes aimer préfère préfèrent préférer adore adorer",
+    spanish="gusta gustan prefiero prefiere preferir encanta encantan amo ama",
+)
+DISLIKING = _by_language(
+    english="dislike dislikes disliked hate hates hated loathe loathes avoid avoids avoided mind minds",
+    german="hasse hasst hassen verabscheue verabscheut meide meidet ungern",
+    french="déteste détestes détester hais évite éviter",
+    spanish="odio odia odiar detesto detesta evito evita",
+)
+EMPTY = _by_language(
+    english="now really very quite still also always usually actually please let longer",
+    german="wirklich sehr noch auch immer meistens eigentlich jetzt bitte mehr",
+    french="ne n vraiment très encore toujours aussi maintenant svp plus",
+    spanish="realmente muy todavía siempre también ahora",
+)
+"""Words that change how something is said, and not what it is about."""
+
+_NOT = re.compile(r"\b\w+n['’]t\b", re.IGNORECASE)
+"""don't, isn't, won't."""
+
+
+def negated(text: str, language: str | None = None) -> bool:
+    """Whether an odd number of negations is in a text."""
+    words = words_in(text)
+    negations = NEGATIONS.get(language or language_of(words), frozenset())
+    return (sum(word in negations for word in words) + len(_NOT.findall(text))) % 2 == 1
+
+
+def without_negations(text: str, language: str | None = None) -> str:
+    """A text without the words that turn it round."""
+    return _without(_NOT.sub(" ", text), NEGATIONS, language=language)
+
+
+def taste(text: str, language: str | None = None) -> Literal["for", "against"] | None:
+    """Whether a text likes or dislikes something: not liking is against, not hating is for. None: neither."""
+    words = words_in(text)
+    language = language or language_of(words)
+    disliked = not DISLIKING.get(language, frozenset()).isdisjoint(words)
+    if not disliked and LIKING.get(language, frozenset()).isdisjoint(words):
+        return None
+    return "for" if disliked == negated(text, language) else "against"
+
+
+def subject(text: str, language: str | None = None) -> str:
+    """What a text says something about: the text without its yes, no and taste."""
+    language = language or language_of(words_in(text))
+    return _without(without_negations(text, language), LIKING, DISLIKING, EMPTY, language=language)
+
+
+def _without(text: str, *lists: Words, language: str | None) -> str:
+    words = words_in(text)
+    spoken = language or language_of(words)
+    gone = frozenset[str]().union(*(listed.get(spoken, frozenset()) for listed in lists))
+    return " ".join(word for word in words if word not in gone)

@@ -1,0 +1,89 @@
+"""How much two texts have in common, by their words alone.
+
+The similarity is the spec's hybrid (MN-F22): .7 of a cosine and .3 of shared keywords. Without an embedder the cosine
+is over stems, with a few synonyms taken for one word, so "fix the failing tests" is near to "repair the broken test".
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from math import sqrt
+
+from trunkline._util.nlp.languages import STOP_WORDS, language_of
+from trunkline._util.nlp.polarity import EMPTY, without_negations
+from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
+from trunkline._util.nlp.tokenizer import words_in
+
+EXPANSION = 3
+"""How many synonyms a question is widened by (MN-F22)."""
+
+_REMEMBERED = 4096
+"""Texts whose concepts are remembered: one text is compared with many."""
+
+
+class _OfThread(threading.local):
+    """Stemmers must not be shared between threads."""
+
+    def __init__(self) -> None:
+        from trunkline._util.nlp.stemmer import Stems
+
+        self.stems = Stems()
+
+
+_OF_THREAD = _OfThread()
+
+
+def language_of_texts(*texts: str) -> str:
+    """The language that texts are in together, so that they are compared by the same rules."""
+    return language_of(word for text in texts for word in words_in(text))
+
+
+def concept(word: str, language: str) -> str:
+    """What a word stands for: its stem, or that of the first of its synonyms."""
+    stem = _OF_THREAD.stems.of_word(word, (language,))[0]
+    return _same(language).get(stem, stem)
+
+
+def concepts(text: str, language: str | None = None) -> tuple[str, ...]:
+    """What a text is about: its words without the empty ones, as stems, synonyms as one. Without a ``language`` by the
+    rules of its own."""
+    return _concepts(text, language or language_of_texts(text))
+
+
+def similarity(one: str, other: str) -> float:
+    """From 0 (nothing in common) to 1 (the same words): .7 cosine + .3 shared keywords."""
+    language = language_of_texts(one, other)
+    first, second = Counter(concepts(one, language)), Counter(concepts(other, language))
+    if not first or not second:
+        return 1.0 if one.split() == other.split() and one.split() else 0.0
+    shared = first.keys() & second.keys()
+    dot = sum(first[word] * second[word] for word in shared)
+    lengths = sqrt(sum(n * n for n in first.values()) * sum(n * n for n in second.values()))
+    keywords = len(shared) / min(len(first), len(second))
+    return min(1.0, 0.7 * dot / lengths + 0.3 * keywords)
+
+
+def expanded(question: str) -> str:
+    """The question with up to ``EXPANSION`` synonyms of its words behind it."""
+    language, have = language_of_texts(question), words_in(question)
+    more = dict.fromkeys(other for word in have for other in synonyms(word, language) if other not in have)
+    return " ".join([question, *more][: EXPANSION + 1])
+
+
+@lru_cache(_REMEMBERED)
+def _concepts(text: str, language: str) -> tuple[str, ...]:
+    empty = STOP_WORDS.get(language, frozenset()) | EMPTY.get(language, frozenset())
+    words = words_in(without_negations(text, language))
+    return tuple(concept(word, language) for word in words if word not in empty)
+
+
+@lru_cache
+def _same(language: str) -> Mapping[str, str]:
+    """The stem of the first word of its group by the stem of each."""
+    found: dict[str, str] = {}
+    for group in SYNONYMS.get(language, ()):
+        stems = [_OF_THREAD.stems.of_word(word, (language,))[0] for word in group]
+        for stem in stems:
+            found.setdefault(stem, stems[0])
+    return found

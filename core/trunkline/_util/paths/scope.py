@@ -1,0 +1,103 @@
+"""How far absolute paths lead. Relative ones lie in the block's folder, whatever its scope.
+
+An absolute path, or one of a person's own folder (``~/``), is resolved with its links and ``..`` first. What comes of
+that is opened from the root that it lies below, by directory handles that follow no link, so one that is swapped
+in meanwhile leads nowhere.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from trunkline._util.paths.path_rules import PathRefused, allowed, near_names, refuse_text
+
+Identity = tuple[int, int]
+"""Device and inode of a file or folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The folders beneath which absolute paths may lie; without any there are only relative ones.
+
+    What is ``closed`` may be neither entered nor opened, under whatever name: by its path, also while it is not there,
+    and by its identity. A root inside of it is open all the same.
+    """
+
+    roots: tuple[Path, ...] = ()
+    closed: tuple[Path, ...] = ()
+
+    def find(self, path: str, *, follow: bool) -> tuple[Path, tuple[str, ...]]:
+        """The root that the path lies below, and the names from there. With ``follow`` a link at its end counts as what
+        it leads to.
+
+        Raises:
+            PathRefused: no root has it, or a name in it is protected.
+        """
+        if not self.roots:
+            near_names(path)  # which says why an absolute path is none
+        real = real_path(path, follow=follow)
+        for root in sorted(map(os.path.realpath, self.roots), key=len, reverse=True):
+            inside = os.path.join(root, "")  # noqa: PTH118 of a text, which may end with a slash
+            if real == root or real.startswith(inside):
+                if any(_within(real, place) and not _within(root, place) for place in self._closed()):
+                    refuse_closed(path)
+                names = tuple(name for name in real.removeprefix(inside).split("/") if name)
+                return Path(root), allowed(path, () if real == root else names)
+        roots = ", ".join(map(str, self.roots))
+        raise PathRefused(f"{path!r} leads outside of what this block may reach ({roots}).")
+
+    def closes(self, real: str) -> bool:
+        """Whether something closed lies below a resolved path, or is it."""
+        return any(_within(place, real) for place in self._closed())
+
+    def _closed(self) -> Iterator[str]:
+        return map(os.path.realpath, self.closed)
+
+    def identities(self) -> Iterator[Identity]:
+        """Of what is closed and there."""
+        for path in self.closed:
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            yield status.st_dev, status.st_ino
+
+
+def refuse_closed(path: str) -> NoReturn:
+    """Raises PathRefused for what is closed."""
+    raise PathRefused(
+        f"{path!r} holds what no agent may touch: Trunkline's own files, keys, or the system's."
+    )
+
+
+def _within(real: str, place: str) -> bool:
+    return f"{real.rstrip('/')}/".startswith(f"{place.rstrip('/')}/")
+
+
+NEAR = Reach()
+"""No further than the block's folder."""
+
+
+def real_path(path: str, *, follow: bool = True) -> str:
+    """Where an absolute path leads, its ``~``, links and ``..`` resolved; without ``follow`` its last name as it is.
+
+    Raises:
+        PathRefused: it is no text of a path, names somebody else's ``~``, or something protected.
+    """
+    refuse_text(path)
+    text = _at_home(path)
+    allowed(path, [name for name in text.split("/") if name not in ("", ".", "..")])
+    place, name = os.path.split(text.rstrip("/") or "/")
+    if follow or name in ("", ".", ".."):
+        return os.path.realpath(text)
+    return os.path.join(os.path.realpath(place), name)  # noqa: PTH118 of texts
+
+
+def _at_home(path: str) -> str:
+    if not path.startswith("~"):
+        return path
+    if path.partition("/")[0] != "~":
+        raise PathRefused(f"{path!r} names another person's folder. Name the whole path.")
+    return f"{Path.home()}{path[1:]}"

@@ -1,0 +1,37 @@
+"""Secrets in what is logged: those that can be told by their look or name, and the very values of this process's own.
+
+A vendor may repeat in an error what it was sent, and an exception may quote an address with a key in it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from trunkline._util.secrets import MARK
+from trunkline._util.secrets.redactor import Secrets
+
+NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
+"""What variables that hold secrets are called."""
+
+SHORTEST = 8
+"""Characters below which a value is no secret: ``1`` and ``true`` stand in every log."""
+
+
+class LogRedactor:
+    """Takes secrets out of text that is about to be logged. ``environ`` is the process's environment, ``names`` are the
+    variables that the configuration takes secrets from, ``values`` further secrets, such as the home's token."""
+
+    def __init__(
+        self, environ: Mapping[str, str], names: Iterable[str] = (), values: Iterable[str] = ()
+    ) -> None:
+        self._secrets = Secrets()
+        named = {*names, *filter(NAMED.search, environ)}
+        known = {*values, *(environ.get(name, "") for name in named)}
+        long = sorted((value for value in known if len(value) >= SHORTEST), key=len, reverse=True)
+        own = "|".join(map(re.escape, long))
+        self._own = re.compile(own) if own else None
+
+    def redacted(self, text: str) -> str:
+        """The text with a mark in place of every secret."""
+        if self._own is not None:
+            text = self._own.sub(MARK, text)
+        return self._secrets.redacted(text)

@@ -1,0 +1,129 @@
+"""What stands beside a name that secrets go by, however it is written: assigned, as a flag, in a sentence."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from trunkline._util.secrets.assignment_patterns import ASSIGNED, FLAG, SAID, SHOWN, Span, Written, written
+from trunkline._util.secrets.value_rules import (
+    describes,
+    is_placeholder,
+    is_random,
+    is_said_of,
+    is_word,
+    opens_with_word,
+)
+
+_AROUND = 80
+"""Letters before a name that are looked at."""
+
+_FLAG_BEFORE = re.compile(r"(?:^|[\s\"'`(])--?(?:[A-Za-z0-9]+-){0,5}$")
+_APART = re.compile(r"[^\x00-\x5e\x60-\x7f]")
+"""Where a name may be written in several ways: at ``_``, and at a letter beyond ASCII."""
+
+_CODE_BEFORE = re.compile(r"`[\w.-]*$")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_CLAUSE_ENDS = re.compile(r"\s*$|\s*\n|[.,;:!?)]+(?:\s|$)|\s+(?:and|but|und|aber|et|mais|y|pero)\b")
+_SPOKEN_OF = ("token", "secret", "key")
+
+
+class Named:
+    """Finds secrets by ``names``. One that is written ``api_key`` stands for "API key", "apiKey", "api-key" too."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._words = tuple(name.replace("_", "").casefold() for name in names)
+        self._hints = frozenset(max(_APART.split(name.lower()), key=len) for name in names)
+        spelled = "|".join(re.escape(name).replace("_", "[_ -]?") for name in names) or r"(?!)"
+        capitals = "|".join(re.escape(name.upper()).replace("_", "_?") for name in names) or r"(?!)"
+        self.name = re.compile(
+            rf"(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?={capitals})))"
+            rf"(?:{spelled})(?:[_-]?(?:access[_-]?)?key)?(?![A-Za-z0-9_])",
+            re.IGNORECASE,
+        )
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a name may stand in a text: sooner told than found. Beyond ASCII letters have likenesses that only
+        the pattern knows (``ſecret``), so that such a text may always hold one."""
+        if not text.isascii():
+            return True
+        lowered = text.lower()
+        return any(hint in lowered for hint in self._hints)
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Where the secrets are, from the beginning on; they do not overlap."""
+        looked = 0
+        for name in self.name.finditer(text):
+            if name.start() < looked:
+                continue  # it is within a value
+            before = text[max(0, name.start() - _AROUND) : name.start()]
+            for way, is_secret in self._ways(before):
+                if found := written(way, text, name.end()):
+                    looked = found.span[1]
+                    if is_secret(name[0].casefold(), found):
+                        yield found.span
+                    break
+
+    def could_be(self, value: str) -> bool:
+        """Whether a value is more than a placeholder, and not the name itself again: ``token=access_token``."""
+        plain = re.sub(r"[\W_]", "", value.casefold())
+        return not is_placeholder(value) and not plain.endswith(self._words)
+
+    def _ways(self, before: str) -> Iterator[tuple[re.Pattern[str], Callable[[str, Written], bool]]]:
+        """How a secret may be written behind a name, and whether it is one, by what stands before the name."""
+        yield ASSIGNED, self._quoted_code if _CODE_BEFORE.search(before) else self._assigned
+        if _FLAG_BEFORE.search(before):
+            yield FLAG, self._flag
+        else:
+            yield SAID, self._said
+            yield SHOWN, self._shown
+
+    def _assigned(self, name: str, found: Written) -> bool:
+        if found.quote:
+            return not is_placeholder(found.value)
+        if found.called or not self.could_be(found.value):
+            return False
+        if found.closed and _LITERAL.fullmatch(found.value):
+            return False  # a JSON number or constant; putting a text there would break the file
+        if "token" in name and _NUMBER.fullmatch(found.value) and len(found.value) < 6:
+            return False  # max_token: 4096
+        if name == "pwd" and found.value.startswith(("/", "~")):
+            return False  # to a shell, the folder where it is
+        return found.sign == "=" or not _goes_on(name, found)
+
+    def _quoted_code(self, name: str, found: Written) -> bool:
+        """In `api_key=` the second sign ends the code; it opens no value."""
+        ends = found.quote == "`" and not found.closed
+        return not ends and self._assigned(name, found)
+
+    def _flag(self, name: str, found: Written) -> bool:
+        value = found.value.rstrip(".,:")
+        named = value.isupper() and value.isalpha()  # --password NAME, in a manual
+        return not named and found.quote != "`" and self.could_be(value) and not is_said_of(value)
+
+    def _said(self, name: str, found: Written) -> bool:
+        value, ends = found.value, _CLAUSE_ENDS.match(found.rest) is not None
+        if not self.could_be(value) or is_said_of(value) or describes(value):
+            return False
+        if is_spoken_of(name):
+            return is_random(value) and len(value) >= (8 if ends or found.quote else 16)
+        whole = bool(found.quote) or (ends and is_word(value))
+        return is_random(value) or (whole and found.sign != "to")  # "the password to the attic"
+
+    def _shown(self, name: str, found: Written) -> bool:
+        if is_spoken_of(name) or found.quote == "`" or " " in found.value:
+            return False
+        return self.could_be(found.value) and not is_said_of(found.value)
+
+
+def is_spoken_of(name: str) -> bool:
+    """Whether other things than secrets go by a name, too: a token of a text, the secret of a good soup."""
+    return name.casefold().endswith(_SPOKEN_OF)
+
+
+def _goes_on(name: str, found: Written) -> bool:
+    """Whether ``name: value`` is the beginning of a sentence, or an annotation, rather than a name and its value."""
+    said = found.value.rstrip(".!?…")
+    if is_said_of(said) or found.rest.startswith(" = "):
+        return True
+    in_sentence = said != found.value or opens_with_word(found.rest)
+    return in_sentence and (describes(said) or (is_spoken_of(name) and is_word(said)))

@@ -1,0 +1,69 @@
+"""Secrets in tables: in the cell behind a name (``| password | x |``), or below one in a column's head."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from trunkline._util.secrets.assignment_patterns import Span
+from trunkline._util.secrets.named_secrets import Named, is_spoken_of
+from trunkline._util.secrets.value_rules import is_random, is_said_of
+
+_RULE = re.compile(r"(?=[ \t|:+]*-)[-+|: \t]+")
+"""What stands between the head of a table and its rows."""
+
+_DRESS = " \t\r*_`\"'"
+"""What stands around the text of a cell."""
+
+_NO_SECRET = frozenset(" \t([")
+"""Signs that are in sentences and types."""
+
+
+class Tables:
+    """Finds secrets in tables of Markdown and of database shells, by the names that ``named`` knows."""
+
+    def __init__(self, named: Named) -> None:
+        self._named = named
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Where the secrets are, from the beginning on."""
+        if "|" not in text or self._named.name.search(text) is None:
+            return
+        lines, at = text.split("\n"), 0
+        heads: Sequence[str] = ()
+        for line, following in zip(lines, [*lines[1:], ""], strict=True):
+            if _RULE.fullmatch(line):
+                pass
+            elif "|" in line and _RULE.fullmatch(following):
+                heads = [head for head, _ in _cells(line)]
+            elif "|" in line:
+                yield from ((at + start, at + end) for start, end in self._row(line, heads))
+            else:
+                heads = ()
+            at += len(line) + 1
+
+    def _row(self, line: str, heads: Sequence[str]) -> Iterator[Span]:
+        """The secrets of a row. ``heads`` is what stands over its cells. Without bars around it, or a head, a row may
+        be anything (``echo | sort``), so that its secret has to look like one."""
+        left, bars = "", line.lstrip().startswith("|")
+        for column, (value, span) in enumerate(_cells(line)):
+            head = heads[column] if column < len(heads) else ""
+            name = next((one for one in (head, left) if self._named.name.fullmatch(one)), None)
+            if name and self._is_secret(name, value) and (bars or heads or is_random(value)):
+                yield span
+            left = value
+
+    def _is_secret(self, name: str, value: str) -> bool:
+        if _NO_SECRET.intersection(value) or is_said_of(value) or not self._named.could_be(value):
+            return False
+        return is_random(value) or not is_spoken_of(name)
+
+
+def _cells(line: str) -> list[tuple[str, Span]]:
+    """The cells of a row, each as its text and where that is."""
+    body = line.strip().removeprefix("|")
+    at, found = line.index(body), []
+    for cell in body.removesuffix("|").split("|"):
+        text = cell.strip(_DRESS)
+        start = at + cell.index(text)
+        found.append((text, (start, start + len(text))))
+        at += len(cell) + 1
+    return found

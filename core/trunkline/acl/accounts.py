@@ -1,0 +1,80 @@
+"""Grants as the ``accounts`` block of a nats-server's configuration. Passwords are names of environment variables."""
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from trunkline.acl.roles import Role, remote, roles
+from trunkline.acl.subject_permissions import grants
+
+ACCOUNT = "TRUNKLINE"
+ANSWER_WITHIN = "1h"
+"""How long after a request a plugin may answer it."""
+
+_CHANNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+HEAD = """\
+# Made by `python -m trunkline.acl` from core/trunkline/acl/roles.py. Do not edit it here.
+# Each user may do what stands in its lists and nothing else. Passwords come from the server's environment.
+"""
+
+
+def accounts(
+    channels: tuple[str, ...],
+    remotes: Mapping[str, str] = MappingProxyType({}),
+    plugins: tuple[str, ...] = (),
+    lent: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> str:
+    """The configuration for an installation with these channels and remotes (public keys by their names), with
+    these plugins in processes of their own, and with these blocks lent to others, by the names of the agents.
+
+    Raises:
+        ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under; or a
+            plugin's or agent's name is none or stands there twice, or a block's name is none.
+    """
+    _checked(tuple(lent))
+    for block in (block for blocks in lent.values() for block in blocks):
+        if _CHANNEL.fullmatch(block) is None:
+            raise ValueError(f"{block!r} is no name of a block; write it in a-z, 0-9 and -")
+    everybody = roles(_checked(channels), tuple(remotes), _checked(plugins), lent)
+    keys = {remote(name).name: key for name, key in remotes.items()}
+    users = "\n".join(_user(role, everybody, keys.get(role.name)) for role in everybody)
+    return (
+        f"{HEAD}accounts {{\n  {ACCOUNT} {{\n    jetstream: enabled\n    users: [\n{users}\n    ]\n  }}\n}}\n"
+    )
+
+
+def password_variable(user: str) -> str:
+    """The environment variable that holds a user's password on the server."""
+    return "TRUNKLINE_NATS_" + user.upper().replace("-", "_")
+
+
+def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
+    variables = [password_variable(name) for name in channels]
+    for name in channels:
+        taken = name in ("cli", "terminal", "http") or variables.count(password_variable(name)) > 1
+        if taken or _CHANNEL.fullmatch(name) is None:
+            raise ValueError(
+                f"{name!r} cannot be the user of a channel, a plugin or an agent: write each name once, in a-z, 0-9 "
+                "and -; cli and terminal are the operator's, http the gateway's own"
+            )
+    return channels
+
+
+def _user(role: Role, everybody: tuple[Role, ...], key: str | None) -> str:
+    given = grants(role, everybody)
+    who = f"nkey: {key}" if key else f"user: {role.name}, password: ${password_variable(role.name)}"
+    lines = (
+        f"      {{ {who}, permissions: {{",
+        *(_list("publish", given.publish) if given.publish else ('        publish: { deny: ">" }',)),
+        *_list("subscribe", given.subscribe),
+        *([f'        allow_responses: {{ max: -1, expires: "{ANSWER_WITHIN}" }}'] if given.answers else ()),
+        "      } }",
+    )
+    return "\n".join(lines)
+
+
+def _list(verb: str, subjects: tuple[str, ...]) -> Iterator[str]:
+    yield f"        {verb}: {{ allow: ["
+    yield from (f'          "{subject}"' for subject in subjects)
+    yield "        ] }"

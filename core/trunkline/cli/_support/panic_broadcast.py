@@ -1,0 +1,101 @@
+"""Tells the workers of panic over the bus, and hears whether they have stopped. The latch alone stops those here."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import msgspec
+
+from trunkline.config import Config
+from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.panic import Panic, Stopped
+from trunkline.contracts.workers.subjects import PANIC, STOPPED, WORKER_BUCKET
+from trunkline.home.paths import Home
+from trunkline.home.run_file import read_run_file
+from trunkline.runtime.connection_settings import bus_settings, own_inbox
+from trunkline_bus import Bus, BusError, BusSettings, Received, connect
+
+BUS_SECONDS = 5.0
+"""How long the bus is tried: what runs here has been stopped by then."""
+
+ANSWER_SECONDS = 10.0
+"""How long workers are waited for. They look at the latch five times a second, and end programs in two (CC-T12); a
+machine that is short of everything takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Whether the bus was reached and answered; the kinds of the workers that have stopped, and which ones said nothing
+    in time."""
+
+    bus: bool = False
+    stopped: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+
+
+async def stopped(config: Config, by: str) -> Answers:
+    """Have all workers stop, also on other machines, and wait until they have."""
+    try:
+        async with _reached(config) as bus:
+            if bus is None:
+                return Answers()
+            async with bus.listen(STOPPED) as news:
+                await bus.publish(PANIC, Panic(on=True, by=by))
+                return await _answers(bus, news)
+    except (BusError, OSError, TimeoutError):
+        return Answers()
+
+
+async def released(config: Config, by: str) -> bool:
+    """Let all workers go on; whether the bus was told."""
+    try:
+        async with _reached(config) as bus:
+            if bus is not None:
+                await bus.publish(PANIC, Panic(on=False, by=by))
+            return bus is not None
+    except (BusError, OSError, TimeoutError):
+        return False
+
+
+async def _answers(bus: Bus, news: AsyncIterator[Received[Stopped]]) -> Answers:
+    waiting, kinds = await _concerned(bus), set[str]()
+    with anyio.move_on_after(ANSWER_SECONDS if waiting else 0):
+        async for message in news:
+            kinds.add(message.data.kind)
+            waiting.pop(message.data.worker, None)
+            if not waiting:
+                break
+    silent = tuple(f"{beat.kind} worker (process {beat.pid} on {beat.host})" for beat in waiting.values())
+    return Answers(bus=True, stopped=tuple(sorted(kinds)), silent=silent)
+
+
+async def _concerned(bus: Bus) -> dict[str, WorkerBeat]:
+    """The workers that run turns or tools, by their ids."""
+    beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries()]
+    return {beat.id: beat for beat in beats if beat is not None and beat.kind in ("monitor", "tools")}
+
+
+@asynccontextmanager
+async def _reached(config: Config) -> AsyncIterator[Bus | None]:
+    """The bus that runs; None when none does. Never waits for one, and for no more than it takes to hear of workers."""
+    where = _bus(config)
+    if where is None:
+        yield None
+        return
+    with anyio.fail_after(BUS_SECONDS) as reaching:
+        async with connect(where) as bus:
+            reaching.deadline = anyio.current_time() + BUS_SECONDS + ANSWER_SECONDS
+            yield bus
+
+
+def _bus(config: Config) -> BusSettings | None:
+    found = read_run_file(Home.of(config))
+    if config.settings.bus.url is not None:
+        settings = bus_settings(config)
+    elif found is not None:
+        user, password = found.user or None, found.password or None
+        settings = bus_settings(config, url=found.url, user=user, password=password)
+    else:
+        return None
+    return msgspec.structs.replace(own_inbox(settings, "operator"), name="panic", connect_timeout=BUS_SECONDS)

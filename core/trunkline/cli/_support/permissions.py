@@ -1,0 +1,222 @@
+"""Reads and changes a block's permissions in memory, as the owner. Asks nobody and prints nothing."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from trunkline._util.toml import BadSettings
+from trunkline.cli._support.blocks import block_names, no_block
+from trunkline.config import load_config
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.memory.messages import MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
+from trunkline.errors import ConfigError, ToolError
+from trunkline.policy import STANDARD, preset
+from trunkline.policy.explanation import Line, explained
+from trunkline.policy.presets import HOST_NETWORK
+from trunkline.runtime.audit_log import entry
+from trunkline.workers.gateway import block_file
+from trunkline.workers.tools.owner_policies import FOLDER, policy_files, policy_in
+from trunkline_bus import Bus, RemoteFault, new_id
+
+OWNER = "owner"
+SECONDS = 10.0
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given for some minutes: how it is called, and what it permits."""
+
+    title: str
+    resource: str
+    action: str
+
+
+GRANTS = {
+    "god": Grant(title="God Mode", resource="*", action="*"),
+    "host-network": Grant(title="This machine's network", resource=HOST_NETWORK, action="network"),
+}
+"""By the first part of the names of their policies."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One choice as it counts now: its name, its value in words, and the file that says so, or ``default``."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def _unsaid(said: PermissionTable) -> dict[str, str]:
+    """What counts where nobody has said anything, as the presets have it."""
+    system = (said.scope or STANDARD.scope) == "system"
+    return {
+        "scope": "block",
+        "allow_shell": "true, as the scope is system" if system else "not permitted",
+        "allow_network": "tools only",
+        "max_timeout": "the tool's own",
+        "approvals": "some",
+        "plan": "false",
+    }
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for a block. ``said`` is its own table, ``defaults`` the deployment's, ``choices`` what comes of both;
+    ``policies`` are the owner's, but for those of other blocks."""
+
+    block: str
+    said: PermissionTable
+    defaults: PermissionTable
+    lines: tuple[Line, ...]
+    choices: tuple[Choice, ...]
+    policies: tuple[Policy, ...]
+
+
+def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[Choice]:
+    unsaid = _unsaid(said.over(defaults))
+    for name in PermissionTable.__struct_fields__:
+        own, default = getattr(said, name), getattr(defaults, name)
+        if own is not None:
+            yield Choice(name=name, value=_shown(own), origin="block.toml")
+        elif default is not None and default != getattr(STANDARD, name):
+            yield Choice(name=name, value=_shown(default), origin="trunkline.toml")
+        else:
+            yield Choice(
+                name=name, value=unsaid[name] if default is None else _shown(default), origin="default"
+            )
+
+
+async def standing(bus: Bus, block: str) -> Standing:
+    """What holds now. Raises ConfigError when there is no such block, or a file cannot be used."""
+    said = _config(await _block_file(bus, block)).permissions
+    defaults = load_config().settings.permissions
+    try:
+        owners = [policy_in(file) for file in await policy_files(bus)]
+    except ToolError as error:
+        raise ConfigError(str(error), hint=f"It lies in the folder {FOLDER} of memory.") from error
+    policies = [*preset(block, said.over(defaults)), *owners]
+    speaking = tuple(
+        one for one in owners if one.subject == f"block:{block}" or not one.subject.startswith("block:")
+    )
+    return Standing(
+        block=block,
+        said=said,
+        defaults=defaults,
+        lines=tuple(explained(block, policies, datetime.now(UTC))),
+        choices=tuple(_choices(said, defaults)),
+        policies=speaking,
+    )
+
+
+async def settled(
+    bus: Bus,
+    block: str,
+    changes: Mapping[str, Any],
+    minutes: Mapping[str, int],
+    conversation: str | None = None,
+) -> Standing:
+    """Make the changes, and give for so many minutes what ``GRANTS`` names; what holds then."""
+    if changes:
+        await change(bus, block, changes)
+    for name, many in minutes.items():
+        await grant(bus, block, name, many, conversation)
+    return await standing(bus, block)
+
+
+async def change(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
+    """Write choices into the block's ``block.toml``, whose comments and order stay."""
+    file = await _block_file(bus, block)
+    changes = {name: changes[name] for name in PermissionTable.__struct_fields__ if name in changes}
+    with _naming_the_file():
+        text = block_file.changed(file, {f"permissions.{name}": value for name, value in changes.items()})
+    said = ", ".join(f"{name} = {_shown(value)}" for name, value in changes.items())
+    wish = WriteManyMemory(
+        files={file.path: text},
+        expected={file.path: file.hash},
+        actor=OWNER,
+        reason=f"permissions of {block}: {said}",
+    )
+    await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+    await note_change(bus, block, f"{said}.")
+
+
+async def grant(bus: Bus, block: str, name: str, minutes: int, conversation: str | None = None) -> None:
+    """Permit what ``GRANTS`` has by this name for so long, in place of what was permitted so before; nothing with 0
+    minutes."""
+    given = GRANTS[name]
+    await _block_file(bus, block)
+    now = datetime.now(UTC)
+    gone = [
+        file.path
+        for file in await policy_files(bus)
+        if file.path.startswith(f"{FOLDER}/{name}-") and _speaks(file, block)
+    ]
+    files = {}
+    if minutes:
+        policy = Policy(
+            subject=f"block:{block}",
+            resource=given.resource,
+            action=given.action,
+            effect="allow",
+            conditions=Conditions(until=now + timedelta(minutes=minutes), conversation=conversation),
+            created=now,
+            created_by=OWNER,
+        )
+        path = f"{FOLDER}/{name}-{block}-{new_id()[-8:].lower()}.json"
+        files[path] = msgspec.json.format(msgspec.json.encode(policy), indent=2).decode() + "\n"
+    where = f" in {conversation}" if conversation else ""
+    said = f"{given.title} for {minutes} minutes{where}." if minutes else f"{given.title} was ended."
+    if files or gone:
+        wish = WriteManyMemory(
+            files=files, gone=tuple(gone), actor=OWNER, reason=f"permissions of {block}: {said}"
+        )
+        await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+    await note_change(bus, block, said)
+
+
+async def note_change(bus: Bus, block: str, said: str) -> None:
+    """Put into the audit log what the owner changed."""
+    line = entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=said)
+    await bus.append(AUDIT, line, msg_id=line.id, block=block)
+
+
+async def _block_file(bus: Bus, block: str) -> MemoryFile:
+    """Raises ConfigError when there is no such block."""
+    try:
+        return await bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{block}/block.toml"), timeout=SECONDS)
+    except RemoteFault as fault:
+        if fault.code not in ("not_found", "invalid_path"):
+            raise
+        raise no_block(block, await block_names(bus)) from fault
+
+
+def _config(file: MemoryFile) -> BlockConfig:
+    with _naming_the_file():
+        return block_file.decode(file)
+
+
+@contextmanager
+def _naming_the_file() -> Iterator[None]:
+    """Raises ConfigError for a file that cannot be read."""
+    try:
+        yield
+    except BadSettings as error:
+        hint = "Until it is mended this block's agent may use no tools."
+        raise ConfigError(f"{error} Nothing was changed.", hint=hint) from error
+
+
+def _speaks(file: MemoryFile, block: str) -> bool:
+    try:
+        return policy_in(file).subject == f"block:{block}"
+    except ToolError:
+        return False
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

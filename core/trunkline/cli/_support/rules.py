@@ -1,0 +1,221 @@
+"""The owner's own rules in memory: made, listed and taken out, as the owner. Asks nobody and prints nothing."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from trunkline.cli._support.blocks import block_names, insist_on_block
+from trunkline.cli._support.permissions import GRANTS, OWNER, SECONDS, note_change
+from trunkline.config.problems import near
+from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, WriteManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
+from trunkline.contracts.policies.messages import Conditions, Policy, PolicyId
+from trunkline.errors import ConfigError, ToolError
+from trunkline.plugins import Plugins
+from trunkline.policy.explanation import in_words
+from trunkline.policy.policy_match import zone
+from trunkline.policy.validation import BLOCK, slip_in
+from trunkline.workers.tools import policy_lint
+from trunkline.workers.tools.owner_policies import FOLDER, policy_files, policy_in
+from trunkline.workers.tools.policy_lint import Unknown
+from trunkline_bus import Bus
+
+APPROVED = "approved-"
+"""How the ids of what was approved for longer begin: these are taken back by ``trunkline approvals forget``."""
+
+NO_RULE = '"trunkline policies list" shows the ids there are.'
+_FORMS = {
+    "subject": "Say block:NAME, type:agent or '*'.",
+    "resource": "Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE, system:network or external:HOST; "
+    "* stands for any text.",
+    "action": "Say read, write, send, exec, network or '*'.",
+}
+
+_FITTING = {"memory": ("read", "write", "*"), "system": ("network", "*")}
+"""What may be done to resources of which not everything can be."""
+
+_SAID = {"time_window": ("--between", "08:00-20:00"), "days": ("--on", "mon,tue,fri")}
+"""The options for conditions that are texts of a form, with an example."""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of the folder: what it says in words, or why it cannot be read."""
+
+    id: str
+    says: str = ""
+    broken: str = ""
+    policy: Policy | None = None
+
+
+async def rules(bus: Bus, block: str | None = None) -> list[Rule]:
+    """All rules by id; with a block those that speak of its agent, and those that nobody can read.
+
+    Raises:
+        ConfigError: there is no such block, and no rule is about it: a rule may be there before its block.
+    """
+    found = sorted([_rule(file) for file in await policy_files(bus)], key=lambda one: one.id)
+    if block is None:
+        return found
+    if not any(one.policy and _about(one.policy) == block for one in found):
+        await insist_on_block(bus, block)
+    return [one for one in found if _speaks_of(one, block)]
+
+
+async def find(bus: Bus, id: str) -> Rule:
+    """The rule of that id. Raises ConfigError when there is none."""
+    found = {one.id: one for one in await rules(bus)}
+    if id not in found:
+        meant = near(id, found)
+        raise ConfigError(
+            f"There is no rule {id}.", hint=f"Did you mean {meant[0]}? {NO_RULE}" if meant else NO_RULE
+        )
+    return found[id]
+
+
+async def unknown_in(bus: Bus, policy: Policy, plugins: Plugins) -> tuple[Unknown, ...]:
+    """The words of a rule that nothing answers to now."""
+    blocks = await block_names(bus)
+    return policy_lint.unknown_in(policy, blocks, await policy_lint.known_tools(bus, blocks, plugins))
+
+
+async def add(bus: Bus, policy: Policy) -> Rule:
+    """Keep a rule, under its id or one made from what it says.
+
+    Raises:
+        ConfigError: it would never count, or the id is taken or not fit for one.
+    """
+    insist_on_sense(policy)
+    taken = {one.id for one in await rules(bus)}
+    if policy.id in taken:
+        raise ConfigError(
+            f"There is a rule {policy.id} already.",
+            hint=f"Remove it first, or choose another --id. {NO_RULE}",
+        )
+    named = msgspec.structs.replace(
+        policy, id=policy.id or next(id for id in _ids(policy) if id not in taken)
+    )
+    kept = msgspec.structs.replace(named, id="")  # the name of the file says it
+    text = msgspec.json.format(msgspec.json.encode(kept), indent=2).decode() + "\n"
+    path, said = f"{FOLDER}/{named.id}.json", in_words(named)
+    wish = WriteManyMemory(files={path: text}, expected={path: ""}, actor=OWNER, reason=f"a rule: {said}")
+    await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+    await note_change(bus, _about(named), f"{named.id}: {said}.")
+    return Rule(id=named.id, says=said, policy=named)
+
+
+async def remove(bus: Bus, id: str) -> Rule:
+    """Take a rule out; one that cannot be read too. Raises ConfigError when there is none of that id."""
+    rule = await find(bus, id)
+    wish = DeleteMemory(
+        path=f"{FOLDER}/{id}.json", actor=OWNER, reason=f"no rule any more: {rule.says or id}"
+    )
+    await bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+    block = _about(rule.policy) if rule.policy else ALL
+    await note_change(bus, block, f"{id} was removed{f': {rule.says}' if rule.says else ''}.")
+    return rule
+
+
+ALL = "all"
+"""What the audit log names as block for a rule about all of them."""
+
+
+def _about(policy: Policy) -> str:
+    return policy.subject.removeprefix("block:") if BLOCK.fullmatch(policy.subject) else ALL
+
+
+def _rule(file: MemoryFile) -> Rule:
+    id = file.path.removeprefix(f"{FOLDER}/").removesuffix(".json")
+    try:
+        policy = policy_in(file)
+    except ToolError as error:
+        return Rule(id=id, broken=str(error))
+    return Rule(id=id, says=in_words(policy), policy=policy)
+
+
+def _speaks_of(rule: Rule, block: str) -> bool:
+    subject = rule.policy.subject if rule.policy else "*"
+    return subject == f"block:{block}" or not subject.startswith("block:")
+
+
+def insist_on_sense(policy: Policy) -> None:
+    """Raises ConfigError for a rule that no call would ever meet: who denies something must not be left in error."""
+    if (slip := slip_in(policy)) is not None:
+        raise ConfigError(slip.said, hint=_FORMS[slip.field])
+    _insist_on_fitting(policy.resource, policy.action)
+    _insist_on_id(policy.id)
+    _insist_on_conditions(policy.conditions)
+    if policy.effect == "deny" and (
+        policy.conditions.requires_approval or policy.conditions.max_per_day is not None
+    ):
+        raise ConfigError(
+            "A denial asks nobody and counts nothing: it would deny every time.",
+            hint="Say allow with --ask or --max-per-day.",
+        )
+
+
+def _insist_on_fitting(resource: str, action: str) -> None:
+    fitting = _FITTING.get(resource.partition(":")[0], (action,))
+    if action not in fitting:
+        raise ConfigError(
+            f"Nobody can {action} {resource}: no call would ever meet this rule.",
+            hint=f"Say {' or '.join(fitting)}.",
+        )
+
+
+def _insist_on_id(id: str) -> None:
+    given = (APPROVED, *(f"{name}-" for name in GRANTS))
+    if id.startswith(given):
+        raise ConfigError(
+            f"Ids that begin with {' or '.join(given)} are given by Trunkline.", hint="Choose another --id."
+        )
+    try:
+        msgspec.convert(id or "none", PolicyId)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"{id!r} is no id of a rule.",
+            hint="An id has a-z, 0-9, . _ and -, at most 64, and begins with a letter or a digit.",
+        ) from error
+
+
+def _insist_on_conditions(conditions: Conditions) -> None:
+    for field, (option, example) in _SAID.items():
+        given = getattr(conditions, field)
+        try:
+            msgspec.convert({field: given}, Conditions)
+        except msgspec.ValidationError as error:
+            text = given if isinstance(given, str) else ",".join(given)
+            raise ConfigError(
+                f"{option} {text} says no time.", hint=f"Say it like {option} {example}."
+            ) from error
+    try:
+        zone(conditions.zone)
+    except ValueError as error:
+        raise ConfigError(str(error), hint="Say it like --zone Europe/Berlin.") from error
+    if conditions.until is not None and conditions.until <= datetime.now(UTC):
+        raise ConfigError(
+            f"{conditions.until:%Y-%m-%d %H:%M} UTC is over: no call would ever meet this rule.",
+            hint="--until is a time to come, in UTC.",
+        )
+
+
+def insist_on_own_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]) -> None:
+    """Raises ConfigError for a rule that names a tool by an alias: that permits nothing. It says the own names."""
+    said = policy.resource.removeprefix("tool:").rpartition(":")[2]
+    if meant := tools_called(said):
+        raise ConfigError(
+            f"{said} is only another name that models call {' or '.join(meant)} by.",
+            hint=f"Name the tool that is meant: {', '.join(f'tool:{name}' for name in meant)}.",
+        )
+
+
+def _ids(policy: Policy) -> Iterator[str]:
+    """Names that say what it is about, the plainest first."""
+    about = re.sub(r"[^a-z0-9]+", "-", policy.resource.lower()).strip("-") or "all"
+    name = f"{policy.effect}-{about}"[:48].rstrip("-")
+    yield name
+    number = 2
+    while True:
+        yield f"{name}-{number}"
+        number += 1

@@ -1,0 +1,27 @@
+"""Asks the gateway of the instance that runs, or of one that runs for as long as this takes. No command in here."""
+
+from typing import TYPE_CHECKING, TypeVar
+
+from trunkline.cli.attached_workers import with_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trunkline.contracts.gateway.client import GatewayClient
+    from trunkline.contracts.workers.messages import WorkerKind
+
+T = TypeVar("T")
+
+CHANNEL = "cli"
+
+
+def with_gateway(
+    ask: "Callable[[GatewayClient], Awaitable[T]]",
+    kinds: "tuple[WorkerKind, ...]" = ("gateway", "memory"),
+    *,
+    log: str = "",
+) -> "T":
+    """What ``ask`` gets of it; ``kinds`` and ``log`` are as with ``with_workers``. Raises as ``GatewayClient``."""
+    from trunkline.contracts.gateway.client import GatewayClient
+
+    return with_workers(lambda bus: ask(GatewayClient(bus, CHANNEL)), *kinds, log=log)

@@ -1,0 +1,62 @@
+"""What a check found, and how to write one. No checks."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from trunkline.config import Config
+from trunkline.contracts.plugins.extensions import HealthResult
+from trunkline.errors import TrunklineError
+from trunkline.home.paths import Home
+from trunkline.home.run_file import RunFile
+from trunkline.plugins import Plugins
+from trunkline_bus import Bus
+
+Status = Literal["ok", "warning", "error", "skipped"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one check. ``id`` is stable; ``owner`` is the plugin that brought it, "" for the platform."""
+
+    id: str
+    status: Status
+    summary: str
+    hint: str = ""
+    owner: str = ""
+
+
+@dataclass
+class Patient:
+    """What the checks look at. ``bus`` is a connection when one could be made; ``run`` is the running instance."""
+
+    config: Config
+    home: Home
+    online: bool
+    resources: AsyncExitStack
+    run: RunFile | None = None
+    plugins: Plugins | None = None
+    plugins_error: TrunklineError | None = None
+    bus: Bus | None = None
+    bus_error: str = field(default="")
+
+
+Check = Callable[[Patient], Awaitable[HealthResult | None]]
+"""Looks at one thing. None means that it does not apply here."""
+
+
+def fine(summary: str) -> HealthResult:
+    """All is well."""
+    return HealthResult("ok", summary)
+
+
+def odd(summary: str, hint: str) -> HealthResult:
+    """It works, but somebody should look."""
+    return HealthResult("warning", summary, hint)
+
+
+def bad(summary: str, hint: str) -> HealthResult:
+    """It does not work."""
+    return HealthResult("error", summary, hint)

@@ -1,0 +1,199 @@
+"""What must not come in, whoever says yes: what would replace, shadow or run before something that is there."""
+
+from collections.abc import Collection, Iterable, Iterator
+from importlib.machinery import PathFinder, all_suffixes
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from trunkline.cli.install.distribution import SCRIPTS, Described, normal_requirements
+from trunkline.cli.install.environment import Environment
+from trunkline.cli.install.project import SETTLED_BY_BUILD
+from trunkline.cli.install.wheel import Wheel
+from trunkline.errors import PluginError
+from trunkline.plugins.discovery import normal
+
+AT_START = {"sitecustomize", "usercustomize"}
+"""Modules that every Python imports when it starts."""
+
+
+def insist_on_plugin(wheel: Described) -> None:
+    """Raises PluginError for a distribution that Trunkline would never load."""
+    if not wheel.is_plugin:
+        raise PluginError(
+            f"{wheel.name} {wheel.version} is no plugin: it has no entry point in the group trunkline.",
+            hint="Is the name right? Something that is no plugin is installed with pip.",
+        )
+
+
+def insist_on_index(wheel: Described) -> None:
+    """Raises PluginError when a wheel needs something from an address: pip would build, and so run, what lies there
+    before anybody has agreed."""
+    for text in wheel.requires:
+        try:
+            needed = Requirement(text)
+        except InvalidRequirement:
+            continue  # pip will say so
+        if needed.url is not None:
+            raise PluginError(
+                f"{wheel.name} needs {needed.name} from an address.",
+                hint="What a plugin needs comes from the package index. Tell its author.",
+            )
+
+
+def insist_on_peace(wheel: Described, environment: Environment, free: Collection[str]) -> None:
+    """Raises PluginError when a wheel needs other versions than are installed, with the names and who needs them.
+    Those in ``free`` may be replaced."""
+    found = [
+        f"{need.name}{need.specifier} (here is {version}, {_who(canonicalize_name(need.name), environment)})"
+        for need, version in environment.conflicts(wheel.requires)
+        if canonicalize_name(need.name) not in free
+    ]
+    if found:
+        raise PluginError(
+            f"{wheel.name} {wheel.version} needs {', '.join(found)}. What is installed is not replaced for a plugin.",
+            hint="Ask its author for a version that goes with these, or run it in an environment of its own.",
+        )
+
+
+def _who(name: str, environment: Environment) -> str:
+    users = environment.needing(name)
+    return f"which {', '.join(users[:3])} needs" if users else "which was there before"
+
+
+def insist_on_room(wheels: Iterable[Wheel], environment: Environment, free: Collection[str]) -> None:
+    """Raises PluginError when a wheel would touch what belongs to somebody else.
+
+    Args:
+        wheels: What would be installed.
+        environment: What is.
+        free: The distributions that may be replaced: the plugin, and what only it needs.
+    """
+    for wheel in wheels:
+        insist_on_name(wheel, environment, free)
+        _insist_on_late_start(wheel)
+        _insist_on_one_name(wheel)
+        _insist_on_own_points(wheel, environment)
+        _insist_on_own_modules(wheel, environment)
+        _insist_on_own_files(wheel, environment)
+
+
+def insist_on_name(wheel: Described, environment: Environment, free: Collection[str]) -> None:
+    """Raises PluginError when a distribution would take the place of the platform's or of another one."""
+    if wheel.name in environment.platform:
+        raise PluginError(
+            f"{wheel.name} belongs to the platform, which is not replaced by installing a plugin.",
+            hint="Its author must choose another name. To upgrade the platform, upgrade its checkout.",
+        )
+    if wheel.name not in free and environment.version(wheel.name) is not None:
+        raise PluginError(
+            f"{wheel.name} {environment.version(wheel.name)} would be replaced by {wheel.version}.",
+            hint="Ask its author for a version that goes with what is installed.",
+        )
+
+
+def insist_on_same(shown: Described, wheel: Wheel) -> None:
+    """Raises PluginError when a build made something else than a person was shown and agreed to."""
+    told = {
+        "name": (shown.name, wheel.name),
+        "version": (shown.version, wheel.version),
+        "entry points": (shown.points, wheel.points),
+        "requirements": (normal_requirements(shown.requires), normal_requirements(wheel.requires)),
+        "manifest": (shown.asks, wheel.asks),
+    }
+    if shown.version == SETTLED_BY_BUILD:
+        del told["version"]
+    other = [what for what, (before, after) in told.items() if before != after]
+    if other:
+        raise PluginError(
+            f"The build of {shown.name} made something else than you were shown: another {', another '.join(other)}.",
+            hint="Nothing was installed. Its pyproject.toml and its manifest have to say what its build makes.",
+        )
+
+
+def _insist_on_late_start(wheel: Wheel) -> None:
+    """Judged by where files come to lie: an archive's data may be told to lie among the modules."""
+    tops = {parts[0] for parts in wheel.below_sites if parts}
+    early = {name for name in tops if name.partition(".")[0] in AT_START}
+    early |= {place.name for place in wheel.places if place.suffix == ".pth"}
+    if early:
+        raise PluginError(
+            f"{wheel.name} would run code at the start of every Python of this environment "
+            f"({', '.join(sorted(early))}).",
+            hint="A plugin is run when a worker loads it, and never before. Tell its author.",
+        )
+
+
+def _insist_on_one_name(wheel: Wheel) -> None:
+    """Metadata make a distribution: a second one would be a plugin that nobody was shown."""
+    tops = {parts[0] for parts in wheel.below_sites if parts}
+    for name in sorted(tops - {wheel.info}):
+        if name.lower().endswith((".dist-info", ".egg-info")):
+            raise PluginError(
+                f"{wheel.name} would pass for another distribution as well ({name}).",
+                hint="A wheel is one distribution. Tell its author.",
+            )
+
+
+def _insist_on_own_points(wheel: Wheel, environment: Environment) -> None:
+    """Whoever looks up an entry point takes the first of its name, OpenTelemetry's at the start of every worker."""
+    wanted = {
+        (group, normal(name))
+        for group, names in wheel.points.items()
+        for name in names
+        if group not in SCRIPTS
+    }
+    for other, dist in environment.found.items():
+        for point in dist.entry_points if other != wheel.name else ():
+            if (point.group, normal(point.name)) in wanted:
+                raise PluginError(
+                    f"{wheel.name} has an entry point {point.name} in the group {point.group}, as {other} has.",
+                    hint="It could take the other's place. Tell its author.",
+                )
+
+
+def _insist_on_own_modules(wheel: Wheel, environment: Environment) -> None:
+    """A regular package belongs to one distribution; parts of a namespace package may come from several, and none of
+    them may make a regular package of it."""
+    own, shown = environment.files(wheel.name), environment.modules(wheel.name)
+    for parts in sorted(set(wheel.below_sites)):
+        if parts and parts[0].partition(".")[0] not in shown and (name := _taken(parts, own)):
+            raise PluginError(
+                f"{wheel.name} brings a module {name}, which is here already and is not its own.",
+                hint="It would take the other's place. Tell its author.",
+            )
+
+
+def _taken(parts: tuple[str, ...], own: Collection[Path]) -> str | None:
+    """The module of somebody else that a file at this place would be, or be a part of."""
+    *folders, file = parts
+    stem = file.partition(".")[0]
+    is_module = file.endswith(tuple(all_suffixes()))
+    names = [*folders, *([stem] if is_module and stem != "__init__" else [])]
+    path = None
+    for depth in range(1, len(names) + 1):
+        name = ".".join(names[:depth])
+        spec = PathFinder.find_spec(name, path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+        whole = is_module and depth == len(names)
+        files = [Path(spec.origin)] if spec.origin else _files_in(path) if whole else []
+        if any(file.resolve() not in own for file in files):
+            return name
+    return None
+
+
+def _files_in(folders: Iterable[str] | None) -> Iterator[Path]:
+    for folder in folders or ():
+        yield from (file for file in Path(folder).rglob("*") if file.is_file() and file.suffix != ".pyc")
+
+
+def _insist_on_own_files(wheel: Wheel, environment: Environment) -> None:
+    own = environment.files(wheel.name)
+    for place in wheel.places:
+        if ".." in place.parts or (place.exists() and place.resolve() not in own):
+            raise PluginError(
+                f"{wheel.name} would overwrite {place.name} in {place.parent}.", hint="Tell its author."
+            )

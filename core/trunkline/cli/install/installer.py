@@ -1,0 +1,84 @@
+"""Installing what was offered, removing what came: pip does it, and ``plugins.toml`` remembers it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from trunkline.cli.install.environment import Environment
+from trunkline.cli.install.pip import Pip
+from trunkline.cli.install.resolution import Offer
+from trunkline.cli.install.wheel import Wheel
+from trunkline.errors import PluginError
+from trunkline.plugins import pins
+from trunkline.plugins.pins import Pin
+
+
+def install(pip: Pip, offer: Offer, home: Path) -> None:
+    """Install exactly the wheels of the offer, and pin them. Raises PluginError, StorageError."""
+    plugin = offer.plugin
+    if not isinstance(plugin, Wheel):
+        raise PluginError(
+            f"{plugin.name} is not built.", hint="Build it first: trunkline.cli.install.wheel_build."
+        )
+    known = pins.read_pins(home)
+    files = [str(wheel.file) for wheel in (plugin, *offer.brings)]
+    done = pip.run("install", "--quiet", "--no-index", "--no-deps", "--force-reinstall", *files)
+    if done.returncode:
+        raise PluginError(
+            f"pip could not install {plugin.name}: {done.stderr.strip()[-500:]}",
+            hint="Look whether this environment can be written to.",
+        )
+    earlier = known.get(plugin.name)
+    brought = dict(earlier.brought) if earlier else {}
+    brought |= {wheel.name: pins.Wheel(version=wheel.version, sha256=wheel.sha256) for wheel in offer.brings}
+    known[plugin.name] = Pin(
+        version=plugin.version,
+        sha256=plugin.sha256,
+        source=offer.source,
+        agreed=plugin.asks,
+        brought=brought,
+    )
+    pins.write_pins(home, known)
+
+
+def leaving(name: str, home: Path) -> list[str]:
+    """What goes when a plugin goes: itself, and what came with it and nobody else needs.
+
+    Raises:
+        PluginError: it was not installed by this program.
+    """
+    known = pins.read_pins(home)
+    if name not in known:
+        raise PluginError(
+            f'{name} was not installed with "trunkline plugins install".',
+            hint=f"Remove it the way it came, or: trunkline plugins disable {name}",
+        )
+    environment = Environment.here()
+    going = {name, *(one for one in known[name].brought if one in environment.found)} - environment.platform
+    while stays := {one for one in going - {name} if environment.needing(one, besides=going)}:
+        going -= stays
+    return [name, *sorted(going - {name})]
+
+
+def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
+    """Take out the distributions, the first of which is the plugin. Raises PluginError, StorageError."""
+    name, *others = going
+    known = pins.read_pins(home)
+    there = [one for one in (name, *others) if one in Environment.here().found]
+    done = pip.run("uninstall", "--quiet", "--yes", *there) if there else None
+    if done is not None and done.returncode:
+        raise PluginError(
+            f"pip could not remove {name}: {done.stderr.strip()[-500:]}", hint="Nothing was noted."
+        )
+    left = {one: wheel for one, wheel in known.pop(name).brought.items() if one not in others}
+    pins.write_pins(home, _handed_on(known, left))
+
+
+def _handed_on(known: dict[str, Pin], left: dict[str, pins.Wheel]) -> dict[str, Pin]:
+    """What stays because another plugin needs it goes with that one later."""
+    environment = Environment.here()
+    for owner, pin in known.items():
+        mine = {one: wheel for one, wheel in left.items() if one in environment.closure([owner])}
+        known[owner] = msgspec.structs.replace(pin, brought=mine | pin.brought)
+    return known

@@ -1,0 +1,177 @@
+"""Fetching the wheels that a plugin would bring, into a folder of their own. Installs nothing."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from trunkline.cli.install import checks
+from trunkline.cli.install.environment import Environment
+from trunkline.cli.install.pip import Pip
+from trunkline.cli.install.project import Project, read_project
+from trunkline.cli.install.wheel import Wheel, read_wheel
+from trunkline.errors import PluginError
+from trunkline.plugins.pins import Pin
+
+_SAID = re.compile(r"^(?:ERROR: |    )(?!ResolutionImpossible)(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plugin that could be installed, and what would come with it."""
+
+    plugin: Wheel | Project
+    brings: tuple[Wheel, ...]
+    source: Literal["index", "wheel", "folder"]
+    replaces: str | None
+    free: frozenset[str]
+    """The distributions that it may replace."""
+
+
+def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offer:
+    """Fetch a plugin, ``NAME[==VERSION]``, a wheel or a folder with a project, and what it needs that is not here.
+
+    Nothing of it is run: from an index only wheels are taken, and a folder is only read, because a build would run
+    code before anybody has agreed.
+
+    Args:
+        pip: The pip to fetch with.
+        wanted: What the person asked for.
+        folder: An empty folder for the wheels.
+        pins: What was installed before: what an earlier version of this plugin brought may be replaced with it.
+
+    Raises:
+        PluginError: it cannot be had, is no plugin, or does not go with what is installed.
+    """
+    environment = Environment.here()
+    plugin, source = _plugin(pip, wanted, folder)
+    free = _free(plugin.name, pins, environment)
+    checks.insist_on_plugin(plugin)
+    checks.insist_on_index(plugin)
+    checks.insist_on_name(plugin, environment, free)
+    if isinstance(plugin, Wheel):
+        checks.insist_on_room([plugin], environment, free)
+    checks.insist_on_peace(plugin, environment, free)
+    found = _needed(pip, plugin, folder, environment, free)
+    brings = tuple(wheel for wheel in found if wheel.name != plugin.name)
+    checks.insist_on_room(brings, environment, free)
+    return Offer(plugin, brings, source, environment.version(plugin.name), frozenset(free))
+
+
+def take_wheel(offer: Offer, file: Path) -> Offer:
+    """The offer with the wheel that was built of its project.
+
+    Raises:
+        PluginError: the wheel is not what a person was shown before it was built, or must not come in.
+    """
+    wheel = read_wheel(file)
+    checks.insist_on_same(offer.plugin, wheel)
+    checks.insist_on_room([wheel], Environment.here(), offer.free)
+    return replace(offer, plugin=wheel)
+
+
+def _free(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
+    """What may be replaced: the plugin, and what came with it and nobody else needs."""
+    free = {name, *(pins[name].brought if name in pins else ())} - environment.platform
+    while needed := {one for one in free - {name} if environment.needing(one, besides=free)}:
+        free -= needed
+    return free | {name}
+
+
+def _plugin(
+    pip: Pip, wanted: str, folder: Path
+) -> tuple[Wheel | Project, Literal["index", "wheel", "folder"]]:
+    if "://" in wanted:
+        raise PluginError(
+            "A plugin is not installed from an address.", hint="Download it, look at it, give its path."
+        )
+    path = Path(wanted).expanduser()
+    if path.is_dir():
+        return read_project(path), "folder"
+    if path.suffix == ".whl":
+        if not path.is_file():
+            raise PluginError(f"There is no file {path}.", hint="Give the wheel's path.")
+        return read_wheel(Path(shutil.copy(path, folder))), "wheel"
+    asked = ("download", *_wheels_only(folder), "--no-deps", _requirement(wanted))
+    return read_wheel(_fetched(pip, folder, *asked)), "index"
+
+
+def _requirement(wanted: str) -> str:
+    try:
+        return str(Requirement(wanted))
+    except InvalidRequirement:
+        raise PluginError(
+            f"{wanted!r} is no distribution's name, and no wheel or folder that is here.",
+            hint="Say NAME, NAME==VERSION, or the path of a wheel or of a folder with a pyproject.toml.",
+        ) from None
+
+
+def _wheels_only(folder: Path) -> tuple[str, ...]:
+    return ("--only-binary", ":all:", "--dest", str(folder))
+
+
+def _fetched(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
+    """The wheel that a run of pip puts into the folder."""
+    before = set(folder.iterdir())
+    done = pip.fetch(verb, *arguments)
+    fresh = [file for file in folder.iterdir() if file not in before and file.suffix == ".whl"]
+    if done.returncode or len(fresh) != 1:
+        raise _failure(f"{arguments[-1]} cannot be had", done)
+    return fresh[0]
+
+
+def _needed(
+    pip: Pip, plugin: Wheel | Project, folder: Path, environment: Environment, free: set[str]
+) -> list[Wheel]:
+    """The wheels that pip would install with the plugin while everything else stays as it is."""
+    wanted = [str(plugin.file)] if isinstance(plugin, Wheel) else list(plugin.requires)
+    if not wanted:
+        return []
+    kept = folder / "constraints.txt"
+    kept.write_text(
+        "".join(f"{name}=={dist.version}\n" for name, dist in environment.found.items() if name not in free)
+    )
+    report = folder / "report.json"
+    asked = (
+        "--dry-run",
+        "--report",
+        str(report),
+        "--only-binary",
+        ":all:",
+        "--constraint",
+        str(kept),
+    )
+    done = pip.fetch("install", *asked, *wanted)
+    if done.returncode:
+        raise _failure(f"What {plugin.name} needs does not go with what is installed, or cannot be had", done)
+    items = json.loads(report.read_text())["install"]
+    lines = [_pinned(item) for item in items if _name(item) != plugin.name]
+    return [_download(pip, folder, line) for line in lines]
+
+
+def _name(item: dict[str, dict[str, str]]) -> str:
+    return canonicalize_name(item["metadata"]["name"])
+
+
+def _pinned(item: dict[str, dict[str, str]]) -> str:
+    return f"{item['metadata']['name']}=={item['metadata']['version']}"
+
+
+def _download(pip: Pip, folder: Path, pinned: str) -> Wheel:
+    return read_wheel(_fetched(pip, folder, "download", *_wheels_only(folder), "--no-deps", pinned))
+
+
+def _failure(what: str, done: subprocess.CompletedProcess[str]) -> PluginError:
+    said = list(dict.fromkeys(line.strip() for line in _SAID.findall(done.stdout + "\n" + done.stderr)))
+    detail = " / ".join(said[:6]) or done.stderr.strip()[-500:] or "pip did not say why"
+    return PluginError(
+        f"{what}. pip says: {detail}",
+        hint="Look at the name and at the network. Of an index only wheels are taken.",
+    )

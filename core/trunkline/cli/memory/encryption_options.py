@@ -1,0 +1,83 @@
+"""Who may open an archive, as options say it. A passphrase never stands in the command itself, where others see it."""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from trunkline._util.archives.encryption import Keys, Lock
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def passphrase_options(command: F) -> F:
+    """The ways to give a passphrase."""
+    command = click.option("--passphrase-env", metavar="NAME", help="A passphrase that this variable holds.")(
+        command
+    )
+    command = click.option(
+        "--passphrase-file", type=click.Path(path_type=Path), help="A passphrase: the file's first line."
+    )(command)
+    return click.option("--passphrase", is_flag=True, help="Ask for a passphrase.")(command)
+
+
+def lock_of(
+    recipients: tuple[str, ...], files: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
+) -> "Lock | None":
+    """The lock that was asked for; None for an archive that anybody may read."""
+    from trunkline._util.archives.encryption import Lock
+
+    keys = (*recipients, *(line for one in files for line in _lines(one)))
+    passphrase = _given(ask, file, variable, confirm=True)
+    if keys and passphrase is not None:
+        raise click.UsageError("An archive is locked for keys or with a passphrase, not both.")
+    if not keys and passphrase is None:
+        return None
+    return Lock(recipients=keys, passphrase=passphrase)
+
+
+def keys_of(
+    archive: Path, identities: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
+) -> "Keys":
+    """What to open a locked archive with; asks for a passphrase when that is what it wants."""
+    from trunkline._util.archives.encryption import Keys, Locked, wants_passphrase
+
+    wanted = wants_passphrase(archive)
+    passphrase = _given(ask or (wanted and file is None and variable is None), file, variable, confirm=False)
+    if not wanted and not identities:
+        raise Locked(f"{archive} is locked for a key.", hint="Give the key's file: --identity key.txt")
+    return Keys(identities=identities, passphrase=passphrase if wanted else None)
+
+
+def _given(ask: bool, file: Path | None, variable: str | None, *, confirm: bool) -> str | None:
+    from trunkline.config.secret import Secret
+
+    if sum((ask, file is not None, variable is not None)) > 1:
+        raise click.UsageError("Give the passphrase in one way.")
+    if file is not None:
+        lines = _lines(file)
+        if not lines:
+            raise click.UsageError(f"{file} is empty.")
+        return lines[0]
+    if variable is not None:
+        return Secret(env=variable).reveal()
+    if not ask:
+        return None
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            "Nobody can be asked for the passphrase here: use --passphrase-file or --passphrase-env."
+        )
+    given: str = click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+    return given
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = file.expanduser().read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{file} cannot be read.") from error
+    return [line for line in lines if line.strip() and not re.match(r"\s*#", line)]

@@ -1,0 +1,70 @@
+"""The first answer of a model that was just set up: asked of its adapter alone, without a platform."""
+
+from dataclasses import dataclass
+
+import anyio
+
+from trunkline.config import Config
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.models.adapter import ModelAdapter, ModelRequest, Text
+from trunkline.errors import ConfigError, ModelError
+from trunkline.plugins import Plugins
+from trunkline.runtime.adapter_selection import default_adapter
+from trunkline_bus import new_id
+
+QUESTION = "Say hello in one short sentence."
+SECONDS = 60.0
+"""How long the first answer may take: a server on this machine may have to load the model first."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """What the model said, or why it said nothing. ``adapter`` is who was asked."""
+
+    adapter: str
+    text: str = ""
+    problem: str = ""
+
+
+_FAULTS = {
+    "authentication": "it does not accept the key",
+    "unavailable": "nothing answers at its address",
+    "timeout": "it did not answer in time",
+    "refused": "it refused the request; the model's name may be wrong",
+    "rate_limited": "it has had too many requests for now",
+    "bad_response": "what it answers is not the protocol that was expected",
+    "interrupted": "it broke off in the middle of the answer",
+}
+
+
+async def first_answer(config: Config) -> FirstAnswer:
+    """Ask the configured model for one sentence."""
+    plugins = Plugins.load(config)
+    try:
+        name = default_adapter(config, plugins)
+    except ConfigError as error:
+        return FirstAnswer("", problem=error.sentence)
+    adapter = next((one.item for one in plugins.models() if one.item.name == name), None)
+    if adapter is None:
+        return FirstAnswer(name, problem="it lacks its settings")
+    try:
+        with anyio.fail_after(SECONDS):
+            text = await _said(adapter)
+        return FirstAnswer(name, text=text, problem="" if text else "it answered without a word")
+    except TimeoutError:
+        return FirstAnswer(name, problem=f"no answer within {SECONDS:.0f} s")
+    except ModelError as error:
+        return FirstAnswer(name, problem=_FAULTS.get(error.fault, error.fault))
+    except ConfigError as error:
+        return FirstAnswer(name, problem=error.sentence)
+    finally:
+        await adapter.aclose()
+
+
+async def _said(adapter: ModelAdapter) -> str:
+    question = Message(id=new_id("msg"), role="user", content=QUESTION)
+    text = ""
+    async for event in adapter.stream(ModelRequest(messages=(question,))):
+        if isinstance(event, Text):
+            text += event.text
+    return text.strip()

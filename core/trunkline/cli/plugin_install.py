@@ -1,0 +1,271 @@
+"""``trunkline plugins install``, ``remove``, ``enable``, ``disable``: what is said and asked; the work is elsewhere."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.confirmation import agree, insist_on_person
+
+if TYPE_CHECKING:
+    from trunkline.cli.install.pip import Pip
+    from trunkline.cli.install.project import Project
+    from trunkline.cli.install.resolution import Offer
+    from trunkline.config import Config
+    from trunkline.plugins.manifest import Asks
+
+INSTALL = """
+trunkline plugins install trunkline-weather
+trunkline plugins install trunkline-weather==1.2.0
+trunkline plugins install ./trunkline-weather
+trunkline plugins install dist/trunkline_weather-0.1.0-py3-none-any.whl --yes
+trunkline plugins install trunkline-weather --wheels ./wheels
+"""
+
+
+@click.command("install", cls=Command, examples=INSTALL)
+@click.argument("wanted")
+@click.option("--yes", is_flag=True, help="Ask nothing. What it asks for is still shown.")
+@click.option(
+    "--undeclared", is_flag=True, help="With --yes: also take a plugin that does not say what it asks for."
+)
+@click.option(
+    "--wheels",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take what is needed from the wheels of this folder, and ask nobody else.",
+)
+@click.option(
+    "--no-build-isolation",
+    is_flag=True,
+    help="Build a folder with what is installed here, not with what it names.",
+)
+def install(
+    wanted: str,
+    yes: bool,
+    undeclared: bool,
+    wheels: Path | None,
+    no_build_isolation: bool,
+) -> None:
+    """Show what a plugin asks for, and install it when you agree.
+
+    WANTED is NAME, NAME==VERSION, a wheel, or a folder with a project. None of its code runs before you agree; a folder
+    is built after that, in a sandbox without a network and without your files. Nothing that is installed is replaced
+    but an earlier version of the plugin. What came is pinned in plugins.toml in the home folder.
+    """
+    from trunkline.cli.aio import run
+    from trunkline.cli.install.installer import install as carry_out
+    from trunkline.cli.install.pip import find_pip
+    from trunkline.cli.install.project import Project
+    from trunkline.cli.install.resolution import gather, take_wheel
+    from trunkline.config import load_config
+    from trunkline.plugins.pins import read_pins
+
+    config = load_config()
+    pip = find_pip(wheels=wheels)
+    with TemporaryDirectory(prefix="trunkline-") as folder:
+        click.echo(f"Fetching {wanted} ...", err=True)
+        offer = gather(pip, wanted, Path(folder), read_pins(config.home))
+        _show(offer)
+        _agree(offer, yes=yes, undeclared=undeclared)
+        if isinstance(offer.plugin, Project):
+            click.echo(f"Building {offer.plugin.name} in a sandbox ...", err=True)
+            file = run(_built, config, pip, offer.plugin, Path(folder) / "build", not no_build_isolation)
+            offer = take_wheel(offer, file)
+        carry_out(pip, offer, config.home)
+    click.echo(f"Installed {offer.plugin.name} {offer.plugin.version}.")
+    _say_restart(config)
+
+
+async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path, isolated: bool) -> Path:
+    """The wheel of a project that somebody has agreed to."""
+    from trunkline.cli.install.project import ELSE
+    from trunkline.cli.install.wheel_build import build
+    from trunkline.errors import PluginError, ToolError
+    from trunkline.home.kill_switch import Latch
+    from trunkline.plugins import Plugins
+    from trunkline.workers.tools.sandboxes import Sandboxes
+
+    try:
+        sandbox = await Sandboxes(Plugins.load(config).sandboxes(), Latch(config.home)).chosen()
+        return await build(pip, project, folder, sandbox, isolated=isolated)
+    except ToolError as error:
+        raise PluginError(f"{project.name} was not built. {error}", hint=ELSE) from error
+
+
+def _show(offer: "Offer") -> None:
+    """All that is known before any of its code has run. What its author wrote stays on the line where it belongs."""
+    from trunkline._util.text import one_line
+    from trunkline.cli.install.wheel import Wheel
+    from trunkline.cli.output import table
+
+    plugin = offer.plugin
+    came = f"from a {offer.source}" if offer.source != "index" else "from the package index"
+    proof = f", sha256 {plugin.sha256[:16]}…" if isinstance(plugin, Wheel) else ""
+    click.echo(f"{plugin.name} {one_line(plugin.version)}, {came}{proof}")
+    if plugin.summary:
+        click.echo(f'Its author says: "{one_line(plugin.summary)}"')
+    brings = ", ".join(f"{wheel.name} {wheel.version}" for wheel in offer.brings) or "-"
+    built = () if isinstance(plugin, Wheel) else (("build", f"runs {plugin.backend}, in a sandbox"),)
+    click.echo()
+    table([*_rows(plugin.asks), ("brings", brings), *built, ("replaces", offer.replaces or "-")])
+    click.echo()
+    if plugin.asks is None:
+        seen = ", ".join((*plugin.seen.hooks, *plugin.seen.effects)) or "nothing"
+        click.echo(
+            "It does not say what it asks for, so nothing holds it back: any hook, guards included, and tools of any\n"
+            f"effect. Seen in its source: {one_line(seen)}."
+        )
+    elif plugin.asks.isolation == "process":
+        click.echo("It is held to the hooks and effects, and runs in a process with credentials of its own.")
+    else:
+        click.echo(
+            "It is held to the hooks and effects. The rest is its word, unless it runs in a process of its own."
+        )
+
+
+def _rows(asks: "Asks | None") -> list[tuple[str, str]]:
+    if asks is None:
+        return [("asks for", "undeclared")]
+    listed = ("hooks", "effects", "network", "files", "secrets", "programs")
+    return [
+        *((name, ", ".join(getattr(asks, name)) or "-") for name in listed),
+        ("isolation", asks.isolation),
+    ]
+
+
+def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
+    """Returns when somebody has agreed. Silence is never a yes: without an answer or ``--yes`` it raises."""
+    from trunkline.errors import PluginError
+
+    name, declares = offer.plugin.name, offer.plugin.asks is not None
+    if yes and (declares or undeclared):
+        return
+    if yes:
+        raise PluginError(
+            f"{name} does not say what it asks for.", hint="To take it all the same: --yes --undeclared"
+        )
+    insist_on_person("--yes", done="installed")
+    if declares:
+        agreed = click.confirm("Install it?", default=False)
+    else:
+        agreed = (
+            click.prompt("Type its name to install it all the same", default="", show_default=False) == name
+        )
+    if not agreed:
+        raise PluginError("Nothing was installed.")
+
+
+@click.command("remove", cls=Command, examples="trunkline plugins remove trunkline-weather --yes")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Ask nothing.")
+def remove(name: str, yes: bool) -> None:
+    """Take out the plugin NAME, and what came with it and nobody else needs."""
+    from trunkline.cli.install.installer import leaving
+    from trunkline.cli.install.installer import remove as carry_out
+    from trunkline.cli.install.pip import find_pip
+    from trunkline.config import load_config
+
+    config = load_config()
+    owner = _owner(config, name)
+    _insist_on_unneeded(config, owner)
+    going = leaving(owner, config.home)
+    click.echo(f"This removes {', '.join(going)}.")
+    if not yes:
+        agree("Remove?", done="removed")
+    carry_out(find_pip(), going, config.home)
+    if _disabled_without(config, owner) != config.settings.plugins.disabled:
+        _write_disabled(config, _disabled_without(config, owner))
+    click.echo(f"Removed {owner}. Its settings and data stay.")
+    _say_restart(config)
+
+
+@click.command("disable", cls=Command, examples="trunkline plugins disable weather")
+@click.argument("name")
+def disable(name: str) -> None:
+    """Load the plugin NAME no more. It stays installed."""
+    from trunkline.config import load_config
+
+    config = load_config()
+    owner = _owner(config, name)
+    _insist_on_unneeded(config, owner)
+    disabled = config.settings.plugins.disabled
+    if _disabled_without(config, owner) != disabled:
+        click.echo(f"{owner} is disabled already.")
+        return
+    _write_disabled(config, (*disabled, owner))
+    click.echo(f"{owner} is disabled.")
+    _say_restart(config)
+
+
+@click.command("enable", cls=Command, examples="trunkline plugins enable weather")
+@click.argument("name")
+def enable(name: str) -> None:
+    """Load the plugin NAME again."""
+    from trunkline.config import load_config
+
+    config = load_config()
+    owner = _owner(config, name)
+    left = _disabled_without(config, owner)
+    if left == config.settings.plugins.disabled:
+        click.echo(f"{owner} is not disabled.")
+        return
+    _write_disabled(config, left)
+    click.echo(f"{owner} is enabled.")
+    _say_restart(config)
+
+
+def _owner(config: "Config", name: str) -> str:
+    """The distribution that a person means. Raises PluginError with the nearest name."""
+    from trunkline.config.problems import did_you_mean
+    from trunkline.errors import PluginError
+    from trunkline.plugins import discovery
+    from trunkline.plugins.pins import read_pins
+
+    found = discovery.candidates((), config.settings.runtime.tool_sources)
+    for candidate in found:
+        if candidate.called([name]):
+            return candidate.owner
+    known = {*read_pins(config.home), *config.settings.plugins.disabled}
+    for owner in known:
+        if discovery.normal(owner) == discovery.normal(name):
+            return owner
+    whole = discovery.normal(name).startswith("trunkline-")
+    near = did_you_mean(name, {one.owner if whole else one.name for one in found} | known)
+    raise PluginError(f"There is no plugin {name!r}.", hint=near or 'See "trunkline plugins list".')
+
+
+def _insist_on_unneeded(config: "Config", owner: str) -> None:
+    from trunkline.errors import PluginError
+    from trunkline.plugins import discovery
+
+    named = {candidate.owner: candidate for candidate in discovery.candidates((), ())}.get(owner)
+    settings = config.settings
+    if named is not None and named.called(settings.plugins.required):
+        raise PluginError(f"{owner} is in [plugins] required.", hint="Take it out of there first.")
+    if settings.memory.store == owner:
+        raise PluginError(f"{owner} keeps the memory ([memory] store).", hint="Choose another store first.")
+
+
+def _disabled_without(config: "Config", owner: str) -> tuple[str, ...]:
+    from trunkline.plugins import discovery
+
+    found = next((one for one in discovery.candidates((), ()) if one.owner == owner), None)
+    names = {discovery.normal(name) for name in ((found.owner, found.name) if found else (owner,))}
+    return tuple(name for name in config.settings.plugins.disabled if discovery.normal(name) not in names)
+
+
+def _write_disabled(config: "Config", disabled: tuple[str, ...]) -> None:
+    from trunkline.config.editor import write_settings
+
+    write_settings(config.file, {"plugins.disabled": disabled or None})
+
+
+def _say_restart(config: "Config") -> None:
+    from trunkline.home.paths import Home
+    from trunkline.home.run_file import running_pid
+
+    if running_pid(Home.of(config)) is not None:
+        click.echo("The platform is running and goes on as it is: restart it to see the change.")

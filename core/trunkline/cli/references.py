@@ -1,0 +1,69 @@
+"""What a word on the command line names: a conversation, by its number or the beginning of its id, or a turn."""
+
+import re
+from typing import Any
+
+from trunkline.contracts.channels.channel import Gateway
+from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.errors import TrunklineError
+from trunkline.workers.channels.conversation_lookup import conversation_found
+from trunkline.workers.monitor.journal import RAW_JOURNAL, RawRecord
+from trunkline_bus import Bus, Stored, SubjectError
+
+LAST = "last"
+_NUMBER = re.compile(r"[0-9]{1,6}")
+
+
+async def conversation_named(gateway: Gateway, name: str | None, block: str | None) -> str | None:
+    """The conversation's id, from its beginning or its number in ``trunkline conversations``, the newest being 1.
+    ``last`` is the one that was answered last, within ``block`` if one is given. None stays None.
+
+    Raises:
+        TrunklineError: there is no such conversation, or several are meant.
+    """
+    if name is None:
+        return None
+    if name == LAST:
+        return await _at(gateway, 1, block)
+    if _NUMBER.fullmatch(name):
+        return await _at(gateway, int(name), None)
+    return await conversation_found(gateway, name)
+
+
+async def _at(gateway: Gateway, number: int, block: str | None) -> str:
+    page = await gateway.conversations(ListConversations(block=block, limit=1, offset=max(0, number - 1)))
+    if page.conversations and number:
+        return page.conversations[0].id
+    where = f" in block {block}" if block else ""
+    if page.total:
+        raise TrunklineError(
+            f"There is no conversation {number}: the list has {page.total}.",
+            hint='"trunkline conversations" shows their numbers.',
+        )
+    raise TrunklineError(f"There is no conversation{where} yet.", hint='Begin one: trunkline say "hello".')
+
+
+async def last_record(bus: Bus, turn: str) -> Stored[RawRecord]:
+    """The last record of a turn's journal; ``last`` is the turn that was written of last.
+
+    Raises:
+        TrunklineError: there is no such turn, or its journal is not kept any more.
+    """
+    keys: dict[str, Any] = {} if turn == LAST else {"turn": turn}
+    try:
+        found = await bus.last(RAW_JOURNAL, **keys)
+    except SubjectError:
+        found = None
+    if found is None and turn == LAST:
+        raise TrunklineError("There is no turn yet.", hint='Say something first: trunkline say "hello".')
+    if found is None:
+        raise TrunklineError(
+            f"There is no turn {turn!r} in the journal.",
+            hint='"trunkline say --json" prints the id of its turn. Journals are kept for retention.journal_days.',
+        )
+    return found
+
+
+async def turn_named(bus: Bus, name: str) -> str:
+    """A turn's id. Raises TrunklineError when there is no such turn."""
+    return (await last_record(bus, name)).keys["turn"]

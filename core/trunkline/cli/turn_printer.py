@@ -1,0 +1,198 @@
+"""How ``trunkline say`` prints a turn: as text, or as one JSON object. No bus, no gateway."""
+
+import sys
+from time import monotonic
+from typing import Any
+
+import click
+import msgspec
+
+from trunkline._util.text import printable
+from trunkline.cli.output import fitted
+from trunkline.contracts.approvals.messages import ApprovalDetail
+from trunkline.contracts.gateway.answerer import Answerer
+from trunkline.contracts.gateway.messages import MessageAccepted
+from trunkline.contracts.tools.messages import DISCOVER_TOOLS, LOAD_TOOLS, StoredResult
+from trunkline.contracts.turns.messages import (
+    ApprovalRequested,
+    FeedEvent,
+    StatusShown,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline.workers.channels.approval_text import approval_words, local
+
+FAILED, UNDECIDED = 1, 3
+"""Exit statuses: the turn failed, or it waits for somebody to decide."""
+
+PREPARING = (DISCOVER_TOOLS, LOAD_TOOLS)
+"""Tools by which a model only gets at others: what they did is no news to a person."""
+
+HINTS = {
+    "provider_error": '"trunkline doctor --online" asks the provider; "trunkline trace last" names the fault.',
+    "internal": '"trunkline doctor" may know why; so does the log, as logs/say.log in the home folder.',
+    "context_overflow": "Begin a new conversation: leave --conversation out.",
+}
+"""What a person can do about a turn that failed with a code."""
+
+
+class Saying:
+    """Prints one turn as text. Without ``stream`` a step's text is printed when it is final."""
+
+    def __init__(self, *, stream: bool) -> None:
+        self._stream = stream
+        self._texts: dict[int, str] = {}
+        self._printed: dict[int, int] = {}
+        self._open_line = False
+        self._tools: dict[str, dict[str, Any]] = {}
+        self._statuses: dict[str, dict[str, Any]] = {}
+        self._ended: TurnEnded | None = None
+        self._approval: ApprovalRequested | None = None
+        self._began = monotonic()
+        self._answerer = Answerer()
+
+    def begin(self, answerer: Answerer) -> None:
+        """Say who answers, to a person: a script reads it in ``--json``."""
+        self._answerer = answerer
+        if not sys.stderr.isatty():
+            return
+        if answerer.problem:
+            self._note(f"No model answers here: {answerer.problem}")
+        elif answerer.label:
+            self._note(f"{answerer.label} answers")
+
+    def take(self, event: FeedEvent) -> bool:
+        """Take in one event. Returns whether there is nothing left to wait for."""
+        match event:
+            case TextDelta():
+                self._grow(event)
+            case TextReset():
+                self._reset(event.step)
+            case StatusShown():
+                self._statuses[event.name] = event.data
+                self._note(event.text)
+            case ToolStarted():
+                self.settle()
+                self._tools[event.call.id] = {"name": event.call.name, "arguments": event.call.arguments}
+            case ToolEnded():
+                tool = self._tools.setdefault(event.call_id, {"name": event.name})
+                tool["error"] = event.error
+                if event.error or event.name not in PREPARING:
+                    self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
+                if isinstance(event.stored, StoredResult):
+                    tool["stored"] = event.stored
+                    self._note(event.stored.told)
+            case ApprovalRequested():
+                self._approval = event
+                self._note(f"{approval_words(event.question, event.detail)}\n{_how(event)}")
+                return True
+            case TurnEnded():
+                self._ended = event
+                return True
+        return False
+
+    def finish(self, accepted: MessageAccepted) -> int:
+        """Print what is left. Returns the exit status."""
+        self.settle()
+        if self._ended is not None and self._status():
+            self._note(f"Error: {self._ended.sentence or f'The turn was {self._ended.reason}.'}")
+            self._note(self._ended.detail)
+            if hint := HINTS.get(self._ended.code or ""):
+                self._note(f"Hint: {hint}")
+        elif self._ended is not None and self._ended.reason in ("max_tokens", "content_filter"):
+            self._note(f"The answer was cut ({self._ended.reason}).")
+        self._note(f"conversation {accepted.conversation}")
+        return self._status()
+
+    def settle(self) -> None:
+        """Print the text that was held, and end the line."""
+        for step, text in self._texts.items():
+            self._print(step, text)
+        if self._open_line:
+            self._write("\n")
+
+    def _grow(self, event: TextDelta) -> None:
+        if event.step not in self._texts:
+            self.settle()
+        known = self._texts.get(event.step, "")
+        self._texts[event.step] = known + event.text[max(len(known) - event.offset, 0) :]
+        if self._stream:
+            self._print(event.step, self._texts[event.step])
+
+    def _reset(self, step: int) -> None:
+        self._texts.pop(step, None)
+        if self._printed.pop(step, 0):
+            self._note("(The answer begins again; what stands above is void.)")
+
+    def _print(self, step: int, text: str) -> None:
+        self._write(text[self._printed.get(step, 0) :])
+        self._printed[step] = len(text)
+
+    def _write(self, text: str) -> None:
+        if text:
+            click.echo(printable(text), nl=False)
+            self._open_line = not text.endswith("\n")
+
+    def _note(self, text: str) -> None:
+        if self._open_line:
+            self._write("\n")
+        if text:
+            click.echo(fitted(printable(text), err=True), err=True)
+
+    def _status(self) -> int:
+        if self._ended is None:
+            return UNDECIDED
+        good = self._ended.code is None and self._ended.reason not in ("error", "cancelled")
+        return 0 if good else FAILED
+
+
+def _how(event: ApprovalRequested) -> str:
+    """How to decide. Here nobody is asked."""
+    if isinstance(event.id, msgspec.UnsetType):
+        return "Decide about this in an interactive channel."
+    by = "" if isinstance(event.expires_at, msgspec.UnsetType) else f" by {local(event.expires_at)}"
+    if isinstance(event.detail, ApprovalDetail) and event.detail.is_question:
+        return f"This command cannot ask you. Answer{by}: trunkline approvals answer {event.id} TEXT"
+    how = f"trunkline approvals approve {event.id} (or deny {event.id})"
+    return f"This command cannot ask you. Decide{by}: {how}"
+
+
+class JsonSaying(Saying):
+    """Prints one JSON object when the turn has ended."""
+
+    def __init__(self) -> None:
+        super().__init__(stream=False)
+
+    def settle(self) -> None:
+        """Nothing is printed before the end."""
+
+    def _note(self, text: str) -> None:
+        return
+
+    def finish(self, accepted: MessageAccepted) -> int:
+        """Print the object."""
+        ended = self._ended
+        said = {
+            "block": accepted.block,
+            "conversation": accepted.conversation,
+            "turn": accepted.turn,
+            "message_id": ended.message_id if ended else None,
+            "answer": "\n\n".join(text for text in self._texts.values() if text),
+            **({"answered_by": self._answerer.label} if self._answerer.label else {}),
+            "reason": ended.reason if ended else "undecided",
+            **({"approval": self._approval.id} if self._approval and self._approval.id else {}),
+            "code": ended.code if ended else None,
+            "sentence": ended.sentence if ended else None,
+            **({"detail": ended.detail} if ended and ended.detail else {}),
+            "tools": list(self._tools.values()),
+            **({"statuses": self._statuses} if self._statuses else {}),
+            "input_tokens": ended.usage.input_tokens if ended else 0,
+            "output_tokens": ended.usage.output_tokens if ended else 0,
+            **({"cost": ended.cost} if ended and ended.cost is not None else {}),
+            "seconds": round(monotonic() - self._began, 3),
+        }
+        click.echo(msgspec.json.encode(said).decode())
+        return self._status()

@@ -1,0 +1,85 @@
+"""Every hook of the platform. A hook is a synchronous declaration: it yields objects, and the objects act.
+
+Four ways to take part: **add** (a plural noun that yields objects), **decide** (the first answer that is not None
+counts; pure, synchronous), **change** (yield a middleware), **know** (subscribe on the bus, from a lifespan).
+An implementation names only the arguments it wants. ``settings`` is the plugin's own ``PluginSettings``.
+Each example below is a whole plugin: the tests load it and look that what it yields arrives.
+"""
+
+from trunkline.contracts.hooks.channels import trunkline_channels, trunkline_render
+from trunkline.contracts.hooks.common import (
+    trunkline_bus_middleware,
+    trunkline_commands,
+    trunkline_config,
+    trunkline_health_checks,
+    trunkline_lifespan,
+    trunkline_messages,
+)
+from trunkline.contracts.hooks.gateway import (
+    trunkline_admission_rules,
+    trunkline_authenticators,
+    trunkline_http_routes,
+    trunkline_route,
+)
+from trunkline.contracts.hooks.markers import PROJECT, hookimpl
+from trunkline.contracts.hooks.memory import (
+    trunkline_chunk_types,
+    trunkline_embedders,
+    trunkline_importers,
+    trunkline_link_types,
+    trunkline_memory_rules,
+    trunkline_memory_stores,
+    trunkline_purgers,
+    trunkline_rank,
+)
+from trunkline.contracts.hooks.monitor import (
+    trunkline_context_sources,
+    trunkline_model_middleware,
+    trunkline_models,
+    trunkline_select_model,
+    trunkline_stop_turn,
+    trunkline_turn_middleware,
+)
+from trunkline.contracts.hooks.tools import (
+    trunkline_readers,
+    trunkline_sandboxes,
+    trunkline_tool_middleware,
+    trunkline_tool_sources,
+    trunkline_tools,
+)
+
+__all__ = [
+    "PROJECT",
+    "hookimpl",
+    "trunkline_admission_rules",
+    "trunkline_authenticators",
+    "trunkline_bus_middleware",
+    "trunkline_channels",
+    "trunkline_chunk_types",
+    "trunkline_commands",
+    "trunkline_config",
+    "trunkline_context_sources",
+    "trunkline_embedders",
+    "trunkline_health_checks",
+    "trunkline_http_routes",
+    "trunkline_importers",
+    "trunkline_lifespan",
+    "trunkline_link_types",
+    "trunkline_memory_rules",
+    "trunkline_memory_stores",
+    "trunkline_messages",
+    "trunkline_model_middleware",
+    "trunkline_models",
+    "trunkline_purgers",
+    "trunkline_rank",
+    "trunkline_readers",
+    "trunkline_render",
+    "trunkline_route",
+    "trunkline_sandboxes",
+    "trunkline_select_model",
+    "trunkline_stop_turn",
+    "trunkline_tool_middleware",
+    "trunkline_tool_sources",
+    "trunkline_tools",
+    "trunkline_turn_middleware",
+]

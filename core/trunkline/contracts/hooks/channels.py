@@ -1,0 +1,47 @@
+"""The channels worker's hooks: how people reach the agents."""
+# mypy: disable-error-code="empty-body"
+# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trunkline.contracts.hooks.markers import hookspec
+
+if TYPE_CHECKING:
+    from trunkline.contracts.channels.channel import Channel
+    from trunkline.contracts.plugins.extensions import PluginSettings
+    from trunkline.contracts.turns.messages import FeedEvent
+
+
+@hookspec
+def trunkline_channels(settings: "PluginSettings") -> "Iterable[Channel]":
+    """Add ways in and out for people.
+
+    ```python
+    import trunkline
+
+    class Doorbell(trunkline.Channel):
+        name = "doorbell"
+
+        async def run(self, gateway):
+            await gateway.send(trunkline.SendMessage(content="Somebody is at the door."))
+
+    @trunkline.hookimpl
+    def trunkline_channels():
+        return [Doorbell()]
+    ```
+    """
+
+
+@hookspec(firstresult=True)
+def trunkline_render(event: "FeedEvent", channel: str) -> str | None:
+    """Decide how a channel words an event; None leaves it to the channel.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_render(event, channel):
+        return "(thinking)" if isinstance(event, trunkline.ReasoningDelta) else None
+    ```
+    """

@@ -1,0 +1,88 @@
+"""The gateway's hooks: who may enter, what is admitted, where it goes."""
+# mypy: disable-error-code="empty-body"
+# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trunkline.contracts.hooks.markers import hookspec
+
+if TYPE_CHECKING:
+    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute
+    from trunkline.contracts.gateway.messages import SendMessage
+    from trunkline.contracts.plugins.extensions import PluginSettings
+
+
+@hookspec
+def trunkline_authenticators(settings: "PluginSettings") -> "Iterable[Authenticator]":
+    """Add ways to tell who asks, from a request's headers. A guard.
+
+    ```python
+    import trunkline
+
+    class Proxy:
+        name = "proxy"
+
+        async def __call__(self, headers):
+            user = headers.get("x-forwarded-user")
+            return trunkline.Identity(id=user) if user else None
+
+    @trunkline.hookimpl
+    def trunkline_authenticators():
+        return [Proxy()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_admission_rules(settings: "PluginSettings") -> "Iterable[AdmissionRule]":
+    """Add rules about which messages are let in. A guard.
+
+    ```python
+    import trunkline
+
+    class NoShouting:
+        name = "no-shouting"
+
+        async def __call__(self, message, identity):
+            if message.content.isupper():
+                raise trunkline.Refusal("forbidden", "Please do not shout.")
+
+    @trunkline.hookimpl
+    def trunkline_admission_rules():
+        return [NoShouting()]
+    ```
+    """
+
+
+@hookspec(firstresult=True)
+def trunkline_route(message: "SendMessage") -> str | None:
+    """Decide to which block a message goes that names none.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_route(message):
+        return "garden" if "tomato" in message.content else None
+    ```
+    """
+
+
+@hookspec
+def trunkline_http_routes(settings: "PluginSettings") -> "Iterable[HttpRoute]":
+    """Add HTTP routes under ``/x/<plugin>/``.
+
+    ```python
+    import trunkline
+
+    async def now(request):
+        from starlette.responses import PlainTextResponse
+
+        return PlainTextResponse("noon")
+
+    @trunkline.hookimpl
+    def trunkline_http_routes():
+        return [trunkline.HttpRoute("/now", ("GET",), now)]
+    ```
+    """

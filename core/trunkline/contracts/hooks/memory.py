@@ -1,0 +1,177 @@
+"""The memory worker's hooks: where memory is kept, what may enter, what comes first."""
+# mypy: disable-error-code="empty-body"
+# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from trunkline.contracts.hooks.markers import hookspec
+
+if TYPE_CHECKING:
+    from trunkline.contracts.memory.embedder import Embedder
+    from trunkline.contracts.memory.importer import Importer
+    from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+    from trunkline.contracts.memory.purger import Purger
+    from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryRule, MemoryStore
+    from trunkline.contracts.plugins.extensions import PluginSettings
+
+
+@hookspec
+def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore]":
+    """Add a store for memory. The memory worker uses that of the plugin which ``[memory] store`` names.
+
+    ```python
+    import trunkline
+
+    class Nothing(trunkline.MemoryStore):
+        async def _refuse(self, *args, **kwargs):
+            raise trunkline.Refusal("not_found", "This store holds nothing.")
+
+        open = aclose = read = change = edit = move = delete = search = list = history = export = _refuse
+        append_conversation = load_conversation = list_conversations = find_conversation = _refuse
+
+    @trunkline.hookimpl
+    def trunkline_memory_stores():
+        return [Nothing()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
+    """Add a way to bring in what another system remembers; ``trunkline memory import`` asks each whether it
+    recognises what it was given. Runs where the person is, not in the memory worker.
+
+    ```python
+    import trunkline
+
+    class Diary(trunkline.Importer):
+        name = "diary"
+        title = "A diary"
+
+        def recognises(self, source):
+            return source.has("diary.txt")
+
+        def read(self, source):
+            yield trunkline.ImportedFile(
+                path="documents/diary.md", data=source.data("diary.txt"), source="diary.txt"
+            )
+
+    @trunkline.hookimpl
+    def trunkline_importers():
+        return [Diary()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_embedders(settings: "PluginSettings") -> "Iterable[Embedder]":
+    """Add something that turns texts into vectors, so that search finds what is meant. The memory worker uses the one
+    that ``[memory] embedder`` names; nobody names one, and nothing is embedded.
+
+    ```python
+    import trunkline
+
+    class Letters(trunkline.Embedder):
+        name = "letters"
+        model = "letters-1"
+
+        async def embed(self, texts):
+            return [[text.casefold().count(letter) for letter in "etaoinshrdlu"] for text in texts]
+
+    @trunkline.hookimpl
+    def trunkline_embedders():
+        return [Letters()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]":
+    """Look at every change of memory before it is committed. Synchronous. A guard.
+
+    ```python
+    import trunkline
+
+    def small_files_only(change):
+        if any(content and len(content) > 1_000_000 for content in change.files.values()):
+            raise trunkline.Refusal("write_failure", "A file in memory may have one million bytes at most.")
+        return change
+
+    @trunkline.hookimpl
+    def trunkline_memory_rules():
+        return [small_files_only]
+    ```
+    """
+
+
+@hookspec
+def trunkline_chunk_types(settings: "PluginSettings") -> "Iterable[ChunkType]":
+    """Add types of chunks. What is remembered as one must have its required fields, and no others than it names.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_chunk_types():
+        return [
+            trunkline.ChunkType(
+                "api_endpoint", "Documentation of an API's endpoint.", required_fields=("method", "path")
+            )
+        ]
+    ```
+    """
+
+
+@hookspec
+def trunkline_link_types(settings: "PluginSettings") -> "Iterable[LinkType]":
+    """Add types of links that are made by hand between chunks.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_link_types():
+        return [trunkline.LinkType("depends_on", "The chunk needs the other one.")]
+    ```
+    """
+
+
+@hookspec
+def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
+    """Take out what the plugin keeps of a text that the owner purges: ``without`` says what is left of files that it
+    wrote to memory, in every version, ``erase`` empties a store of its own and says what is left there.
+
+    ```python
+    import trunkline
+
+    class Scores(trunkline.Purger):
+        name = "scores"
+
+        def __init__(self):
+            self.scores = {}
+
+        async def erase(self, purge):
+            for conversation in purge.conversations:
+                self.scores.pop(conversation, None)
+            return [trunkline.Kept(where="scores", what="The sums of all conversations stay.")]
+
+    @trunkline.hookimpl
+    def trunkline_purgers():
+        return [Scores()]
+    ```
+    """
+
+
+@hookspec(firstresult=True)
+def trunkline_rank(query: "SearchMemory", hits: "Sequence[MemoryHit]") -> "Sequence[MemoryHit] | None":
+    """Decide the order of what a search found, best first; only hits that were given may be returned.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_rank(query, hits):
+        return sorted(hits, key=lambda hit: hit.path)
+    ```
+    """

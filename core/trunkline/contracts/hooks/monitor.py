@@ -1,0 +1,123 @@
+"""The monitor's hooks: what a turn is told, who stands around it, which model answers."""
+# mypy: disable-error-code="empty-body"
+# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trunkline.contracts.hooks.markers import hookspec
+
+if TYPE_CHECKING:
+    from trunkline.contracts.models.adapter import ModelAdapter, ModelMiddleware
+    from trunkline.contracts.plugins.extensions import PluginSettings
+    from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
+
+
+@hookspec
+def trunkline_context_sources(settings: "PluginSettings") -> "Iterable[ContextSource]":
+    """Put text before the model at the start of a turn, marked as data.
+
+    ```python
+    import trunkline
+
+    class Today:
+        name = "today"
+
+        async def __call__(self, turn):
+            return [trunkline.ContextPart(source="today", text="It is market day.")]
+
+    @trunkline.hookimpl
+    def trunkline_context_sources():
+        return [Today()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_turn_middleware(settings: "PluginSettings") -> "Iterable[TurnMiddleware]":
+    """Stand around a whole turn.
+
+    ```python
+    import trunkline
+
+    class Counting:
+        turns = 0
+
+        async def __call__(self, turn, proceed):
+            self.turns += 1
+            await proceed()
+
+    @trunkline.hookimpl
+    def trunkline_turn_middleware():
+        return [Counting()]
+    ```
+    """
+
+
+@hookspec(firstresult=True)
+def trunkline_stop_turn(turn: "TurnInfo") -> str | None:
+    """Decide before each step whether the turn has gone on for long enough: the reason to stop, or None to go on.
+
+    An implementation that raises stops the turn, so that a broken limit never lets a turn go on without one.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_stop_turn(turn):
+        return "a hundred steps are enough" if turn.step >= 100 else None
+    ```
+    """
+
+
+@hookspec
+def trunkline_models(settings: "PluginSettings") -> "Iterable[ModelAdapter]":
+    """Add model vendors.
+
+    ```python
+    import trunkline
+
+    class Parrot(trunkline.ModelAdapter):
+        name = "parrot"
+
+        async def stream(self, request):
+            yield trunkline.Text(request.messages[-1].content)
+            yield trunkline.Finish()
+
+    @trunkline.hookimpl
+    def trunkline_models():
+        return [Parrot()]
+    ```
+    """
+
+
+@hookspec(firstresult=True)
+def trunkline_select_model(turn: "TurnInfo", preference: str) -> str | None:
+    """Decide which model answers: ``adapter/model``, or None for the preference.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_select_model(turn, preference):
+        return "parrot/small" if len(turn.request.message.content) < 20 else None
+    ```
+    """
+
+
+@hookspec
+def trunkline_model_middleware(settings: "PluginSettings") -> "Iterable[ModelMiddleware]":
+    """Stand around every model call: budget, retry before the first token, fallback, redaction. A guard.
+
+    ```python
+    import trunkline
+
+    async def quietly(request, proceed):
+        async for event in proceed(request):
+            yield trunkline.Text(event.text.lower()) if isinstance(event, trunkline.Text) else event
+
+    @trunkline.hookimpl
+    def trunkline_model_middleware():
+        return [quietly]
+    ```
+    """

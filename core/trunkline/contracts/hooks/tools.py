@@ -1,0 +1,137 @@
+"""The tools worker's hooks: what agents can do, and where it runs."""
+# mypy: disable-error-code="empty-body"
+# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trunkline.contracts.hooks.markers import hookspec
+
+if TYPE_CHECKING:
+    from trunkline.contracts.documents.reader import Reader
+    from trunkline.contracts.plugins.extensions import PluginSettings
+    from trunkline.contracts.sandbox.sandbox import Sandbox
+    from trunkline.contracts.tools.tool import Tool, ToolMiddleware, ToolSource
+
+
+@hookspec
+def trunkline_tools(settings: "PluginSettings") -> "Iterable[Tool]":
+    """Add tools. The signature is the schema, the docstring the description.
+
+    ```python
+    import random
+    import trunkline
+
+    @trunkline.tool(effect="read")
+    def roll(sides: int = 6) -> str:
+        \"\"\"Roll a die.\"\"\"
+        return str(random.randint(1, sides))
+
+    @trunkline.hookimpl
+    def trunkline_tools():
+        return [roll]
+    ```
+
+    Models that know a tool by another name may call it by that: ``@roll.also`` above a function of that name, whose
+    signature is how they put the call, and which returns a ``trunkline.Meant``, the call that is meant. One that may
+    mean several tools stands at each of them. No model is shown the name, and whatever holds for the tool holds for
+    such a call.
+    """
+
+
+@hookspec
+def trunkline_tool_sources(settings: "PluginSettings") -> "Iterable[ToolSource]":
+    """Add tools that come and go while the tools worker runs.
+
+    ```python
+    import anyio
+    import trunkline
+
+    @trunkline.tool(effect="read")
+    def tide() -> str:
+        \"\"\"Tell the tide.\"\"\"
+        return "high"
+
+    class Harbour(trunkline.ToolSource):
+        name = "harbour"
+
+        async def run(self, context):
+            here = trunkline.SourcedTool(tide, source="harbour:north")
+            context.publish([here])
+            await anyio.sleep_forever()
+
+    @trunkline.hookimpl
+    def trunkline_tool_sources():
+        return [Harbour()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_tool_middleware(settings: "PluginSettings") -> "Iterable[ToolMiddleware]":
+    """Stand around every tool call, at one stage of the dispatch. A guard.
+
+    ```python
+    import trunkline
+
+    class NightRest:
+        stage = "policy"
+
+        async def __call__(self, invocation, proceed):
+            if invocation.spec.effect == "exec":
+                text = "Programs may not run at night. Ask again in the morning."
+                raise trunkline.ToolError(text, kind="permission_denied")
+            return await proceed(invocation)
+
+    @trunkline.hookimpl
+    def trunkline_tool_middleware():
+        return [NightRest()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
+    """Add places where programs run, isolated by the operating system.
+
+    ```python
+    import trunkline
+
+    class Nowhere(trunkline.Sandbox):
+        name = "nowhere"
+
+        async def unavailable(self):
+            return "Nothing can run here. Install bubblewrap."
+
+        async def start(self, argv, **given):
+            raise trunkline.ToolError("Nothing can run here.", kind="unsupported")
+
+    @trunkline.hookimpl
+    def trunkline_sandboxes():
+        return [Nowhere()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_readers(settings: "PluginSettings") -> "Iterable[Reader]":
+    """Add formats of documents: what ``trunkline memory add``, watched folders and the document tools can read.
+
+    A reader runs in a process of its own, with bounds on memory and time.
+
+    ```python
+    import trunkline
+
+    class Subtitles(trunkline.Reader):
+        name = "subtitles"
+        suffixes = (".srt",)
+
+        def read(self, file, name):
+            said = [line for line in file.read().decode().splitlines() if line[:1].isalpha()]
+            return trunkline.Document(sections=(trunkline.Section(text=" ".join(said)),))
+
+    @trunkline.hookimpl
+    def trunkline_readers():
+        return [Subtitles()]
+    ```
+    """

@@ -1,0 +1,125 @@
+"""Unpacking archives of other systems (zip, and tar compressed or not) that may come from anybody.
+
+Only plain files; no name leads out; no more than is reasonable in number, in size, and for the size of the archive.
+"""
+
+import os
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from trunkline._util.private_folders import make_private
+from trunkline.errors import TrunklineError
+
+MOST_FILES = 200_000
+MOST_BYTES = 16 * 1024 * 1024 * 1024
+MOST_TIMES = 200
+"""How many times larger than the archive its content may be, beyond the first ``FREE_BYTES``."""
+
+FREE_BYTES = 64 * 1024 * 1024
+DEEPEST = 60
+
+
+def unpacked(archive: Path, folder: Path) -> None:
+    """Unpack into an empty folder.
+
+    Raises:
+        TrunklineError: it is no archive that is known, broken, or not to be trusted; the folder is to be dropped.
+        OSError: it cannot be read or unpacked.
+    """
+    room = _Room(archive)
+    try:
+        for name, opened in _members(archive):
+            with opened as source:
+                _write(source, _place(folder, name, archive), room)
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        ValueError,
+    ) as error:
+        raise _bad(archive, "it is damaged") from error
+    except RuntimeError as error:  # what zipfile says of a password
+        raise _bad(archive, "it is locked with a password") from error
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise _bad(archive, "it holds names that cannot stand beside each other") from error
+
+
+def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    if zipfile.is_zipfile(archive):
+        yield from _zipped(archive)
+    elif tarfile.is_tarfile(archive):
+        yield from _tarred(archive)
+    elif archive.suffix in (".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".md"):
+        yield archive.name, archive.open("rb")
+    else:
+        raise _bad(archive, "it is no archive that is known here")
+
+
+def _zipped(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(archive) as zipped:
+        for info in zipped.infolist():
+            kind = info.external_attr >> 28
+            if info.is_dir():
+                continue
+            if kind not in (0, 8):  # neither unsaid nor a plain file: a link, a device
+                raise _bad(archive, f"it holds {info.filename[:120]!r}, which is no plain file")
+            yield info.filename, zipped.open(info)
+
+
+def _tarred(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.isdir():
+                continue
+            source = tar.extractfile(member) if member.isreg() and not member.issparse() else None
+            if source is None:
+                raise _bad(archive, f"it holds {member.name[:120]!r}, which is no plain file")
+            yield member.name, source
+
+
+class _Room:
+    """How much may still come out of an archive."""
+
+    def __init__(self, archive: Path) -> None:
+        self._archive = archive
+        self._bytes = min(MOST_BYTES, FREE_BYTES + MOST_TIMES * archive.stat().st_size)
+        self._files = MOST_FILES
+
+    def take(self, size: int) -> None:
+        """Count what came out. Raises TrunklineError when it was too much."""
+        self._bytes -= size
+        if self._bytes < 0:
+            raise _bad(self._archive, "it unpacks to far more than it should")
+
+    def enter(self) -> None:
+        """Count a file."""
+        self._files -= 1
+        if self._files < 0:
+            raise _bad(self._archive, f"it holds more than {MOST_FILES} files")
+
+
+def _place(folder: Path, name: str, archive: Path) -> Path:
+    path = PurePosixPath(name.replace("\\", "/"))
+    bad = path.is_absolute() or ".." in path.parts or not path.parts or ":" in path.parts[0]
+    if bad or len(path.parts) > DEEPEST or any(ord(letter) < 32 for letter in name):
+        raise _bad(archive, f"it holds {name[:120]!r}, which leads out of it")
+    return folder / path
+
+
+def _write(source: IO[bytes], target: Path, room: _Room) -> None:
+    room.enter()
+    make_private(target.parent)
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        while piece := source.read(1024 * 1024):
+            room.take(len(piece))
+            file.write(piece)
+
+
+def _bad(archive: Path, why: str) -> TrunklineError:
+    return TrunklineError(f"{archive} cannot be used: {why}.", hint="Nothing was changed.")

@@ -1,0 +1,285 @@
+"""Watching a turn: live items and the stored feed become one order of events, across drops, restarts and takeovers.
+
+The order itself is ``feed_merge``'s; here is when to look where. Live first, then what is stored; again whenever
+something is missing or all is silent; and the journal when it says that the turn ended and the feed does not.
+"""
+
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
+
+import anyio
+
+from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH, is_finished, told_from_journal
+from trunkline.contracts.turns.feed_merge import Chain, FeedMerge, parse_position
+from trunkline.contracts.turns.messages import FeedEvent, FeedItem, InboxItem, TurnSteered
+from trunkline.contracts.turns.poll_limiter import Looks
+from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline_bus import Bus, BusError, DecodeError, Received, RemoteFault
+
+log = logging.getLogger(__name__)
+
+BUFFER = 1024
+"""How many live items may wait for a slow reader; older ones are read from the stream again."""
+
+SILENT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.25, 0.05, 2.0
+"""Seconds between looks at the stream while nothing comes: the first when all is silent, as while a model thinks, and
+the first when something is known to be missing; doubled each time."""
+
+
+CAUGHT_UP_WITHIN = 0.5
+"""Seconds after which a server that leads a stream from now on knows what was accepted before."""
+
+STORED_WITHIN = 5.0
+"""Seconds after which what a reader was shown and the stream does not hold counts as lost."""
+
+
+class TurnNotFound(RemoteFault, LookupError):
+    """Neither the feed nor the journal nor the inbox knows the turn."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.NOT_FOUND, FIXED_SENTENCES[ErrorCode.NOT_FOUND])
+
+
+class FeedReader:
+    """A ``Watch``: iterate over it once. ``patience`` is how many silent seconds pass before the journal is asked.
+    ``fresh`` says that the turn was accepted just now: nothing is looked up before something turns out to be missing.
+    ``looks`` is what it shares with other readers, so that very many of them look less often each.
+
+    Raises ``ValueError`` for an ``after`` that is no position, and ``TurnNotFound`` while iterating. While the bus
+    is away the reader waits for it.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        conversation: str,
+        turn: str,
+        *,
+        after: str = "",
+        patience: float = 2.0,
+        fresh: bool = False,
+        looks: Looks | None = None,
+    ) -> None:
+        self._chain = parse_position(after).chain
+        self.position = after
+        self._bus = bus
+        self._conversation = conversation
+        self._turn = turn
+        self._patience = patience
+        self._looks = looks or Looks()
+        self._fresh = fresh and not after
+        self._merge = FeedMerge()
+        self._live = _LiveItems()
+        self._last_seq = 0
+        self._readable = True
+        """Whether the last look at the stream saw all that is stored."""
+        self._silent_since = 0.0
+        self._missing = False
+        self._pause = SILENT_PAUSE
+        self._due = 0.0
+
+    @property
+    def text(self) -> str:
+        """All text of the answer that is valid after the last event, what came before ``after`` included."""
+        return self._merge.text
+
+    def __aiter__(self) -> AsyncIterator[FeedEvent]:
+        return self.events()
+
+    async def events(self) -> AsyncGenerator[FeedEvent, None]:
+        """The same, for those who break off early: close the generator to leave the bus at once."""
+        subscription = await self._bus.subscribe(
+            FEED, self._live.put, limit=1, confirm=False, conversation=self._conversation, turn=self._turn
+        )
+        try:
+            if not self._fresh:
+                async with self._looks.catching_up:
+                    await self._begin()
+            self._note_progress()
+            with self._looks.reader():
+                while True:
+                    for position, event in self._merge.take():
+                        self.position = position
+                        self._note_progress()
+                        yield event
+                    if self._merge.ended:
+                        return
+                    await self._more()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await subscription.aclose()
+
+    async def _begin(self) -> None:
+        """Take in what is stored, silently up to the position to resume from."""
+        stored = await self._stored_up_to_position()
+        if not stored and not self._chain and not await self._is_surely_known():
+            raise TurnNotFound
+        if not stored or (self._chain and self._chain[-1][0] == JOURNAL_EPOCH):
+            stored = [*stored, *await self._told_by_journal()]
+        self._merge.resume(self.position, stored)
+        self._merge.offer_stored(stored)
+
+    async def _stored_up_to_position(self) -> list[FeedItem]:
+        """The stored feed, once it can be read. What a reader was shown live may take a moment to be stored, or to be
+        found while servers elect who leads the stream; what a later epoch stands behind does not come any more."""
+        deadline, pause = anyio.current_time() + STORED_WITHIN, FIRST_PAUSE
+        while True:
+            stored = await self._stored()
+            settled = _covers(stored, self._chain) or _goes_beyond(stored, self._chain)
+            if self._readable and (settled or anyio.current_time() >= deadline):
+                return stored
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _silence(self) -> float:
+        return anyio.current_time() - self._silent_since
+
+    def _note_progress(self) -> None:
+        self._silent_since = anyio.current_time()
+        self._missing = False
+        self._due = self._silent_since + self._looks.pause(self._pause)
+
+    def _note_missing(self) -> None:
+        """When something has just turned out to be missing, look for it at once."""
+        if self._merge.hole and not self._merge.ready and not self._missing:
+            self._missing = True
+            self._due, self._pause = anyio.current_time(), FIRST_PAUSE
+
+    async def _more(self) -> None:
+        """Wait for live items until it is time to look at the stream; at once when something is missing."""
+        self._note_missing()
+        if await self._live.wait(max(0.0, self._due - anyio.current_time())):
+            for item in self._live.drain():
+                self._merge.offer(item)
+            self._note_missing()
+        if not self._merge.ready and anyio.current_time() >= self._due:
+            await self._look()
+            self._due = anyio.current_time() + self._looks.pause(self._pause)
+            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    async def _look(self) -> None:
+        """Read what is new in the stream, all of it when something is missing, and after a silence the journal."""
+        if not self._merge.hole and not self._live.lost:
+            for item in await self._stored(after=self._last_seq):
+                self._merge.offer(item)
+        else:
+            self._live.lost = False
+            self._merge.offer_stored(await self._stored())
+        if self._silence() >= self._patience and not self._merge.ready:
+            await self._settle()
+
+    async def _settle(self) -> None:
+        """If the journal says that the turn ended and the feed does not, go on with what the journal tells."""
+        told = await self._told_by_journal()
+        if told:
+            self._merge.offer_stored(await self._stored())
+        if not self._merge.ready:
+            for item in told:
+                self._merge.offer(item)
+
+    async def _stored(self, after: int = 0) -> list[FeedItem]:
+        items: list[FeedItem] = []
+        self._readable = True
+        try:
+            async for stored in self._bus.history(
+                FEED, after=after, conversation=self._conversation, turn=self._turn
+            ):
+                items.append(stored.data)
+                self._last_seq = stored.seq
+        except DecodeError as error:
+            log.warning("the feed of %s holds an item that cannot be read: %s", self._turn, error)
+        except BusError as error:
+            self._readable = False
+            log.debug("the feed of %s cannot be read now: %s", self._turn, error)
+        return items
+
+    async def _told_by_journal(self) -> list[FeedItem]:
+        """The items that the journal of a finished turn tells; none while it runs or cannot be read."""
+        conversation, turn = self._conversation, self._turn
+        try:
+            last = await self._bus.last(JOURNAL, conversation=conversation, turn=turn)
+            if last is None or not is_finished(last.data):
+                return []
+            records = [last.data]
+            try:
+                stored = self._bus.history(JOURNAL, conversation=conversation, turn=turn)
+                records = [one.data async for one in stored]
+            except DecodeError as error:
+                log.warning("the journal of %s holds what cannot be read: %s", self._turn, error)
+            return told_from_journal(records)
+        except BusError as error:
+            log.debug("the journal of %s cannot be read now: %s", self._turn, error)
+            return []
+
+    async def _is_surely_known(self) -> bool:
+        """``_is_known``, asked twice: a server that has just begun to lead a stream may not know yet all that the one
+        before it accepted."""
+        if await self._is_known():
+            return True
+        await anyio.sleep(CAUGHT_UP_WITHIN)
+        return await self._is_known()
+
+    async def _is_known(self) -> bool:
+        """Whether somebody accepted the turn. The inbox comes first: a turn leaves it only after its journal began."""
+        try:
+            async for stored in self._bus.history(INBOX, conversation=self._conversation):
+                if self._turn in turns_of(stored.data):
+                    return True
+            last = await self._bus.last(JOURNAL, conversation=self._conversation, turn=self._turn)
+            return last is not None
+        except DecodeError as error:
+            log.warning("the inbox holds an item that cannot be read: %s", error)
+            return True
+        except BusError as error:
+            log.debug("whether %s is known cannot be said now: %s", self._turn, error)
+            return True
+
+
+class _LiveItems:
+    """The live items that wait for the reader. ``lost`` is set when some were dropped."""
+
+    def __init__(self) -> None:
+        self.lost = False
+        self._items: deque[FeedItem] = deque(maxlen=BUFFER)
+        self._some = anyio.Event()
+
+    async def put(self, received: Received[FeedItem]) -> None:
+        self.lost |= len(self._items) == BUFFER
+        self._items.append(received.data)
+        self._some.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether there is an item before ``seconds`` have passed."""
+        with anyio.move_on_after(seconds):
+            while not self._items:
+                self._some = anyio.Event()
+                await self._some.wait()
+        return bool(self._items)
+
+    def drain(self) -> list[FeedItem]:
+        items = list(self._items)
+        self._items.clear()
+        return items
+
+
+def _covers(items: list[FeedItem], chain: Chain) -> bool:
+    """Whether the item at the end of a position is among these; always for none and for one of the journal."""
+    if not chain or chain[-1][0] == JOURNAL_EPOCH:
+        return True
+    return any((item.epoch, item.index) == chain[-1] for item in items)
+
+
+def _goes_beyond(items: list[FeedItem], chain: Chain) -> bool:
+    """Whether a later epoch than the position's began among these."""
+    return any(item.epoch > chain[-1][0] for item in items)
+
+
+def turns_of(item: InboxItem) -> tuple[str, ...]:
+    """The turns that an item of the inbox is or may become part of."""
+    match item:
+        case TurnSteered():
+            return (item.turn, item.request.turn)
+        case _:
+            return (item.turn,)

@@ -1,0 +1,163 @@
+"""Folders that are watched: what changes in them is brought into memory soon after, and after every restart.
+
+It is looked for, not waited for, because that works on every disk, network drives too; how often follows from what a
+look costs. A file counts when it has stayed as it is from one look to the next, so none is read half-written.
+"""
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from trunkline.config.settings import DocumentsSettings, WatchedFolder
+from trunkline.documents.file_scan import Found, base_of, find, folder_for
+from trunkline.documents.ingester import Bringer, Outcome
+from trunkline.documents.reader_pool import reading
+from trunkline.documents.reader_registry import Readers
+from trunkline.errors import StorageError
+from trunkline_bus import Bus, BusError
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+COST = 50
+"""The pause is as many times as long as a look took, at least: looking takes 2 % of a processor at most."""
+
+SETTLED_SECONDS = 2.0
+"""What was written as long ago is brought at the first look."""
+
+LOCK_SECONDS = 5.0
+
+Stamp = tuple[int, int]
+"""When a file was written, in nanoseconds, and its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What bringing takes: memory, readers, what they may cost, in whose name, and who is told."""
+
+    bus: Bus
+    readers: Readers
+    bounds: DocumentsSettings
+    actor: str
+    told: Callable[[Path, Outcome], None]
+
+
+class Watch:
+    """One folder. ``look`` brings what has changed since the last look."""
+
+    def __init__(self, wanted: WatchedFolder, tools: Tools) -> None:
+        self._source = wanted.folder.expanduser()
+        self._folder = folder_for(wanted.block)
+        self._prune = wanted.prune
+        self._tools = tools
+        self._seen: Mapping[Found, Stamp] = {}
+        self._known: dict[Found, Stamp] = {}
+        self._began = False
+
+    async def look(self) -> float:
+        """Look once; returns how many seconds it took to find out what there is.
+
+        Raises:
+            StorageError: the folder is not there now; nothing is taken out of memory for that.
+            BusError: memory cannot be reached; the next look tries again.
+        """
+        start = time.monotonic()
+        there = await anyio.to_thread.run_sync(self._stamps)
+        cost = time.monotonic() - start
+        changed = [one for one, stamp in there.items() if self._is_due(one, stamp)]
+        gone = [one for one in self._known if one not in there] if self._began else None
+        self._seen = there
+        if changed or gone or gone is None:
+            await self._bring(changed, there, gone)
+        return cost
+
+    def _stamps(self) -> dict[Found, Stamp]:
+        if not self._source.is_dir():
+            raise StorageError(
+                f"The watched folder {self._source} is not there.", hint="It is looked for again."
+            )
+        found: dict[Found, Stamp] = {}
+        for one in find(self._source, self._folder, self._tools.readers):
+            try:
+                status = one.source.stat()
+            except OSError:
+                continue
+            found[one] = status.st_mtime_ns, status.st_size
+        return found
+
+    def _is_due(self, one: Found, stamp: Stamp) -> bool:
+        if self._known.get(one) == stamp:
+            return False
+        return self._seen.get(one) == stamp or time.time() - stamp[0] / 1e9 > SETTLED_SECONDS
+
+    async def _bring(
+        self, changed: list[Found], there: Mapping[Found, Stamp], gone: list[Found] | None
+    ) -> None:
+        """Bring files and take others out. Without ``gone`` memory is asked what else it has of this folder."""
+        tools = self._tools
+        async with reading(tools.bounds) as desk:
+            bringer = Bringer(tools.bus, tools.readers, desk, actor=tools.actor)
+            outcome = await bringer.bring(changed)
+            if gone is None:
+                outcome.gone = await bringer.gone(base_of(self._source, self._folder), there)
+            else:
+                outcome.gone = [one.target for one in gone]
+            if self._prune:
+                await bringer.remove(outcome.gone)
+                outcome.gone, outcome.removed = [], outcome.gone
+        self._known.update({one: there[one] for one in changed})
+        for one in gone or ():
+            del self._known[one]
+        self._began = True
+        if outcome.added or outcome.skipped or outcome.gone or outcome.removed:
+            tools.told(self._source, outcome)
+
+
+async def keep_watched(folders: tuple[WatchedFolder, ...], tools: Tools) -> None:
+    """Watch folders until cancelled."""
+    async with anyio.create_task_group() as tasks:
+        for wanted in folders:
+            tasks.start_soon(_keep, Watch(wanted, tools))
+
+
+async def _keep(watch: Watch) -> None:
+    trouble = ""
+    while True:
+        cost = 0.0
+        try:
+            cost = await watch.look()
+            trouble = ""
+        except (StorageError, BusError, OSError) as error:
+            if str(error) != trouble:
+                log.warning("a watched folder cannot be looked at now: %s", error)
+            trouble = str(error)
+        await anyio.sleep(max(LOOK_SECONDS, COST * cost))
+
+
+@asynccontextmanager
+async def alone(file: Path) -> AsyncIterator[None]:
+    """Hold a lock, once nobody else on this machine does; the system lets go of it when the process dies."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while not _taken(handle):  # noqa: ASYNC110 - a lock tells nobody that it is free
+            await anyio.sleep(LOCK_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _taken(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

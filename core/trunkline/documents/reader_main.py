@@ -1,0 +1,118 @@
+"""The process that readers run in: bounds first, then one file after the other until the other side hangs up.
+
+It is handed open files and opens none by itself. Where the system allows, which is Linux as it comes, it changes no
+file and has no network.
+"""
+
+import contextlib
+import ctypes
+import os
+import pickle
+import resource
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import BinaryIO
+
+from trunkline.contracts.documents.reader import Document, Reader
+from trunkline.documents import reader_protocol
+from trunkline.documents.landlock import give_up_writing
+from trunkline.documents.markdown import whole
+from trunkline.errors import UnreadableDocument
+
+MIB = 1024 * 1024
+MOST_TEXT = 16 * MIB
+"""Characters that a document may have; more is a bomb, or no document."""
+
+_NEWUSER, _NEWNET = 0x10000000, 0x40000000
+
+
+def main() -> None:
+    """``python -m trunkline.documents.reader_main SOCKET LIFE MEMORY SECONDS``: two handles, MiB, seconds a file."""
+    handle, life, memory, seconds = (int(word) for word in sys.argv[1:])
+    connection = socket.socket(fileno=handle)
+    threading.Thread(target=_end_with_parent, args=(life,), daemon=True).start()
+    _give_up_network()
+    give_up_writing()
+    _take_bounds(memory)
+    connection.sendall(reader_protocol.READY)
+    while (given := reader_protocol.job(connection)) is not None:
+        _allow(seconds)
+        reader_protocol.send(connection, _outcome(*given, memory))
+
+
+def _outcome(
+    job: reader_protocol.Job, handle: int, memory: int
+) -> reader_protocol.Read | reader_protocol.Failed:
+    try:
+        with open(handle, "rb") as file:
+            document = _read(job, file)
+        return reader_protocol.Read(document, _spent(memory))
+    except MemoryError:
+        return reader_protocol.Failed(f"it needs more than {memory} MB of memory", True)
+    except UnreadableDocument as error:
+        return reader_protocol.Failed(error.sentence, _spent(memory))
+    except RecursionError:
+        return reader_protocol.Failed("it is broken: it is nested too deeply", True)
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        return reader_protocol.Failed(
+            f"it is broken ({type(error).__name__}{': ' if said else ''}{said})", _spent(memory)
+        )
+
+
+def _read(job: reader_protocol.Job, file: BinaryIO) -> Document:
+    if job.module not in sys.modules and job.module.startswith("_trunkline_file_"):
+        from trunkline.plugins.file_plugins import loader
+
+        loader(Path(job.file))()
+    reader: Reader = pickle.loads(job.reader)
+    document = whole(reader.read(file, job.name))
+    size = sum(len(section.text) for section in document.sections)
+    if size > MOST_TEXT:
+        raise UnreadableDocument(f"it holds more than {MOST_TEXT // MIB} million characters")
+    if size == 0:
+        raise UnreadableDocument("it holds no text")
+    return document
+
+
+def _take_bounds(memory: int) -> None:
+    for kind, most in (
+        (resource.RLIMIT_DATA, memory * MIB),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, (most, most))
+
+
+def _allow(seconds: int) -> None:
+    """So much more computing and not more: the last word when the other side is gone too."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    most = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+
+
+def _spent(memory: int) -> bool:
+    """Whether the process has taken so much that the next file had better get a new one."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > memory * MIB / 3
+
+
+def _give_up_network() -> None:
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(_NEWNET) != 0:
+            libc.unshare(_NEWUSER | _NEWNET)
+
+
+def _end_with_parent(life: int) -> None:
+    """The other side holds the end of a pipe and never writes; that it closes is that it is gone."""
+    os.read(life, 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

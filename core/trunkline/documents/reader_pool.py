@@ -1,0 +1,173 @@
+"""Reading in a process of its own: a reader that hangs, swells or crashes costs its file and nothing else."""
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import BinaryIO
+
+import anyio
+import anyio.to_thread
+
+from trunkline.config.settings import DocumentsSettings
+from trunkline.contracts.documents.reader import Document, Reader
+from trunkline.documents import reader_protocol
+from trunkline.errors import UnreadableDocument
+
+GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TESSDATA_PREFIX")
+"""The variables that the process has; secrets are not among them."""
+
+STARTING_SECONDS = 60.0
+ENDING_SECONDS = 1.0
+
+PROCESSES = min(4, os.cpu_count() or 1)
+"""How many files are read at the same time."""
+
+
+class ReadingProcess:
+    """One process. One thread at a time reads with it; ``kill`` may be called from any."""
+
+    def __init__(self, bounds: DocumentsSettings) -> None:
+        self._bounds = bounds
+        ours, theirs = socket.socketpair()
+        life, self._life = os.pipe()
+        command = [sys.executable, "-P", "-m", "trunkline.documents.reader_main"]
+        numbers = (theirs.fileno(), life, bounds.memory, int(bounds.seconds) + 1)
+        try:
+            self._process = subprocess.Popen(
+                [*command, *map(str, numbers)],
+                pass_fds=(theirs.fileno(), life),
+                env={name: os.environ[name] for name in GIVEN if name in os.environ}
+                | {"OMP_THREAD_LIMIT": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+            os.close(life)
+        self._connection = ours
+        self._ending = threading.Lock()
+        self._started = False
+        self.usable = True
+
+    def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
+        """Have a file read. Raises UnreadableDocument; ``usable`` says whether this can read another one."""
+        try:
+            self._begin()
+            deadline = time.monotonic() + self._bounds.seconds
+            reader_protocol.send(self._connection, _job(reader, name), file.fileno())
+            answer = reader_protocol.reply(self._connection, deadline)
+        except TimeoutError:
+            self.kill()
+            raise UnreadableDocument(f"reading it took longer than {self._bounds.seconds:g} s") from None
+        except (EOFError, OSError):
+            want = f"or needs more than {self._bounds.memory} MB of memory"
+            raise UnreadableDocument(f"it breaks its reader, {want} ({self._end()})") from None
+        if answer.spent:
+            self.kill()
+        if isinstance(answer, reader_protocol.Failed):
+            raise UnreadableDocument(answer.reason)
+        return answer.document
+
+    def _begin(self) -> None:
+        if not self._started:
+            reader_protocol.ready(self._connection, time.monotonic() + STARTING_SECONDS)
+            self._started = True
+
+    def kill(self) -> None:
+        """End the process and all that it started. Its number is ours until it has been waited for, and not after."""
+        with self._ending:
+            if not self.usable:
+                return
+            self.usable = False
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._connection.close()
+            os.close(self._life)
+
+    def _end(self) -> str:
+        """How it ended, if it did by itself."""
+        deadline = time.monotonic() + ENDING_SECONDS
+        while self.usable and not self._ended() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        self.kill()
+        status = self._process.returncode
+        return signal.Signals(-status).name if status < 0 else f"status {status}"
+
+    def _ended(self) -> bool:
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+class Reading:
+    """Reads with processes that are started when they are needed. Make one with ``reading``."""
+
+    def __init__(self, bounds: DocumentsSettings) -> None:
+        self._bounds = bounds
+        self._limiter = anyio.CapacityLimiter(PROCESSES)
+        self._idle: list[ReadingProcess] = []
+
+    async def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
+        """Read an open file. Cancelling ends it. Raises UnreadableDocument."""
+        if reason := reader.unavailable():
+            raise UnreadableDocument(reason)
+        async with self._limiter:
+            process = self._idle.pop() if self._idle else await anyio.to_thread.run_sync(self._start)
+            done = False
+            try:
+                document = await anyio.to_thread.run_sync(
+                    process.read, reader, file, name, abandon_on_cancel=True
+                )
+                done = True
+                return document
+            except UnreadableDocument:
+                done = True
+                raise
+            finally:
+                if done and process.usable:
+                    self._idle.append(process)
+                elif not done:
+                    process.kill()
+
+    def rest(self) -> None:
+        """End the processes if none is at work: they cost memory, and starting one costs a fifth of a second."""
+        if self._limiter.borrowed_tokens == 0:
+            self.close()
+
+    def close(self) -> None:
+        """End those that are not at work."""
+        while self._idle:
+            self._idle.pop().kill()
+
+    def _start(self) -> ReadingProcess:
+        return ReadingProcess(self._bounds)
+
+
+@asynccontextmanager
+async def reading(bounds: DocumentsSettings) -> AsyncIterator[Reading]:
+    """Processes to read with; they end with the block."""
+    desk = Reading(bounds)
+    try:
+        yield desk
+    finally:
+        desk.close()
+
+
+def _job(reader: Reader, name: str) -> reader_protocol.Job:
+    module = type(reader).__module__
+    try:
+        data = pickle.dumps(reader)
+    except Exception as error:  # pickle raises what the object raises
+        raise UnreadableDocument(
+            f"the reader {reader.name} cannot travel to its process ({error})"
+        ) from error
+    return reader_protocol.Job(data, module, str(getattr(sys.modules.get(module), "__file__", "")), name)

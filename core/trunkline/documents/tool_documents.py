@@ -1,0 +1,176 @@
+"""What tools are given as ``Documents``: files of the workspace, read apart, and search over what is kept.
+
+``files`` opens what the call may open, by handle; the reader is given that handle and no path.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain, zip_longest
+from typing import BinaryIO, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from trunkline._util.paths import Folder
+from trunkline.contracts.documents.messages import (
+    ClearCollected,
+    CollectDocument,
+    CollectedDocument,
+    Excerpt,
+    ListCollected,
+    SearchCollected,
+)
+from trunkline.contracts.documents.reader import Document, DocumentText, Reader
+from trunkline.contracts.memory.messages import MemoryHit
+from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.memory.store import Memory
+from trunkline.contracts.memory.subjects import (
+    MEMORY_COLLECT,
+    MEMORY_COLLECTED,
+    MEMORY_COLLECTED_CLEAR,
+    MEMORY_COLLECTED_SEARCH,
+)
+from trunkline.documents.excerpts import around, page_of
+from trunkline.documents.file_scan import CONVERTED, LARGEST, decoded, folder_for, sha256_of
+from trunkline.documents.markdown import Origin, markdown, origin
+from trunkline.documents.reader_pool import Reading
+from trunkline.documents.reader_registry import Readers
+from trunkline.errors import ToolError, UnreadableDocument, kind_of_code, kind_of_os
+from trunkline_bus import Bus, BusError, Endpoint, RemoteFault
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+CALL_SECONDS = 30.0
+
+OpenFiles = Callable[[], AbstractContextManager[Folder]]
+"""Opens the files that a call may open."""
+
+
+class BlockDocuments:
+    """``Documents`` for one conversation of a block. ``reading`` is shared, so that many calls start few processes;
+    what is kept in memory is found by ``memory``, within what may be read there."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        block: str,
+        conversation: str,
+        files: OpenFiles,
+        readers: Readers,
+        reading: Reading,
+        memory: Memory,
+    ) -> None:
+        self._bus = bus
+        self._block = block
+        self._conversation = conversation
+        self._files = files
+        self._readers = readers
+        self._reading = reading
+        self._memory = memory
+
+    async def read(self, path: str) -> DocumentText:
+        """A file of the workspace, by whatever reader there is for it."""
+        name = path.rpartition("/")[2]
+        with self._files() as folder:
+            try:
+                with folder.open_read(path) as file:
+                    return await self._read(name, file)
+            except UnreadableDocument as error:
+                raise ToolError(f"{path!r} cannot be read: {error.sentence}.", kind="unsupported") from error
+            except OSError as error:
+                raise ToolError(
+                    f"{path!r} cannot be read: {(error.strerror or 'it failed').lower()}.",
+                    kind=kind_of_os(error),
+                ) from error
+
+    async def _read(self, name: str, file: BinaryIO) -> DocumentText:
+        reader = self._readers.of(name)
+        if reader is not None:
+            return await self._converted(reader, name, file)
+        data = await anyio.to_thread.run_sync(file.read, LARGEST + 1)
+        return DocumentText(name=name, source=name, text=decoded(data))
+
+    async def _converted(self, reader: Reader, name: str, file: BinaryIO) -> DocumentText:
+        digest = await anyio.to_thread.run_sync(sha256_of, file)
+        try:
+            document = await self._reading.read(reader, file, name)
+        finally:
+            self._reading.rest()
+        text = markdown(document, Origin(source=name, sha256=digest, reader=reader.name))
+        if len(text) > LARGEST:
+            raise UnreadableDocument(f"it holds more than {LARGEST // 1024 // 1024} MB of text")
+        return DocumentText(
+            name=name + CONVERTED, source=name, text=text, title=document.title, pages=document.pages
+        )
+
+    async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
+        """What a file says that is not in the workspace."""
+        reader = reader or self._readers.of(name)
+        if reader is None:
+            raise ToolError(
+                f"{name!r} cannot be read: there is no reader for such files here.", kind="unsupported"
+            )
+        with tempfile.TemporaryFile() as file:
+            file.write(data)
+            file.seek(0)
+            try:
+                return await self._reading.read(reader, file, name)
+            except UnreadableDocument as error:
+                raise ToolError(f"{name!r} cannot be read: {error.sentence}.", kind="unsupported") from error
+            finally:
+                self._reading.rest()
+
+    async def collect(self, name: str, text: str) -> None:
+        """Keep a text with the conversation."""
+        wish = CollectDocument(conversation=self._conversation, name=name, text=text)
+        await self._call(MEMORY_COLLECT, wish)
+
+    async def collected(self) -> Sequence[CollectedDocument]:
+        """What is kept with the conversation."""
+        wish = ListCollected(conversation=self._conversation)
+        return (await self._call(MEMORY_COLLECTED, wish)).documents
+
+    async def clear(self) -> int:
+        """Throw away what is kept with the conversation."""
+        wish = ClearCollected(conversation=self._conversation)
+        return (await self._call(MEMORY_COLLECTED_CLEAR, wish)).documents
+
+    async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
+        """The best places. Scores of different collections do not compare, so they take turns: the conversation's own
+        documents, then the block's, then those for all blocks."""
+        wish = SearchCollected(conversation=self._conversation, query=query, limit=limit)
+        own = (await self._call(MEMORY_COLLECTED_SEARCH, wish)).excerpts
+        kept = [await self._kept(folder_for(block), query, limit) for block in (self._block, None)]
+        places = {(one.source, one.line): one for one in chain.from_iterable(zip_longest(own, *kept)) if one}
+        return list(places.values())[:limit]
+
+    async def _kept(self, folder: str, query: str, limit: int) -> list[Excerpt]:
+        """The best places below a folder of memory."""
+        hits = (await self._memory.search(query, path=f"/{folder}", limit=limit)).hits
+        texts: dict[str, str] = {}
+        for hit in hits:
+            if hit.path not in texts:
+                texts[hit.path] = (await self._memory.read(hit.path)).content
+        return [_excerpt(hit, texts[hit.path], f"/{whole_path(self._block, hit.path)}") for hit in hits]
+
+    async def _call(self, endpoint: Endpoint[Q, A], wish: Q) -> A:
+        try:
+            return await self._bus.call(endpoint, wish, timeout=CALL_SECONDS)
+        except RemoteFault as fault:
+            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+        except BusError as error:
+            raise ToolError("Memory is not available right now. Try again.", kind="unavailable") from error
+
+
+def _excerpt(hit: MemoryHit, text: str, path: str) -> Excerpt:
+    came = origin(text)
+    return Excerpt(
+        source=came.source if came else hit.path.rpartition("/")[2],
+        text=around(text, hit.line),
+        line=hit.line,
+        page=page_of(text, hit.line),
+        path=path,
+        score=hit.score,
+    )

@@ -1,0 +1,77 @@
+"""In which form a home is written: one number in one small file, ``form.json``. Reading and marking it; no migrating.
+
+A home without the file is of form 0, from before there was one. A home that is not there yet, or is empty, has none.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+import trunkline
+from trunkline.errors import StorageError
+
+FORM = 1
+"""The form that this version writes. It goes up with each step in ``migration_steps.py``."""
+
+FILE = "form.json"
+
+
+class NewerForm(StorageError):
+    """A newer Trunkline wrote it, and an older one could lose what only the newer one understands."""
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """What the file says: the form, and which version wrote it."""
+
+    form: int
+    version: str
+
+
+def read_mark(home: Path) -> Mark | None:
+    """The mark of a home; None when there is nothing in it.
+
+    Raises:
+        StorageError: the file is there and cannot be read.
+    """
+    try:
+        return msgspec.json.decode((home / FILE).read_bytes(), type=Mark)
+    except (FileNotFoundError, NotADirectoryError):
+        return Mark(form=0, version="") if _is_used(home) else None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise StorageError(
+            f"{home / FILE} cannot be read: {error}.",
+            hint="It says in which form the home is written. Restore it, or the home, from a backup.",
+        ) from error
+
+
+def refuse_newer(home: Path, known: int = FORM) -> None:
+    """Read only. Raises NewerForm when a newer version wrote the home, and StorageError."""
+    mark = read_mark(home)
+    if mark is not None and mark.form > known:
+        raise NewerForm(
+            f"{home} was written by Trunkline {mark.version!r}, which is newer: it is of form {mark.form}, and this "
+            f"one ({trunkline.__version__}) knows up to {known}.",
+            hint="Update Trunkline, or restore a backup of before the update into another home. Nothing was changed.",
+        )
+
+
+def write_mark(home: Path, form: int) -> None:
+    """Write the mark whole or not at all; it is on disk when this returns. Raises OSError."""
+    draft = home / f".{FILE}.{os.getpid()}"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(msgspec.json.encode(Mark(form=form, version=trunkline.__version__)) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(home / FILE)
+    folder = os.open(home, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _is_used(home: Path) -> bool:
+    """Whether anything is kept here. Settings alone are not: they may have been written before the first start."""
+    parts = (home / part for part in ("memory", "bus", "workspaces"))
+    return any(part.is_dir() and any(part.iterdir()) for part in parts)

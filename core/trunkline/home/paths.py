@@ -1,0 +1,148 @@
+"""The home folder: where everything that belongs to one Trunkline lies. Paths and making them, no contents.
+
+::
+
+    trunkline.toml  form.json  memory/  workspaces/<block>/  cache/  bus/  run/  tasks/<block>/  token  logs/
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trunkline._util.private_folders import make_private
+from trunkline.errors import StorageError
+from trunkline.home.format_version import refuse_newer
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+
+PROBE, RESTORING = ".write-", ".restore-"
+"""What names begin with of files and folders that are there for a moment only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The paths of one home. ``memory`` and ``workspaces`` may be configured to lie elsewhere."""
+
+    path: Path
+    memory: Path
+    workspaces: Path
+
+    @classmethod
+    def at(cls, path: Path) -> "Home":
+        """The home at a path, with everything in its usual place."""
+        return cls(path, path / "memory", path / "workspaces")
+
+    @classmethod
+    def of(cls, config: "Config") -> "Home":
+        """The home that a configuration belongs to."""
+        settings = config.settings
+        return cls(config.home, settings.runtime.memory_root, settings.tools.workspaces)
+
+    @property
+    def config_file(self) -> Path:
+        """``trunkline.toml``."""
+        return self.path / "trunkline.toml"
+
+    @property
+    def cache(self) -> Path:
+        """Derived indexes; deleting it loses nothing."""
+        return self.path / "cache"
+
+    @property
+    def bus(self) -> Path:
+        """The embedded server's store."""
+        return self.path / "bus"
+
+    @property
+    def run(self) -> Path:
+        """What belongs to the instance that runs: its run file and lock."""
+        return self.path / "run"
+
+    @property
+    def token_file(self) -> Path:
+        """The bearer token, readable by the owner only."""
+        return self.path / "token"
+
+    @property
+    def remotes(self) -> Path:
+        """Who else's tools are used here: a file a host, and the certificates of the door."""
+        return self.path / "remotes"
+
+    @property
+    def hub(self) -> Path:
+        """Where this host's own tools are used: its key and the way to its hub."""
+        return self.path / "hub"
+
+    @property
+    def logs(self) -> Path:
+        """Log files."""
+        return self.path / "logs"
+
+    def workspace(self, block: str) -> Path:
+        """The folder in which a block's tools work."""
+        return self.workspaces / block
+
+    def prepare(self) -> None:
+        """Make the folders, readable by the owner only, and try a write.
+
+        Raises:
+            NewerForm: a newer version wrote the home; nothing was changed.
+            StorageError: a folder cannot be made or written; what was there before is untouched.
+        """
+        refuse_newer(self.path)
+        for folder in (self.path, self.memory, self.workspaces, self.cache, self.bus, self.run, self.logs):
+            make_folder(folder)
+        probe = self.run / f"{PROBE}{os.getpid()}"
+        with storage_errors(self.run):
+            probe.write_bytes(b"x")
+            probe.unlink()
+
+    def sweep(self) -> None:
+        """Remove what processes left here that were killed. Only for who holds the instance's lock."""
+        for folder in self.path.glob(f"{RESTORING}*"):
+            shutil.rmtree(folder, ignore_errors=True)
+        for pattern in (".carry-*", ".bring-*"):  # archives that commands were unlocking or unpacking
+            for folder in self.cache.glob(pattern):
+                shutil.rmtree(folder, ignore_errors=True)
+        for probe in self.run.glob(f"{PROBE}*"):
+            probe.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents with mode 0700; one that exists keeps its mode. Raises StorageError."""
+    with storage_errors(folder):
+        make_private(folder)
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turns an ``OSError`` about ``path`` into a ``StorageError`` that says what is wrong and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"Cannot write to {path}: {_reason(error)}.", hint=_cure(error)) from error
+
+
+def _reason(error: OSError) -> str:
+    known = {
+        errno.ENOSPC: "the disk is full",
+        errno.EDQUOT: "the disk quota is used up",
+        errno.EROFS: "the file system is read-only",
+        errno.EACCES: "permission denied",
+        errno.EPERM: "permission denied",
+        errno.ENOTDIR: "something on the way is a file, not a folder",
+        errno.EEXIST: "a file is in the way",
+    }
+    return known.get(error.errno or 0) or (error.strerror or type(error).__name__).lower()
+
+
+def _cure(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some space and start again; nothing was half-written."
+    return "Make the folder writable for you, or set TRUNKLINE_HOME to another one."

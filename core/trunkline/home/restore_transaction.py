@@ -1,0 +1,126 @@
+"""Putting what was unpacked into the places of a home, so that a kill in the middle can be undone.
+
+Before the first move a note (``restoring.json``) says what goes where; after the last one it is removed. Whoever finds
+it later puts back what was there before. A move is a rename, or between file systems a copy that gets its name when it
+is whole, so at each place there is all or nothing.
+"""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from trunkline._util.private_folders import make_private
+from trunkline.errors import StorageError
+from trunkline.home.format_version import read_mark, write_mark
+
+NOTE = "restoring.json"
+
+
+class Restoring(msgspec.Struct, frozen=True, kw_only=True):
+    """What is being moved: away to ``aside`` first (``out``: place, where to), then in (place, from)."""
+
+    out: tuple[tuple[Path, Path], ...]
+    into: tuple[tuple[Path, Path], ...]
+    form: int | None
+    aside: Path | None = None
+
+
+def carry_out(home: Path, plan: Restoring, form: int) -> None:
+    """Make all moves; the home is of ``form`` afterwards. Raises OSError, and then what was there is back."""
+    _write(home / NOTE, msgspec.json.encode(plan, enc_hook=str))
+    try:
+        for place, away in plan.out:
+            _move(place, away)
+        for place, source in plan.into:
+            if place.is_dir():
+                place.rmdir()
+            make_private(place.parent)
+            _move(source, place)
+        write_mark(home, form)
+    except OSError:
+        put_back(home)
+        raise
+    (home / NOTE).unlink()
+
+
+def was_broken_off(home: Path) -> bool:
+    """Whether a restore ended in its middle."""
+    return (home / NOTE).is_file()
+
+
+def put_back(home: Path) -> bool:
+    """Bring back what was there before a restore that ended in its middle; says whether there was one.
+
+    Only for who holds the instance's lock. Raises StorageError and OSError.
+    """
+    try:
+        plan = msgspec.json.decode(
+            (home / NOTE).read_bytes(), type=Restoring, dec_hook=lambda kind, text: kind(text)
+        )
+    except FileNotFoundError:
+        return False
+    except msgspec.MsgspecError as error:
+        raise StorageError(
+            f"{home / NOTE} cannot be read, and it says what a restore moved.",
+            hint=f"Look into {home}: folders called replaced-<time> hold what was there. Then remove the file.",
+        ) from error
+    replaced = {place for place, _ in plan.out}
+    for place, _ in plan.into:
+        if place not in replaced:
+            _remove(place)
+    for place, away in plan.out:
+        if away.exists():
+            _remove(place)
+            _move(away, place)
+    if plan.form is not None:
+        write_mark(home, plan.form)
+    if plan.aside is not None and plan.aside.is_dir() and not any(plan.aside.iterdir()):
+        plan.aside.rmdir()
+    (home / NOTE).unlink()
+    return True
+
+
+def form_of(home: Path) -> int | None:
+    """The form a home has now; None for one with nothing in it."""
+    mark = read_mark(home)
+    return None if mark is None else mark.form
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        draft = target.with_name(f".moving-{target.name}")
+        _remove(draft)
+        if source.is_dir():
+            shutil.copytree(source, draft, symlinks=True)
+        else:
+            shutil.copy2(source, draft)
+        draft.rename(target)
+        _remove(source)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _write(file: Path, data: bytes) -> None:
+    draft = file.with_name(f".{file.name}")
+    with draft.open("wb") as opened:
+        opened.write(data)
+        opened.flush()
+        os.fsync(opened.fileno())
+    draft.replace(file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,125 @@
+"""What a running instance leaves in ``run/``: a lock that says it lives, and a file that says how to reach it."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from trunkline.errors import TrunklineError
+from trunkline.home.paths import Home, storage_errors
+
+LOCK_TRIES = 5
+
+
+class AlreadyRunning(TrunklineError):
+    """Another process runs the platform on this home."""
+
+
+class RunFile(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach the instance that runs. ``gateway`` is its HTTP address. The file holds the bus password, so its
+    mode is 0600."""
+
+    pid: int
+    started_at: datetime
+    url: str
+    user: str = ""
+    password: str = ""
+    gateway: str = ""
+    version: str = ""
+
+
+def run_file_path(home: Home) -> Path:
+    """Where the run file of a home lies."""
+    return home.run / "bus.json"
+
+
+def lock_path(home: Home) -> Path:
+    """Where the lock of a home lies."""
+    return home.run / "instance.lock"
+
+
+def write_run_file(home: Home, run: RunFile) -> None:
+    """Write the file whole or not at all, with mode 0600. Raises StorageError."""
+    target = run_file_path(home)
+    draft = target.with_suffix(f".{os.getpid()}")
+    with storage_errors(target):
+        try:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(msgspec.json.encode(run))
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def read_run_file(home: Home) -> RunFile | None:
+    """The run file of the instance that runs, or None when none does. A file left by a dead one does not count."""
+    try:
+        run = msgspec.json.decode(run_file_path(home).read_bytes(), type=RunFile)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return run if run.pid == running_pid(home) else None
+
+
+def remove_run_file(home: Home) -> None:
+    """Remove the file, if it is there."""
+    run_file_path(home).unlink(missing_ok=True)
+
+
+@contextmanager
+def instance_lock(home: Home) -> Iterator[None]:
+    """Hold the home: one instance at a time. The system lets go of it when the process dies.
+
+    Raises:
+        AlreadyRunning: another process holds it; the sentence names its pid.
+        StorageError: the lock file cannot be written.
+    """
+    path = lock_path(home)
+    with storage_errors(path):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _take(file, home)
+        with storage_errors(path):
+            os.ftruncate(file, 0)
+            os.pwrite(file, b"%d\n" % os.getpid(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+def _take(file: int, home: Home) -> None:
+    for _ in range(LOCK_TRIES):
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)  # somebody may only be looking (running_pid)
+    pid = _recorded(file)
+    raise AlreadyRunning(
+        f"Trunkline already runs on {home.path}" + (f" (pid {pid})." if pid else "."),
+        hint="Stop it first, or set TRUNKLINE_HOME to run another one beside it.",
+    )
+
+
+def running_pid(home: Home) -> int | None:
+    """The pid of the process that holds the home, or None when none does (0 when it has not said yet)."""
+    try:
+        file = os.open(lock_path(home), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _recorded(file)
+    else:
+        return None
+    finally:
+        os.close(file)
+
+
+def _recorded(file: int) -> int:
+    text = os.pread(file, 32, 0).strip()
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,193 @@
+"""Where plugins come from: entry points, objects handed in, files in ``tool_sources``. Nothing is imported here."""
+
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from importlib.machinery import PathFinder
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions, requires
+from pathlib import Path
+
+import trunkline
+from trunkline.contracts.hooks import PROJECT
+from trunkline.errors import PluginError
+from trunkline.plugins import file_plugins
+from trunkline.plugins.manifest import MANIFEST
+from trunkline.plugins.version_check import insist_on_version
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plugin that may be loaded. ``load`` imports it; ``text`` reads its source and ``manifest`` its
+    ``trunkline-plugin.toml``, None when it has none, importing nothing."""
+
+    owner: str
+    name: str
+    version: str
+    where: str
+    load: Callable[[], object]
+    text: Callable[[], str]
+    manifest: Callable[[], str | None] = lambda: None
+
+    @property
+    def imported(self) -> bool:
+        """Whether its module is in this process already, whole."""
+        module = sys.modules.get(self.where.partition(":")[0])
+        spec = getattr(module, "__spec__", None)
+        return spec is not None and not getattr(spec, "_initializing", False)
+
+    def called(self, names: Iterable[str]) -> bool:
+        """Whether one of the names, as a person writes them, means this plugin."""
+        return bool({normal(name) for name in names} & {normal(self.owner), normal(self.name)})
+
+
+def normal(name: str) -> str:
+    """A distribution's name in its one normal spelling."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candidate]:
+    """All plugins in load order: distributions by name, then what was handed in, then files. Owners are unique.
+
+    Of two that offer the same name the first keeps it, so the platform's own distributions come first: nobody takes
+    ``read_file`` from them by being called ``aardvark``.
+    """
+    found = [*_installed(_places()), *map(_handed_in, extra), *_files(folders)]
+    taken: dict[str, int] = {}
+    unique = []
+    for candidate in found:
+        count = taken[candidate.owner] = taken.get(candidate.owner, 0) + 1
+        unique.append(candidate if count == 1 else replace(candidate, owner=f"{candidate.owner}-{count}"))
+    return unique
+
+
+def _places() -> tuple[tuple[str, int], ...]:
+    """Where distributions lie, each with the time at which one last came or went."""
+    return tuple((entry, _changed(entry)) for entry in sys.path)
+
+
+def _changed(entry: str) -> int:
+    try:
+        return Path(entry).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _installed(places: tuple[tuple[str, int], ...]) -> tuple[Candidate, ...]:
+    """All of them, looked for once: five workers in one process find the same, and metadata are slow to read."""
+    found: dict[tuple[str, str], Candidate] = {}
+    for dist in distributions():
+        for candidate in _of_distribution(dist):
+            found.setdefault((candidate.owner, candidate.name), candidate)
+    owners = [owner for owner, _ in found]
+    return tuple(
+        candidate if owners.count(owner) == 1 else replace(candidate, owner=f"{owner}:{name}")
+        for (owner, name), candidate in sorted(found.items(), key=_own_first)
+    )
+
+
+def _own_first(item: tuple[tuple[str, str], Candidate]) -> tuple[bool, str, str]:
+    (owner, name), _ = item
+    return owner not in bundled(), owner, name
+
+
+@lru_cache(maxsize=1)
+def bundled() -> frozenset[str]:
+    """The platform's own plugins, as its own metadata name them: anybody may call theirs ``trunkline-something``."""
+    try:
+        needs = [line.partition(";") for line in requires(PROJECT) or ()]
+    except PackageNotFoundError:
+        return frozenset()
+    return frozenset(normal(need.strip()) for need, _, marker in needs if "bundled" in marker)
+
+
+def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
+    """The plugins of one distribution. One whose metadata is damaged becomes a candidate that fails."""
+    try:
+        points = dist.entry_points.select(group=PROJECT)
+        if not points:
+            return
+        about = dist.metadata  # parsed anew whenever it is asked for
+        owner, version = normal(about["Name"]), about["Version"]
+        needs = tuple(about.get_all("Requires-Dist") or ())
+    except Exception as error:
+        if f"[{PROJECT}]" in (text := dist.read_text("entry_points.txt") or ""):
+            yield _damaged(str(getattr(dist, "_path", "a distribution")), error, text)
+        return
+    for point in points:
+        yield Candidate(
+            owner,
+            point.name,
+            version,
+            point.value,
+            _load_of(point, needs),
+            _text_of(point),
+            _manifest_of(point),
+        )
+
+
+def _load_of(point: EntryPoint, needs: tuple[str, ...]) -> Callable[[], object]:
+    def load() -> object:
+        insist_on_version(needs, trunkline.__version__)
+        return point.load()
+
+    return load
+
+
+def _damaged(where: str, error: Exception, text: str) -> Candidate:
+    def fail() -> object:
+        raise PluginError(f"Its metadata cannot be read: {error!r}.", hint="Install it again.")
+
+    name = Path(where).name.partition("-")[0]
+    return Candidate(normal(name), name, "", where, fail, lambda: text)
+
+
+def _text_of(point: EntryPoint) -> Callable[[], str]:
+    def text() -> str:
+        spec = PathFinder.find_spec(point.module.partition(".")[0])
+        if spec is None:
+            return ""
+        folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+        files = [file for folder in folders for file in folder.rglob("*.py")] or [Path(spec.origin or "")]
+        return "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
+
+    return text
+
+
+def _manifest_of(point: EntryPoint) -> Callable[[], str | None]:
+    @cache  # looked for once, read each time: every worker of a process asks
+    def files() -> tuple[Path, ...]:
+        spec = PathFinder.find_spec(point.module.partition(".")[0])
+        found = spec.submodule_search_locations if spec else None
+        return tuple(Path(folder, MANIFEST) for folder in found or ())
+
+    def manifest() -> str | None:
+        for file in files():
+            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return file.read_text(encoding="utf-8", errors="replace")
+        return None
+
+    return manifest
+
+
+def _handed_in(plugin: object) -> Candidate:
+    kind = plugin if isinstance(plugin, types.ModuleType | type) else type(plugin)
+    name = kind.__name__
+    return Candidate(name, name, "", "handed in", lambda: plugin, str)
+
+
+def _files(folders: Iterable[Path]) -> Iterator[Candidate]:
+    for folder in folders:
+        if not folder.is_dir():
+            yield Candidate(
+                f"folder:{folder}", folder.name, "", str(folder), file_plugins.absent(folder), str
+            )
+            continue
+        for file in file_plugins.files_in(folder):
+            yield Candidate(
+                f"file:{file.stem}", file.stem, "", str(file), file_plugins.loader(file), file.read_text
+            )

@@ -1,0 +1,351 @@
+"""Loads plugins into a pluggy manager of its own and asks their hooks one by one, each implementation apart."""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from trunkline.config import Config
+from trunkline.contracts import hooks as hookspecs
+from trunkline.contracts.plugins.extensions import ConfigSection
+from trunkline.errors import PluginError, TrunklineError
+from trunkline.plugins import discovery, file_plugins, isolation, manifest, validation
+from trunkline.plugins.activity_log import Crumbs, folder_of
+from trunkline.plugins.fail_closed import stand_in
+from trunkline.plugins.hook_rules import RULES, Rule, answer_complaint
+from trunkline.plugins.ownership import Owned
+from trunkline.plugins.pins import Pin, read_pins
+from trunkline.plugins.quarantine import Quarantine, Register
+from trunkline.plugins.report import GUARDS, LoadReport, PluginState
+from trunkline.plugins.settings import OwnSettings
+from trunkline.plugins.timed_import import ImportFailed, TooSlow, load_within
+
+log = logging.getLogger(__name__)
+
+SLOW_IMPORT = 1.0
+"""Seconds from which on an import is spoken of."""
+
+MOST_ITEMS = 10_000
+"""No hook yields more than this; one that does is taken for endless."""
+
+
+class Relay:
+    """The hooks of one worker, untyped. ``Plugins`` puts the typed face on it."""
+
+    def __init__(self, config: Config, worker: str) -> None:
+        self.config = config
+        self.report = LoadReport()
+        self._quarantine = Quarantine(config.home, config.settings.plugins.crashes)
+        self.crumbs = Crumbs(folder_of(config.home), worker)
+        self._manager = validation.Hooks(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs)
+        self._order: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._pins: dict[str, Pin] = {}
+        self._allowed: dict[str, manifest.Asks | None] = {}
+        self._asked: dict[tuple[str, tuple[Any, ...]], tuple[Owned[Any], ...]] = {}
+
+    # Loading ---------------------------------------------------------------------------------------------------
+
+    def load_all(
+        self,
+        extra: Iterable[object],
+        folders: Sequence[Path],
+        only: str | None = None,
+        *,
+        imports: bool = True,
+    ) -> None:
+        """Load every plugin that is not disabled and belongs here; what goes wrong goes into the report.
+
+        Without ``imports`` it is only found out where each belongs.
+        """
+        disabled = self.config.settings.plugins.disabled
+        self._pins = read_pins(self.config.home)
+        found = discovery.candidates(extra, folders)
+        register = self._quarantine.judged({one.owner: one.version for one in found})
+        for candidate in found if only is None else [one for one in found if one.called([only])]:
+            if candidate.called(disabled):
+                self._state(candidate, "disabled", "It is named in [plugins] disabled.")
+            elif (
+                not self._kept_away(candidate, register) and not self._sent_away(candidate, only) and imports
+            ):
+                self._load(candidate)
+        required = self.config.settings.plugins.required
+        there = {discovery.normal(name) for state in self.report.loaded for name in (state.owner, state.name)}
+        self.report.missing = tuple(name for name in required if discovery.normal(name) not in there)
+
+    def _kept_away(self, candidate: discovery.Candidate, register: Register) -> bool:
+        held = register.holds(candidate.owner, candidate.version)
+        if held is not None:
+            cure = f'Mend it, then: "trunkline plugins release {candidate.name}". Or remove or disable it.'
+            self._unusable(candidate, "quarantined", held.reason, cure)
+        return held is not None
+
+    def _sent_away(self, candidate: discovery.Candidate, only: str | None) -> bool:
+        """Whether the plugin runs in a process of its own, or would have to and cannot."""
+        try:
+            apart = isolation.is_apart(candidate, self.config, self._pins)
+            bound = isolation.bound(candidate) if apart else ()
+        except PluginError as error:
+            self._unusable(candidate, "refused", error.sentence, error.hint)
+            return True
+        if bound:
+            self._unusable(candidate, "refused", *isolation.why_not(bound))
+        elif apart and only is None:
+            self._state(candidate, "isolated", "It runs in a process of its own.")
+        return bool(bound) or (apart and only is None)
+
+    def _load(self, candidate: discovery.Candidate) -> None:
+        seconds = self.config.settings.plugins.import_seconds
+        began = time.monotonic()
+        try:
+            self._refuse_writable(candidate)
+            self._allow(candidate)
+            # what a plugin prints must not get into a command's output
+            with redirect_stdout(sys.stderr), self.crumbs.at(candidate.owner, "import"):
+                plugin = candidate.load() if candidate.imported else load_within(seconds, candidate.load)
+        except TooSlow as error:
+            self._unusable(candidate, "failed", error.sentence, error.hint)
+            self._quarantine.put_away(candidate.owner, candidate.version, error.sentence)
+        except TrunklineError as error:
+            self._unusable(candidate, "failed", error.sentence, error.hint)
+        except Exception as error:
+            failed = error.error if isinstance(error, ImportFailed) else error
+            log.debug("plugin %s could not be imported", candidate.owner, exc_info=True)
+            reason = f"Its import failed: {_said(failed)}"
+            self._unusable(candidate, "failed", reason, "Mend or remove it.")
+        else:
+            self._tell_slow(candidate, time.monotonic() - began)
+            self._register(candidate, plugin)
+
+    def _register(self, candidate: discovery.Candidate, plugin: object) -> None:
+        try:
+            hooks = validation.look_at(plugin, self._manager.hook)
+            manifest.insist_on_hooks(self._allowed[candidate.owner], hooks)
+            self._manager.register(plugin, candidate.owner)
+        except PluginError as error:
+            self._unusable(candidate, "refused", error.sentence, error.hint, plugin)
+        except Exception as error:
+            self._unusable(candidate, "refused", f"Its hooks cannot be used: {_said(error)}", "", plugin)
+        else:
+            self._order[candidate.owner] = len(self._order)
+            self._names[candidate.owner] = candidate.name
+            self._state(candidate, "loaded", hooks=hooks)
+
+    def _allow(self, candidate: discovery.Candidate) -> None:
+        pin = self._pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
+        self._allowed[candidate.owner] = manifest.allowed(
+            candidate.owner, candidate.manifest, pin.agreed if pin else None
+        )
+
+    def _tell_slow(self, candidate: discovery.Candidate, seconds: float) -> None:
+        if seconds > SLOW_IMPORT:
+            log.warning(
+                "the import of plugin %s took %.1f s, which every start waits for", candidate.owner, seconds
+            )
+
+    def _refuse_writable(self, candidate: discovery.Candidate) -> None:
+        settings = self.config.settings
+        writable = (settings.tools.workspaces, settings.runtime.memory_root)
+        if candidate.owner.startswith("file:") and (
+            folder := file_plugins.within_reach(Path(candidate.where), writable)
+        ):
+            raise PluginError(
+                f"It lies in {folder}, where agents can write, so its code is not to be trusted.",
+                hint="Point runtime.tool_sources to a folder that only you can write to.",
+            )
+
+    def _unusable(
+        self,
+        candidate: discovery.Candidate,
+        status: Any,
+        reason: str,
+        hint: str,
+        plugin: object | None = None,
+    ) -> None:
+        log.warning("plugin %s is not used (%s): %s %s", candidate.owner, candidate.where, reason, hint)
+        self._state(candidate, status, reason, hint, _guards_of(candidate, plugin))
+
+    def _state(
+        self,
+        candidate: discovery.Candidate,
+        status: Any,
+        reason: str = "",
+        hint: str = "",
+        hooks: tuple[str, ...] = (),
+    ) -> None:
+        state = PluginState(
+            candidate.owner, candidate.name, candidate.version, candidate.where, status, reason, hint, hooks
+        )
+        self.report.plugins.append(state)
+
+    # Asking ----------------------------------------------------------------------------------------------------
+
+    def collect(self, hook: str, **given: Any) -> tuple[Owned[Any], ...]:
+        """Everything that a declaring hook's implementations yield. Each is asked once; later the same objects come.
+
+        What one implementation breaks is noted in the report and costs nothing but its own items. In the place of a
+        guard that is broken stands an object that refuses.
+        """
+        rule = RULES[hook]
+        asked = (hook, tuple(sorted(given.items())))
+        if asked not in self._asked:
+            found: list[Owned[Any]] = []
+            for implementation in self._implementations(hook, ranked=rule.ranked):
+                found += self._yielded(hook, rule, implementation, given, found)
+            self._asked[asked] = tuple(found) + self._stand_ins(hook)
+        return self._asked[asked]
+
+    def first(self, hook: str, *, failed: Callable[[str], Any] | None = None, **given: Any) -> Any:
+        """The first answer of a deciding hook that is not None and of the right kind; None when nobody decides.
+
+        An implementation that fails is passed over, unless ``failed`` says what its failure decides, given its owner.
+        """
+        for implementation in self._implementations(hook, ranked=True):
+            owner = implementation.plugin_name
+            try:
+                answer = self._call(implementation, given)
+            except (Exception, SystemExit) as error:
+                complaint: str | None = f"it failed: {_said(error)}"
+            else:
+                if answer is None:
+                    continue
+                complaint = answer_complaint(hook, answer, given)
+            if complaint is None:
+                return answer
+            self._note(owner, hook, complaint)
+            if failed is not None:
+                return failed(owner)
+        return None
+
+    def _yielded(
+        self, hook: str, rule: Rule, implementation: Any, given: dict[str, Any], before: list[Owned[Any]]
+    ) -> list[Owned[Any]]:
+        owner = implementation.plugin_name
+        try:
+            result = self._call(implementation, given)
+            items = _listed(result, rule)
+            for item in items:
+                if complaint := rule.check(item) or self._undeclared(owner, hook, item):
+                    raise PluginError(f"it yields {_shown(item)}, which {complaint}.")
+        except PluginError as error:
+            self._note(owner, hook, error.sentence)
+            return []
+        except TrunklineError as error:
+            self._note(owner, hook, " ".join(filter(None, (error.sentence, error.hint))))
+            return []
+        except (Exception, SystemExit) as error:
+            log.debug("plugin %s failed in %s", owner, hook, exc_info=True)
+            self._note(owner, hook, f"it failed: {_said(error)}")
+            return []
+        return self._without_duplicates(hook, rule, owner, items, before)
+
+    def _undeclared(self, owner: str, hook: str, item: Any) -> str | None:
+        return (
+            manifest.effect_complaint(self._allowed[owner], item.spec.effect)
+            if hook == "trunkline_tools"
+            else None
+        )
+
+    def _without_duplicates(
+        self, hook: str, rule: Rule, owner: str, items: list[Any], before: list[Owned[Any]]
+    ) -> list[Owned[Any]]:
+        kept: list[Owned[Any]] = []
+        for item in items:
+            taken = (
+                {rule.key(other.item): other.owner for other in reversed([*before, *kept])}
+                if rule.key
+                else {}
+            )
+            name = rule.key(item) if rule.key else ""
+            if name in taken:
+                whose = (
+                    "twice by itself" if taken[name] == owner else f"already by {taken[name]}, which keeps it"
+                )
+                self._note(owner, hook, f"the {rule.noun} {name!r} of {owner} is declared {whose}.")
+            else:
+                kept.append(Owned(owner, item))
+        return kept
+
+    def _call(self, implementation: Any, given: dict[str, Any]) -> Any:
+        owner = implementation.plugin_name
+        known = {"settings": self.settings_of(owner)} | given
+        with self.crumbs.at(owner, "hook"):
+            return implementation.function(*(known[name] for name in implementation.argnames))
+
+    def settings_of(self, owner: str) -> OwnSettings:
+        """What the owner's hooks are given."""
+        return OwnSettings(self.config, self._names[owner], _Declared(self, owner))
+
+    def _implementations(self, hook: str, *, ranked: bool) -> list[Any]:
+        """In load order; with ``ranked`` those marked tryfirst come before, those marked trylast behind."""
+
+        def place(implementation: Any) -> tuple[int, int]:
+            rank = implementation.trylast - implementation.tryfirst if ranked else 0
+            return rank, self._order[implementation.plugin_name]
+
+        return sorted(getattr(self._manager.hook, hook).get_hookimpls(), key=place)
+
+    def _stand_ins(self, hook: str) -> tuple[Owned[Any], ...]:
+        if hook not in GUARDS:
+            return ()
+        broken = [guard for guard in self.report.broken_guards if guard.hook == hook]
+        return tuple(Owned(guard.owner, stand_in(guard)) for guard in broken)
+
+    def _note(self, owner: str, hook: str, reason: str) -> None:
+        log.warning("plugin %s, %s: %s", owner, hook, reason)
+        self.report.note(owner, hook, reason)
+
+
+class _Declared(Sequence[ConfigSection]):
+    """The sections that an owner declares, asked for when a hook first wants one."""
+
+    def __init__(self, relay: Relay, owner: str) -> None:
+        self._relay = relay
+        self._owner = owner
+
+    def _sections(self) -> list[ConfigSection]:
+        return [
+            section.item
+            for section in self._relay.collect("trunkline_config")
+            if section.owner == self._owner
+        ]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._sections()[index]
+
+    def __len__(self) -> int:
+        return len(self._sections())
+
+
+def _guards_of(candidate: discovery.Candidate, plugin: object | None) -> tuple[str, ...]:
+    """Which guards an unusable plugin has, seen in its object or, when it has none, in its source."""
+    try:
+        seen = candidate.text() if plugin is None else dir(plugin)
+    except Exception:
+        log.warning("it cannot be seen whether the plugin %s guards anything", candidate.owner, exc_info=True)
+        return ()
+    return tuple(sorted(hook for hook in GUARDS if hook in seen))
+
+
+def _listed(result: Any, rule: Rule) -> list[Any]:
+    if result is None:
+        return []
+    if isinstance(result, str | bytes | dict) or not hasattr(type(result), "__iter__"):
+        raise PluginError(f"it returned {_shown(result)}; return a list of {rule.noun} objects.")
+    items = list(islice(result, MOST_ITEMS + 1))
+    if len(items) > MOST_ITEMS:
+        raise PluginError(f"it yields more than {MOST_ITEMS} items.")
+    return items
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _shown(item: object) -> str:
+    return f"{repr(item)[:80]} ({type(item).__name__})"

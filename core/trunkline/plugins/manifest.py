@@ -1,0 +1,102 @@
+"""What a plugin says it asks for, in ``trunkline-plugin.toml`` in its package. Read without importing any of its code.
+
+The file is shown to whoever installs the plugin, and the plugin is held to what can be seen of it here: its hooks and
+the effects of its tools. ``network``, ``files``, ``secrets`` and ``programs`` are told to people; code in the worker's
+own process could get round any check of them, which is what ``isolation = "process"`` is for.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+from trunkline.contracts.hooks import PROJECT
+from trunkline.contracts.tools.messages import Effect
+from trunkline.errors import PluginError
+
+MANIFEST = f"{PROJECT}-plugin.toml"
+"""The file's name, in the package that the entry point names."""
+
+
+class Asks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a plugin asks for.
+
+    ``hooks`` are those it implements, without their prefix; ``effects`` those of its tools; ``network`` the hosts it
+    talks to; ``files`` the places outside of workspaces and memory that it reads or writes; ``secrets`` the variables
+    it takes keys from; ``programs`` what it runs; ``isolation`` where it wants to run.
+    """
+
+    hooks: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    network: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    isolation: Literal["none", "process"] = "none"
+
+    def beyond(self, other: "Asks") -> list[str]:
+        """What this asks for that the other does not, as words for people. Less isolation is more."""
+        more = [
+            f"{what} {name}"
+            for what in ("hooks", "effects", "network", "files", "secrets", "programs")
+            for name in getattr(self, what)
+            if name not in getattr(other, what)
+        ]
+        bare = self.isolation == "none" and other.isolation == "process"
+        return more + (["isolation none"] if bare else [])
+
+
+@lru_cache(maxsize=256)
+def read(text: str, owner: str) -> Asks:
+    """What a manifest says: read once, however many workers of a process ask. Raises PluginError, which names the
+    fault.
+    """
+    try:
+        return msgspec.toml.decode(text, type=Asks)
+    except msgspec.DecodeError as error:
+        raise PluginError(
+            f"The {MANIFEST} of {owner} cannot be understood: {error}.",
+            hint=f"Mend it. It may hold: {', '.join(Asks.__struct_fields__)}.",
+        ) from error
+
+
+def allowed(owner: str, manifest: Callable[[], str | None], agreed: "Asks | None") -> Asks | None:
+    """What a plugin may do: what its manifest says, None when it has none.
+
+    Args:
+        agreed: What somebody agreed to when it was installed; None when nobody was asked or it declared nothing.
+
+    Raises:
+        PluginError: the manifest cannot be understood, or it asks for more than was agreed to.
+    """
+    text = manifest()
+    asks = None if text is None else read(text, owner)
+    if agreed is None:
+        return asks
+    cure = f'Look at it and agree again: "trunkline plugins install {owner}".'
+    if asks is None:
+        raise PluginError(f"It no longer says what it asks for: its {MANIFEST} is gone.", hint=cure)
+    if more := asks.beyond(agreed):
+        raise PluginError(f"It asks for more than was agreed to: {', '.join(more)}.", hint=cure)
+    return asks
+
+
+def insist_on_hooks(asks: Asks | None, hooks: Iterable[str]) -> None:
+    """Raises PluginError when a plugin implements a hook that it does not declare."""
+    if asks is None:
+        return
+    short = [hook.removeprefix(f"{PROJECT}_") for hook in hooks]
+    hidden = sorted(set(short) - set(asks.hooks))
+    if hidden:
+        raise PluginError(
+            f"It implements {', '.join(hidden)}, which its {MANIFEST} does not declare.",
+            hint=f"Add to its hooks there, or remove the plugin: {', '.join(hidden)}.",
+        )
+
+
+def effect_complaint(asks: Asks | None, effect: Effect) -> str | None:
+    """What is wrong with a tool of this effect, as the end of a sentence; None when nothing is."""
+    if asks is None or effect in asks.effects:
+        return None
+    return f"has the effect {effect!r}, which the plugin's {MANIFEST} does not declare"

@@ -1,0 +1,316 @@
+"""The plugins of one worker, with a typed question for each hook. Made by the worker, never a global."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Self, get_args
+
+from trunkline.config import Config, InvalidConfig, Problem
+from trunkline.config.problems import did_you_mean
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.errors import PluginError
+from trunkline.plugins import discovery, file_plugins
+from trunkline.plugins.activity_log import Crumbs, Doing
+from trunkline.plugins.hook_rules import RULES
+from trunkline.plugins.hook_runner import Relay
+from trunkline.plugins.ownership import Owned
+from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState
+
+if TYPE_CHECKING:
+    import click
+
+    from trunkline.contracts.channels.channel import Channel
+    from trunkline.contracts.documents.reader import Reader
+    from trunkline.contracts.gateway.access import AdmissionRule, Authenticator, HttpRoute
+    from trunkline.contracts.gateway.messages import SendMessage
+    from trunkline.contracts.memory.embedder import Embedder
+    from trunkline.contracts.memory.importer import Importer
+    from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+    from trunkline.contracts.memory.purger import Purger
+    from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryRule, MemoryStore
+    from trunkline.contracts.models.adapter import ModelAdapter, ModelMiddleware
+    from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck, Lifespan
+    from trunkline.contracts.sandbox.sandbox import Sandbox
+    from trunkline.contracts.tools.tool import Tool, ToolMiddleware, ToolSource
+    from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.contracts.turns.messages import FeedEvent
+    from trunkline_bus import BusMiddleware, Payload
+
+
+class Plugins:
+    """What is loaded. Every question answers with the same objects each time, and none of them raises."""
+
+    def __init__(self, relay: Relay, version: str) -> None:
+        self._relay = relay
+        self._version = version
+
+    @classmethod
+    def load(
+        cls,
+        config: Config,
+        *,
+        worker: WorkerKind | None = None,
+        extra: Iterable[object] = (),
+        only: str | None = None,
+    ) -> Self:
+        """Find and load: entry points of the group ``trunkline`` by distribution, ``extra`` objects, then files.
+
+        A plugin that cannot be loaded is in the report and hurts nobody else. With ``only`` that plugin and no other is
+        looked at, in the process that is its own.
+
+        Raises:
+            PluginError: ``worker`` is given and a plugin of ``[plugins] required`` is not there. Without a worker
+                (``trunkline doctor``) ``report.missing`` says so.
+        """
+        folders = config.settings.runtime.tool_sources
+        version = file_plugins.version_of(folders)
+        relay = Relay(config, "plugin" if only else worker or "command")
+        relay.load_all(extra, folders, only)
+        if worker is not None and relay.report.missing:
+            raise PluginError(
+                _missing(relay.report), hint="Install or mend it, or take it out of [plugins] required."
+            )
+        return cls(relay, version)
+
+    @property
+    def crumbs(self) -> Crumbs:
+        """Where to note that a plugin is at work, for the case that it ends the process."""
+        return self._relay.crumbs
+
+    def at_work(self, owner: str, doing: Doing) -> AbstractContextManager[None]:
+        """A context for the time in which a plugin's code runs."""
+        return self._relay.crumbs.at(owner, doing)
+
+    @property
+    def report(self) -> LoadReport:
+        """What became of each plugin."""
+        return self._relay.report
+
+    def examined(self) -> LoadReport:
+        """The report after every declaring hook was asked, so that no trouble is missing in it."""
+        for hook in RULES:
+            for kind in get_args(WorkerKind) if hook == "trunkline_lifespan" else (None,):
+                self.collect(hook, **({"worker": kind} if kind else {}))
+        return self.report
+
+    def sources_version(self) -> str:
+        """A cheap stamp of the ``tool_sources`` folders as they are now."""
+        return file_plugins.version_of(self._relay.config.settings.runtime.tool_sources)
+
+    def outdated(self) -> bool:
+        """Whether a file was dropped into ``tool_sources``, changed or taken out since this was loaded."""
+        return self.sources_version() != self._version
+
+    def broken(self, hook: str) -> tuple[BrokenGuard, ...]:
+        """The broken guards of a hook; ``collect`` puts an object that refuses in the place of each."""
+        self.collect(hook)
+        return tuple(guard for guard in self.report.broken_guards if guard.hook == hook)
+
+    def collect(self, hook: str, **given: Any) -> tuple[Owned[Any], ...]:
+        """Everything that a declaring hook yields, by its full name."""
+        return self._relay.collect(hook, **given)
+
+    def first(self, hook: str, **given: Any) -> Any:
+        """The first answer of a deciding hook, by its full name."""
+        return self._relay.first(hook, **given)
+
+    def config_problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the plugins' sections and with the names in ``[plugins]``."""
+        config, report = self._relay.config, self._relay.report
+        problems: list[Problem] = []
+        for owned in self.config_sections():
+            try:
+                config.section(owned.item.table, owned.item.name, owned.item.type)
+            except InvalidConfig as error:
+                problems += error.problems
+        claimed = [(owned.item.table, owned.item.name) for owned in self.config_sections()]
+        claimed += [("plugins", state.name) for state in report.loaded]
+        asleep = [state.name for state in report.plugins if state.status != "loaded"]
+        claimed += [(table, name) for name in asleep for table in ("plugins", "adapters", "channels")]
+        return (*problems, *config.unclaimed(claimed), *self._unknown_names())
+
+    def _unknown_names(self) -> list[Problem]:
+        config = self._relay.config
+        known = {name for state in self.report.plugins for name in (state.owner, state.name)}
+        normal = {discovery.normal(name) for name in known}
+        return [
+            Problem(
+                "plugins.disabled",
+                config.sources.place(("plugins", "disabled")),
+                what,
+                did_you_mean(name, known),
+            )
+            for name in config.settings.plugins.disabled
+            if discovery.normal(name) not in normal and (what := f"names {name!r}, which is not installed")
+        ]
+
+    # Every worker ----------------------------------------------------------------------------------------------
+
+    def config_sections(self) -> "tuple[Owned[ConfigSection], ...]":
+        """Sections that plugins add to the configuration."""
+        return self.collect("trunkline_config")
+
+    def message_types(self) -> "tuple[Owned[type[Payload]], ...]":
+        """Payload types of plugins."""
+        return self.collect("trunkline_messages")
+
+    def lifespans(self, worker: WorkerKind) -> "tuple[Owned[Lifespan], ...]":
+        """What lives as long as a worker of this kind."""
+        return self.collect("trunkline_lifespan", worker=worker)
+
+    def bus_middleware(self) -> "tuple[BusMiddleware, ...]":
+        """Middleware around envelopes, ready for ``connect()``."""
+        return tuple(owned.item for owned in self.collect("trunkline_bus_middleware"))
+
+    def health_checks(self) -> "tuple[Owned[HealthCheck], ...]":
+        """Checks for ``trunkline doctor``."""
+        return self.collect("trunkline_health_checks")
+
+    def commands(self) -> "tuple[Owned[click.Command], ...]":
+        """Commands for the ``trunkline`` program."""
+        return self.collect("trunkline_commands")
+
+    # Monitor ---------------------------------------------------------------------------------------------------
+
+    def context_sources(self) -> "tuple[Owned[ContextSource], ...]":
+        """Sources of context for a turn."""
+        return self.collect("trunkline_context_sources")
+
+    def turn_middleware(self) -> "tuple[Owned[TurnMiddleware], ...]":
+        """Middleware around turns, outermost first."""
+        return self.collect("trunkline_turn_middleware")
+
+    def stop_turn(self, turn: "TurnInfo") -> str | None:
+        """The reason to end the turn before its next step, or None. A bound that is broken ends it."""
+        answer: str | None = self._relay.first("trunkline_stop_turn", failed=_broken_cap, turn=turn)
+        return answer
+
+    def models(self) -> "tuple[Owned[ModelAdapter], ...]":
+        """Model vendors."""
+        return self.collect("trunkline_models")
+
+    def select_model(self, turn: "TurnInfo", preference: str) -> str | None:
+        """The model for a turn, or None for the preference."""
+        answer: str | None = self.first("trunkline_select_model", turn=turn, preference=preference)
+        return answer
+
+    def model_middleware(self) -> "tuple[Owned[ModelMiddleware], ...]":
+        """Guards around model calls, outermost first."""
+        return self.collect("trunkline_model_middleware")
+
+    # Gateway ---------------------------------------------------------------------------------------------------
+
+    def authenticators(self) -> "tuple[Owned[Authenticator], ...]":
+        """Ways to tell who asks, in order."""
+        return self.collect("trunkline_authenticators")
+
+    def admission_rules(self) -> "tuple[Owned[AdmissionRule], ...]":
+        """Rules about what is let in; all of them must admit."""
+        return self.collect("trunkline_admission_rules")
+
+    def route(self, message: "SendMessage") -> str | None:
+        """The block for a message that names none, or None."""
+        answer: str | None = self.first("trunkline_route", message=message)
+        return answer
+
+    def http_routes(self) -> "tuple[Owned[HttpRoute], ...]":
+        """Further HTTP routes."""
+        return self.collect("trunkline_http_routes")
+
+    # Tools -----------------------------------------------------------------------------------------------------
+
+    def tools(self) -> "tuple[Owned[Tool], ...]":
+        """Tools of all plugins."""
+        return self.collect("trunkline_tools")
+
+    def tools_called(self, name: str) -> tuple[str, ...]:
+        """The tools that models call by this other name; none for a tool's own name, or one that is unknown."""
+        tools = [owned.item for owned in self.tools()]
+        if any(tool.spec.name == name for tool in tools):
+            return ()
+        return tuple(tool.spec.name for tool in tools if any(one.schema.name == name for one in tool.aliases))
+
+    def tool_sources(self) -> "tuple[Owned[ToolSource], ...]":
+        """Where tools come from that come and go."""
+        return self.collect("trunkline_tool_sources")
+
+    def tool_middleware(self) -> "tuple[Owned[ToolMiddleware], ...]":
+        """Guards around tool calls, outermost first within their stage."""
+        return self.collect("trunkline_tool_middleware")
+
+    def sandboxes(self) -> "tuple[Owned[Sandbox], ...]":
+        """Places where programs run."""
+        return self.collect("trunkline_sandboxes")
+
+    def readers(self) -> "tuple[Owned[Reader], ...]":
+        """Formats of documents that can be read."""
+        return self.collect("trunkline_readers")
+
+    # Channels --------------------------------------------------------------------------------------------------
+
+    def channels(self) -> "tuple[Owned[Channel], ...]":
+        """Ways in and out for people."""
+        return self.collect("trunkline_channels")
+
+    def render(self, event: "FeedEvent", channel: str) -> str | None:
+        """How a channel words an event, or None."""
+        answer: str | None = self.first("trunkline_render", event=event, channel=channel)
+        return answer
+
+    # Memory ----------------------------------------------------------------------------------------------------
+
+    def memory_stores(self) -> "tuple[Owned[MemoryStore], ...]":
+        """Stores for memory, in load order."""
+        return self.collect("trunkline_memory_stores")
+
+    def chunk_types(self) -> "tuple[Owned[ChunkType], ...]":
+        """The types of chunks that plugins add."""
+        return self.collect("trunkline_chunk_types")
+
+    def link_types(self) -> "tuple[Owned[LinkType], ...]":
+        """The types of links that plugins add."""
+        return self.collect("trunkline_link_types")
+
+    def importers(self) -> "tuple[Owned[Importer], ...]":
+        """Importers of other systems' memories, in load order."""
+        return self.collect("trunkline_importers")
+
+    def embedders(self) -> "tuple[Owned[Embedder], ...]":
+        """What turns texts into vectors."""
+        return self.collect("trunkline_embedders")
+
+    def memory_rules(self) -> "tuple[Owned[MemoryRule], ...]":
+        """Guards of every change of memory, in order."""
+        return self.collect("trunkline_memory_rules")
+
+    def purgers(self) -> "tuple[Owned[Purger], ...]":
+        """What follows a purge, in load order."""
+        return self.collect("trunkline_purgers")
+
+    def rank(self, query: "SearchMemory", hits: "Sequence[MemoryHit]") -> "Sequence[MemoryHit]":
+        """What a search found, in the order that a plugin decides; as given when none does."""
+        answer: Sequence[MemoryHit] | None = self.first("trunkline_rank", query=query, hits=hits)
+        return hits if answer is None else answer
+
+
+def isolated_plugins(config: Config, extra: Iterable[object] = ()) -> tuple[PluginState, ...]:
+    """The plugins that run in processes of their own. Nothing is imported."""
+    relay = Relay(config, "command")
+    try:
+        relay.load_all(extra, config.settings.runtime.tool_sources, imports=False)
+    finally:
+        relay.crumbs.close()
+    return tuple(state for state in relay.report.plugins if state.status == "isolated")
+
+
+def _missing(report: LoadReport) -> str:
+    reasons = {
+        discovery.normal(name): state.reason for state in report.plugins for name in (state.owner, state.name)
+    }
+    said = [
+        f"{name}: {reasons.get(discovery.normal(name)) or 'it is not installed.'}" for name in report.missing
+    ]
+    return "Required plugins are not loaded. " + " ".join(said)
+
+
+def _broken_cap(owner: str) -> str:
+    return f"the plugin {owner}, which bounds turns, is broken"

@@ -1,0 +1,62 @@
+"""Imports a plugin with a deadline: in a thread, so that one that never returns holds nobody up for ever."""
+
+import threading
+from collections.abc import Callable
+
+from trunkline._util.interruptible import Strand
+from trunkline.errors import PluginError, TrunklineError
+
+ENDING = 0.5
+"""Seconds that an import has to end when it was told to."""
+
+
+class TooSlow(PluginError):
+    """An import did not end in time. Its thread was told to end, and is left behind if it does not."""
+
+
+class ImportFailed(Exception):
+    """An import raised ``error``, whatever that is: a person's Ctrl-C does not arrive in its thread."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def load_within(seconds: float, load: Callable[[], object]) -> object:
+    """What ``load`` returns.
+
+    Raises:
+        TooSlow: it took longer than ``seconds``.
+        TrunklineError: it raised one.
+        ImportFailed: it raised anything else.
+    """
+    job = _Job(load)
+    thread = threading.Thread(target=job.run, name="trunkline-import", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        job.strand.interrupt()
+        thread.join(ENDING)
+        raise TooSlow(
+            f"Its import took longer than {seconds:g} s.",
+            hint="Mend it (import what is heavy inside the functions that use it), or raise [plugins] import_seconds.",
+        )
+    if isinstance(job.error, TrunklineError):
+        raise job.error
+    if job.error is not None:
+        raise ImportFailed(job.error) from job.error
+    return job.result
+
+
+class _Job:
+    def __init__(self, load: Callable[[], object]) -> None:
+        self.strand = Strand()
+        self.result: object = None
+        self.error: BaseException | None = None
+        self._load = load
+
+    def run(self) -> None:
+        try:
+            self.result = self.strand.run(self._load)
+        except BaseException as error:
+            self.error = error

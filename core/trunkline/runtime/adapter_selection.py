@@ -1,0 +1,121 @@
+"""Which model adapter answers, and the boot phase "adapter config" (PA-F44) that sees to it. No network.
+
+The owner chooses: by name, by giving an adapter its settings, or by setting the key of one that came with the platform.
+An adapter that was merely installed is given no text.
+"""
+
+import logging
+from collections.abc import Iterable
+
+import msgspec
+
+from trunkline.config import Config, Secret
+from trunkline.errors import ConfigError
+from trunkline.plugins import Plugins
+from trunkline.plugins.discovery import bundled, candidates
+
+log = logging.getLogger(__name__)
+
+OFFLINE, AUTO = "offline", "auto"
+WITHOUT = 'Or let the offline adapter answer: [runtime] provider_adapter = "offline".'
+
+
+def default_adapter(config: Config, plugins: Plugins) -> str:
+    """Who answers when neither message, block nor preferences say: ``runtime.provider_adapter``; for ``auto`` the one
+    adapter that has settings, else one of the platform's own that is configured, else the offline one.
+
+    Raises:
+        ConfigError: the owner gave an adapter settings, and it lacks a key or another setting; or gave them to several.
+    """
+    chosen = config.settings.runtime.provider_adapter
+    if chosen != AUTO:
+        _insist_on_keys(config, plugins, chosen)
+        return chosen
+    given = _given(config, plugins)
+    for name in given:
+        _insist_on_keys(config, plugins, name)
+    models = plugins.models()
+    ready = [one for one in models if one.item.name != OFFLINE and one.item.configured]
+    named = sorted({one.item.name for one in ready if one.item.name in given})
+    if len(named) > 1:
+        raise ConfigError(
+            f"Several model adapters have settings ({', '.join(named)}), and nobody says which one answers.",
+            hint=f'Choose: [runtime] provider_adapter = "{named[0]}".',
+        )
+    theirs = {one.owner for one in candidates((), ())} - bundled()
+    ours = (one.item.name for one in ready if one.owner.partition(":")[0] not in theirs)
+    return next(iter(named), None) or next(ours, OFFLINE)
+
+
+def who_answers(config: Config, plugins: Plugins) -> str:
+    """The same for people: the adapter, the model that its settings name, and why it is this one."""
+    name = default_adapter(config, plugins)
+    model = model_of(config, name)
+    if config.settings.runtime.provider_adapter != AUTO:
+        why = f"chosen by {config.origins['runtime.provider_adapter']}"
+    elif name == OFFLINE:
+        why = "no model is set up"
+    elif name in _given(config, plugins):
+        why = f"it has settings in [adapters.{name}]"
+    else:
+        why = "its key is set in the environment"
+    return f"{name}/{model} ({why})" if model else f"{name} ({why})"
+
+
+def model_of(config: Config, adapter: str) -> str:
+    """The model that the adapter's settings name; "" where they leave it to the adapter."""
+    named = config.sources.get(("adapters", adapter, "model"))
+    return named if isinstance(named, str) else ""
+
+
+def check_adapters(config: Config, extra: Iterable[object]) -> None:
+    """See that every plugin's section can be read and that the configured model adapter exists.
+
+    A section that belongs to no plugin is a gap and only logged: a plugin may be taken out at any time (SWAP-3).
+
+    Raises:
+        ConfigError: a section has a setting that is unknown or wrong, there is no such adapter, or it lacks a key.
+    """
+    plugins = Plugins.load(config, extra=extra)
+    for owned in plugins.config_sections():
+        config.section(owned.item.table, owned.item.name, owned.item.type)
+    for problem in plugins.config_problems():
+        log.warning("%s", problem)
+    wanted = config.settings.runtime.provider_adapter
+    log.info("who answers: %s", who_answers(config, plugins))
+    names = sorted(owned.item.name for owned in plugins.models())
+    if wanted not in (AUTO, *names):
+        raise ConfigError(
+            f"There is no model adapter {wanted!r} that can be used ({config.origins['runtime.provider_adapter']}).",
+            hint=f"Give it its settings in [adapters.{wanted}], or choose one of {', '.join([AUTO, *names])}.",
+        )
+
+
+def _given(config: Config, plugins: Plugins) -> list[str]:
+    """The adapters that are here and to which the owner gave settings, by file, variable or flag."""
+    here = {one.item.name for one in plugins.config_sections() if one.item.table == "adapters"}
+    return sorted(name for name in here if config.sources.get(("adapters", name)))
+
+
+def _insist_on_keys(config: Config, plugins: Plugins, name: str) -> None:
+    """Raises ConfigError when an adapter with settings names a variable that is not set, or cannot be used."""
+    sections = [
+        one.item for one in plugins.config_sections() if (one.item.table, one.item.name) == ("adapters", name)
+    ]
+    if not sections or not config.sources.get(("adapters", name)):
+        return
+    section = config.section("adapters", name, sections[0].type)
+    for field in msgspec.structs.fields(section):
+        secret = getattr(section, field.name)
+        if isinstance(secret, Secret) and not secret.is_set(config.environ):
+            where = config.sources.place(("adapters", name, field.name))
+            raise ConfigError(
+                f"The variable {secret.env} is not set, which adapters.{name}.{field.name} names ({where}).",
+                hint=f"Set it before you start: export {secret.env}=... {WITHOUT}",
+            )
+    if not any(one.item.name == name for one in plugins.models()):
+        raise ConfigError(
+            f"[adapters.{name}] has settings, but the adapter lacks a key or an address, so it cannot answer "
+            f"({config.sources.place(('adapters', name))}).",
+            hint=f'See the README of the adapter, or run "trunkline init". {WITHOUT}',
+        )

@@ -1,0 +1,206 @@
+"""Notes what was decided and done. No line of an effect, an approval or a permission is ever dropped.
+
+A line is given to a queue and stored on the stream from there, many at a time. While the queue is full, whoever notes a
+line waits for a place in it: that holds up those who make more calls than can be noted. Lines of refusals and of reads
+wait for a moment only; then they are counted, by whom and what they are about, and the counts are noted when there is
+room again.
+"""
+
+import json
+import logging
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import anyio
+import msgspec
+from msgspec import UNSET
+
+from trunkline._util.secrets import MARK
+from trunkline._util.secrets.redactor import Secrets
+from trunkline.config.settings import AuditDetail
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline_bus import Bus, BusError, new_id
+
+log = logging.getLogger(__name__)
+
+MOST_WAITING = 2_000
+AT_ONCE = 32
+"""Lines that are being stored at the same time."""
+
+PAUSE = 5.0
+"""Seconds before what could not be stored is tried again."""
+
+PATIENCE = 1.0
+"""Seconds for which a line that may be counted waits for a place, unless nothing can be stored at all."""
+
+SUMMARY_SECONDS = 5.0
+LAST_SECONDS = 5.0
+"""For how long a worker that leaves stores what still waits."""
+
+MOST_SUMMARIES = 200
+"""Different kinds of counted lines; beyond that only who they are of is told, then only their number."""
+
+STANDARD_LENGTH, VERBOSE_LENGTH = 200, 10_000
+"""Characters of each argument, and of the result when the detail is verbose."""
+
+LONGEST_SECRET = 4_000
+"""Characters beyond those told that are looked at: a secret that is cut in two would not be known by its look."""
+
+
+class AuditLog:
+    """Takes lines at any time; ``keep`` stores them, for ever. No line holds what ``secrets`` finds."""
+
+    def __init__(self, bus: Bus, detail: AuditDetail, secrets: Secrets) -> None:
+        self._bus = bus
+        self._detail = detail
+        self._secrets = secrets
+        self._waiting: dict[str, AuditEntry] = {}
+        """By id, oldest first."""
+        self._room = anyio.Semaphore(MOST_WAITING, fast_acquire=True)
+        self._some = anyio.Event()
+        self._failing = False
+        self._summaries = Summaries()
+
+    async def note(self, **fields: Any) -> None:
+        """Add a line; the fields are those of ``AuditEntry`` but ``id`` and ``at``. Waits while the queue is full."""
+        line = entry(**fields)
+        patience = math.inf if is_lasting(line) else 0 if self._failing else PATIENCE
+        with anyio.move_on_after(patience):
+            await self._room.acquire()
+            self._waiting[line.id] = line
+            self._some.set()
+            return
+        self._summaries.count(line)
+
+    def content(self, arguments: Mapping[str, Any] | str, output: str = "") -> dict[str, Any]:
+        """What a line says of arguments and result, as the detail wants it."""
+        if self._detail == "minimal":
+            return {}
+        most = VERBOSE_LENGTH if self._detail == "verbose" else STANDARD_LENGTH
+        given = arguments if isinstance(arguments, Mapping) else {"": arguments}
+        told = {name: self._told(name, str(value), most) for name, value in given.items()}
+        return {
+            "arguments": told,
+            "output": self._told("", output, most) if self._detail == "verbose" else "",
+        }
+
+    def _told(self, name: str, text: str, most: int) -> str:
+        """The beginning of a text, without secrets: those that their look tells, and what goes by ``name``."""
+        seen = self._secrets.redacted(text[: most + LONGEST_SECRET])
+        try:
+            seen = json.loads(self._secrets.redacted(json.dumps({name: seen}, ensure_ascii=False)))[name]
+        except (ValueError, KeyError):  # the mark stands where it leaves no JSON
+            seen = MARK
+        return seen if len(text) <= most and len(seen) <= most else f"{seen[:most]}… ({len(text)} characters)"
+
+    async def keep(self) -> None:
+        """Store what is noted, until cancelled; then what still waits, for a moment."""
+        try:
+            while True:
+                with anyio.move_on_after(SUMMARY_SECONDS):
+                    await self._some.wait()
+                self._some = anyio.Event()
+                while not await self._store():  # noqa: ASYNC110 - a disk has no event to wait for
+                    await anyio.sleep(PAUSE)
+        finally:
+            with anyio.move_on_after(LAST_SECONDS, shield=True):
+                await self._store()
+            if self._waiting:
+                log.error("%d lines of the audit log could not be stored before the end", len(self._waiting))
+
+    async def _store(self) -> bool:
+        """Store all that waits, then what was counted meanwhile; whether that could be done."""
+        while self._waiting or self._summaries:
+            if not self._waiting:  # they take no place: who waits for one may have been given it already
+                self._waiting = {line.id: line for line in self._summaries.take()}
+            failure = await self._store_some()
+            self._failing = failure is not None
+            if failure is not None:
+                log.error(
+                    "the audit log cannot be kept now (%d lines wait; calls with an effect wait when there are %d): %s",
+                    len(self._waiting), MOST_WAITING, failure,
+                )  # fmt: skip
+                return False
+        return True
+
+    async def _store_some(self) -> BusError | None:
+        """Store the oldest lines. What fails keeps its place."""
+        failures: list[BusError] = []
+        async with anyio.create_task_group() as tasks:
+            for line in [*islice(self._waiting.values(), AT_ONCE)]:
+                tasks.start_soon(self._store_one, line, failures)
+        return failures[0] if failures else None
+
+    async def _store_one(self, line: AuditEntry, failures: list[BusError]) -> None:
+        try:
+            await self._bus.append(AUDIT, line, msg_id=line.id, block=line.block)
+        except BusError as error:
+            failures.append(error)
+        else:
+            del self._waiting[line.id]
+            if line.count is UNSET:
+                self._room.release()
+
+
+class Summaries:
+    """Lines that are not kept one by one: how many there were of each kind, and when the first and the last came."""
+
+    def __init__(self) -> None:
+        self._counted: dict[AuditEntry, tuple[int, datetime, datetime]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._counted)
+
+    def count(self, line: AuditEntry) -> None:
+        """Add a line to those of its kind."""
+        kind = next(kind for kind in _kinds(line) if kind in self._counted or self._has_room(kind))
+        number, first, _ = self._counted.get(kind, (0, line.at, line.at))
+        self._counted[kind] = (number + 1, first, line.at)
+
+    def take(self) -> list[AuditEntry]:
+        """What was counted, a line a kind, and begin anew."""
+        counted, self._counted = self._counted, {}
+        return [
+            msgspec.structs.replace(kind, id=new_id("audit"), at=last, first=first, count=number)
+            for kind, (number, first, last) in counted.items()
+        ]
+
+    def _has_room(self, kind: AuditEntry) -> bool:
+        return not kind.actor or len(self._counted) < (MOST_SUMMARIES if kind.tool else 2 * MOST_SUMMARIES)
+
+
+def _kinds(line: AuditEntry) -> tuple[AuditEntry, ...]:
+    """What the line is counted as, the most telling kind first. There is always room for the last."""
+    at = datetime.fromtimestamp(0, UTC)
+    whose = AuditEntry(id="", at=at, event=line.event, block=line.block, actor=line.actor, why=SEVERAL)
+    what = msgspec.structs.replace(
+        whose,
+        tool=line.tool,
+        effect=line.effect,
+        decision=line.decision,
+        by=line.by,
+        status=line.status,
+        why=line.why,
+    )
+    return what, whose, msgspec.structs.replace(whose, block=ANY_BLOCK, actor="")
+
+
+SEVERAL = "calls of several tools."
+ANY_BLOCK = "all"
+
+
+def is_lasting(line: AuditEntry) -> bool:
+    """Whether the line must be kept as it is: of a call with an effect, of what a person decided or changed. Of a
+    refusal and of a call that only reads, or that no tool was found for, the number is enough."""
+    if line.event == "decision":
+        return line.decision != "denied"
+    return line.event != "call" or line.effect not in ("read", None)
+
+
+def entry(**fields: Any) -> AuditEntry:
+    """A line, with an id and the time."""
+    return AuditEntry(id=new_id("audit"), at=datetime.now(UTC), **fields)

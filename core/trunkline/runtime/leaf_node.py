@@ -1,0 +1,61 @@
+"""The remote form: this host's tools for a hub, on a leaf node of one's own. No hub's work is in here.
+
+The leaf node has its own streams, in a domain of its own. So the ledger of this host's calls is on its own disk: a
+call that ends while the line is down is recorded, and its result goes to the hub when the hub asks again.
+"""
+
+import anyio
+import msgspec
+from anyio.abc import TaskStatus
+
+from trunkline.config import Config
+from trunkline.contracts.topology import remote_topology
+from trunkline.home.migration import migrate
+from trunkline.home.paths import Home
+from trunkline.home.run_file import instance_lock
+from trunkline.runtime.connection_settings import bus_settings, server_settings
+from trunkline.runtime.remotes.enrolment import way_of
+from trunkline.runtime.worker import Worker
+from trunkline.runtime.worker_host import HostSettings, host, keep
+from trunkline_bus import BusSettings, EmbeddedServer, connect
+
+LARGEST_MESSAGE = 7 * 1024 * 1024
+"""Bytes. Nothing goes through the object bucket: ours and the hub's are not the same."""
+
+
+async def serve_remote(
+    config: Config,
+    worker: type[Worker],
+    stop: anyio.Event,
+    *,
+    task_status: TaskStatus[Worker] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run the leaf node and ``worker`` until ``stop`` is set. The hub need not be in reach, now or ever again.
+
+    Raises:
+        AlreadyRunning: another process runs on this home.
+        ConfigError: this host is not enrolled.
+        TrunklineError, BusError: the server or the worker could not start.
+    """
+    home = Home.of(config)
+    way = way_of(home.hub)
+    home.prepare()
+    with instance_lock(home):
+        migrate(home)
+        async with EmbeddedServer(server_settings(config, home.bus, way=way)) as server:
+            reach = _own(config, server, way.domain)
+            async with connect(reach) as bus:
+                undo = await keep(bus, remote_topology(config.settings.retention))
+                try:
+                    await host(
+                        worker, HostSettings(config, reach, prepare_bus=False), stop, task_status=task_status
+                    )
+                finally:
+                    undo()
+
+
+def _own(config: Config, server: EmbeddedServer, name: str) -> BusSettings:
+    reach = bus_settings(config, url=server.url, user=server.user, password=server.password)
+    return msgspec.structs.replace(
+        reach, inbox_prefix=f"_INBOX_remote-{name}", claim_threshold=LARGEST_MESSAGE
+    )

@@ -1,0 +1,95 @@
+"""How a command reaches a platform: the one that runs, or one of its own for as long as the command takes."""
+
+import dataclasses
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import msgspec
+
+from trunkline.config import Config
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.errors import Unavailable
+from trunkline.home.paths import Home
+from trunkline.home.run_file import AlreadyRunning, read_run_file, running_pid
+from trunkline.runtime.connection_settings import bus_settings, own_inbox
+from trunkline.runtime.worker_host import WorkerLoader
+from trunkline_bus import Bus, BusSettings, connect
+
+log = logging.getLogger(__name__)
+
+STARTING_SECONDS = 15.0
+"""How long to wait for an instance that holds the home but has not said how to reach it."""
+
+
+@asynccontextmanager
+async def attached(
+    config: Config,
+    load: WorkerLoader,
+    *,
+    name: str = "cli",
+    kinds: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory"),
+    extra: tuple[object, ...] = (),
+) -> AsyncIterator[Bus]:
+    """A connection to the configured server, to the instance that runs on this home, or to workers of ``kinds`` that
+    live in this process as long as the block does. ``load`` is ``trunkline.workers.load_worker``.
+
+    Raises:
+        BootError: the own workers could not start.
+        ConnectionFailed: the configured server cannot be reached.
+        Unavailable: an instance holds the home and does not get ready.
+    """
+    async with AsyncExitStack() as stack:
+        if config.settings.bus.url is not None:
+            settings = bus_settings(config)
+        else:
+            settings = await _running(config) or await _own(stack, config, load, kinds, extra)
+        settings = own_inbox(settings, "operator")
+        yield await stack.enter_async_context(connect(msgspec.structs.replace(settings, name=name)))
+
+
+async def _running(config: Config) -> BusSettings | None:
+    """The settings of the instance on this home; None when none runs. Waits for one that is starting."""
+    home = Home.of(config)
+    with anyio.move_on_after(STARTING_SECONDS):
+        while (pid := running_pid(home)) is not None:
+            run = read_run_file(home)
+            if run is not None:
+                return bus_settings(config, url=run.url, user=run.user or None, password=run.password or None)
+            await anyio.sleep(0.05)
+        return None
+    raise Unavailable(
+        f"A process (pid {pid}) holds {home.path} but does not get ready.",
+        hint="Look at its log, or stop it and try again.",
+    )
+
+
+async def _own(
+    stack: AsyncExitStack,
+    config: Config,
+    load: WorkerLoader,
+    kinds: tuple[WorkerKind, ...],
+    extra: tuple[object, ...],
+) -> BusSettings:
+    from trunkline.runtime.supervisor import supervised
+    from trunkline.runtime.watchdog import watched
+
+    config = _on_any_port(config)
+    try:
+        await stack.enter_async_context(watched(config))
+        instance = await stack.enter_async_context(supervised(config, load, kinds=kinds, extra=extra))
+    except AlreadyRunning:  # another command was quicker
+        settings = await _running(config)
+        if settings is None:
+            raise
+        return settings
+    return instance.bus
+
+
+def _on_any_port(config: Config) -> Config:
+    """The configuration with free ports: a command must not fail because 8420 is taken."""
+    gateway = msgspec.structs.replace(config.settings.gateway, port=0)
+    monitor = msgspec.structs.replace(config.settings.monitor, engine_port=0)
+    settings = msgspec.structs.replace(config.settings, gateway=gateway, monitor=monitor)
+    return dataclasses.replace(config, settings=settings)

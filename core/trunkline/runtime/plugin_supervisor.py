@@ -1,0 +1,161 @@
+"""Starts plugins in processes of their own beside an embedded server, and starts them again when they end.
+
+Each has a NATS user that may do what that plugin does, and an environment with nothing in it that it was not given.
+"""
+
+import logging
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio.abc import Process
+
+from trunkline.acl.accounts import ANSWER_WITHIN
+from trunkline.acl.roles import plugin as plugin_role
+from trunkline.acl.subject_permissions import grants
+from trunkline.config import Config
+from trunkline.config.plugin_host import Hosting
+from trunkline.plugins import PluginState
+from trunkline.runtime.plugin_log import take_over
+from trunkline_bus import ServerUser
+
+log = logging.getLogger(__name__)
+
+UNUSABLE = 78
+"""The exit status (EX_CONFIG) of a plugin's process that would end in the same way if it were started again."""
+
+FIRST_PAUSE, LONGEST_PAUSE, CALM = 0.2, 10.0, 60.0
+ENDING_SECONDS = 5.0
+LAST_WORDS = 1.0
+"""Seconds in which what an ended process printed is taken in."""
+
+GIVEN = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "PYTHONPATH",
+        "VIRTUAL_ENV",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    }
+)
+"""Variables that every process is given, and those that begin with ``LC_``."""
+
+GIVEN_SETTINGS = (
+    "TRUNKLINE_PLUGINS__",
+    "TRUNKLINE_TELEMETRY__",
+    "TRUNKLINE_CHANNELS__ENABLED",
+    "TRUNKLINE_RUNTIME__TOOL_SOURCES",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A plugin that is to run apart. ``user`` is its NATS user."""
+
+    name: str
+    owner: str
+    hosting: Hosting
+    user: ServerUser
+
+
+def children(config: Config, plugins: Iterable[PluginState]) -> tuple[Child, ...]:
+    """The plugins that are to run apart, each with a user and a new password."""
+    return tuple(_child(config, state) for state in plugins if state.status == "isolated")
+
+
+def _child(config: Config, state: PluginState) -> Child:
+    hosting = config.hosting(state.name, state.owner)
+    channels = tuple(
+        name for name in hosting.speaks_for(state.name) if name in config.settings.channels.enabled
+    )
+    role = plugin_role(state.name, channels)
+    given = grants(role, (role,))
+    user = ServerUser(
+        user=role.name, password=secrets.token_urlsafe(24), publish=given.publish, subscribe=given.subscribe,
+        answer_within=ANSWER_WITHIN,
+    )  # fmt: skip
+    return Child(state.name, state.owner, hosting, user)
+
+
+async def keep_child(child: Child, config: Config, url: str) -> None:
+    """Keep the plugin's process running until cancelled, or until it says that it cannot be used."""
+    pause = FIRST_PAUSE
+    while True:
+        born = anyio.current_time()
+        status = await _lived(child, config, url)
+        if status == UNUSABLE:
+            log.error("plugin %s is not started again; its last line above says why", child.name)
+            return
+        pause = FIRST_PAUSE if anyio.current_time() - born > CALM else pause
+        log.error("the process of plugin %s ended (%s) and starts again in %g s", child.name, status, pause)
+        await anyio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+async def _lived(child: Child, config: Config, url: str) -> int:
+    """Start the process and wait for its end; whatever it left running in its group ends with it."""
+    process = await anyio.open_process(
+        [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name, "--log", "json"],
+        env=dict(environment(child, config, url)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=config.home,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_over, child.name, process.stdout)
+        try:
+            status = await process.wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+        tasks.cancel_scope.deadline = (
+            anyio.current_time() + LAST_WORDS
+        )  # who left its group may hold the pipe
+    return status
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+        with anyio.move_on_after(ENDING_SECONDS):
+            await process.wait()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def environment(child: Child, config: Config, url: str) -> Iterator[tuple[str, str]]:
+    """What the process finds in its environment."""
+    wanted = {*GIVEN, *child.hosting.isolation_environ, *config.secrets_of(child.name, child.owner)}
+    for name, value in config.environ.items():
+        if name in wanted or name.startswith(("LC_", *GIVEN_SETTINGS)):
+            yield name, value
+    yield "TRUNKLINE_HOME", str(config.home)
+    yield "TRUNKLINE_BUS__URL", url
+    yield "TRUNKLINE_BUS__USER", child.user.user
+    yield "TRUNKLINE_BUS__PASSWORD", child.user.password
+    yield "TRUNKLINE_BUS__INBOX_PREFIX", "_INBOX_{user}"
+    yield "TRUNKLINE_CHANNELS__ENABLED", ",".join(config.settings.channels.enabled)
+    yield "PYTHONPATH", os.pathsep.join(_import_path(config))
+
+
+def _import_path(config: Config) -> Iterator[str]:
+    """Where this process imports from, so that the plugin is found there as it was found here."""
+    yield from (
+        entry for entry in sys.path if entry and Path(entry).is_dir() and "site-packages" not in entry
+    )

@@ -1,0 +1,139 @@
+"""The joining host's end of an enrolment, and what it keeps: its key, the hub's authority, and where the hub is."""
+
+import os
+import ssl
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.streams.tls import TLSAttribute
+
+from trunkline._util.private_folders import make_private
+from trunkline._util.toml import BadSettings, read_settings
+from trunkline.errors import ConfigError, Unavailable
+from trunkline.runtime.remotes.certificates import AUTHORITY, fingerprint
+from trunkline.runtime.remotes.framing import TurnedAway, receive, send
+from trunkline.runtime.remotes.handshake import (
+    Answer,
+    Challenge,
+    Exchange,
+    Hello,
+    Welcome,
+    clean_code,
+    fits,
+    new_nonce,
+)
+from trunkline.runtime.remotes.nkeys import new_key
+from trunkline_bus import LeafWay
+
+JOIN_PORT = 7423
+"""Where an invitation listens unless told otherwise; the door is one below."""
+
+HUB, SEED = "hub.toml", "seed"
+PATIENCE = 20.0
+
+
+class Hub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The hub that this host belongs to, and under which name."""
+
+    name: str
+    host: str
+    port: int
+
+
+async def join(folder: Path, host: str, port: int, code: str) -> Hub:
+    """Enrol this host, and keep what is needed in ``folder``.
+
+    Raises:
+        ConfigError: the code cannot be one, or this host is enrolled already.
+        Unavailable: the hub cannot be reached, is not the one that the code is of, or refuses.
+    """
+    if (folder / HUB).exists():
+        raise ConfigError(
+            f"This host is enrolled already, see {folder / HUB}.",
+            hint="Revoke it on the hub and delete that folder, or set TRUNKLINE_HOME to another home.",
+        )
+    try:
+        code = clean_code(code)
+    except ValueError as error:
+        raise ConfigError(f"This is not a code: {error}.", hint="Type it as the hub printed it.") from error
+    seed, key = new_key()
+    try:
+        with anyio.fail_after(PATIENCE):
+            welcome = await _talk(host, port, code, key)
+    except TurnedAway as refusal:
+        raise Unavailable(f"{host} refused: {refusal}", hint="Ask for a new code on the hub.") from refusal
+    except (
+        OSError,
+        TimeoutError,
+        anyio.BrokenResourceError,
+        anyio.EndOfStream,
+        msgspec.MsgspecError,
+    ) as error:
+        raise Unavailable(
+            f"The hub at {host}:{port} cannot be talked to: {str(error) or type(error).__name__}.",
+            hint='Is "trunkline remote invite" still waiting there, and does a firewall let its port through?',
+        ) from error
+    hub = Hub(name=welcome.name, host=host, port=welcome.port)
+    _keep(folder, hub, seed, welcome.authority)
+    return hub
+
+
+def way_of(folder: Path) -> LeafWay:
+    """The way to the hub, as it was kept. Raises ConfigError when this host is not enrolled."""
+    hub = hub_of(folder)
+    return LeafWay(
+        url=f"tls://{_bracketed(hub.host)}:{hub.port}", seed_file=folder / SEED, authority=folder / AUTHORITY,
+        domain=hub.name,
+    )  # fmt: skip
+
+
+def hub_of(folder: Path) -> Hub:
+    """The hub that this host is enrolled at. Raises ConfigError when it is at none."""
+    try:
+        return read_settings(str(folder / HUB), (folder / HUB).read_text(encoding="utf-8"), Hub)
+    except FileNotFoundError as error:
+        raise ConfigError(
+            "This host is not enrolled anywhere.",
+            hint='Run "trunkline remote invite NAME" on the hub, then "trunkline remote join HUB CODE" here.',
+        ) from error
+    except (OSError, BadSettings, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{folder / HUB} cannot be used: {error}", hint="Join again with a new code."
+        ) from error
+
+
+async def _talk(host: str, port: int, code: str, key: str) -> Welcome:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the proof below vouches for it
+    async with await anyio.connect_tcp(
+        host, port, tls=True, ssl_context=context, tls_standard_compatible=False
+    ) as stream:
+        shown = stream.extra(TLSAttribute.peer_certificate_binary)
+        assert shown is not None
+        hello = Hello(new_nonce())
+        await send(stream, hello)
+        challenge = await receive(stream, Challenge)
+        exchange = Exchange(
+            code=code, certificate=fingerprint(shown), joiner=hello.nonce, hub=challenge.nonce
+        )
+        if not fits(challenge.proof, exchange.hub_proof()):
+            raise TurnedAway("it does not know the code. The code is mistyped, or this is not your hub.")
+        await send(stream, Answer(key, host, exchange.joiner_proof(key, host)))
+        return await receive(stream, Welcome)
+
+
+def _keep(folder: Path, hub: Hub, seed: str, authority: str) -> None:
+    """The file that says that we are enrolled comes last."""
+    make_private(folder)
+    where = f'name = "{hub.name}"\nhost = "{hub.host}"\nport = {hub.port}\n'
+    for name, text in ((SEED, f"{seed}\n"), (AUTHORITY, authority), (HUB, where)):
+        with os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,165 @@
+"""The hub's end of an enrolment: a listener that lives as long as one code, lets one host in, and is gone."""
+
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import msgspec
+from anyio.streams.tls import TLSListener
+
+from trunkline.errors import ConfigError, Unavailable
+from trunkline.runtime.remotes.certificates import AUTHORITY, DOOR, DOOR_KEY, door_certificate, fingerprint
+from trunkline.runtime.remotes.framing import receive, send
+from trunkline.runtime.remotes.handshake import (
+    Answer,
+    Challenge,
+    Exchange,
+    Hello,
+    Refused,
+    Welcome,
+    fits,
+    new_nonce,
+)
+from trunkline.runtime.remotes.nkeys import is_public_key
+from trunkline.runtime.remotes.registry import Registry, Remote
+
+MOST_WRONG = 3
+"""Wrong proofs after which the code is worth nothing any more."""
+
+TALK_SECONDS = 15.0
+MOST_TALKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """One code for one host. ``door_port`` is where the leaf node will connect, ``port`` where the host joins."""
+
+    name: str
+    blocks: tuple[str, ...]
+    code: str
+    host: str
+    port: int
+    door_port: int
+
+
+async def invite(
+    registry: Registry, invitation: Invitation, *, seconds: float, ready: Callable[[int], None]
+) -> Remote:
+    """Wait until one host has joined with the code, and let it in. ``ready`` is told the port once it listens.
+
+    Raises:
+        ConfigError: the name is taken, or the address cannot be listened on.
+        Unavailable: nobody joined in ``seconds``, or the code was guessed at.
+    """
+    if registry.find(invitation.name) is not None:
+        raise ConfigError(
+            f"There is a remote called {invitation.name} already.",
+            hint=f'Choose another name, or "trunkline remote revoke {invitation.name}" first.',
+        )
+    door_certificate(registry.folder)
+    desk = _Desk(registry, invitation)
+    with anyio.move_on_after(seconds):
+        async with (
+            await _listener(registry.folder, invitation) as listener,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(listener.serve, desk.attend)
+            ready(listener.listener.extra(anyio.abc.SocketAttribute.local_port))
+            await desk.ended.wait()
+            tasks.cancel_scope.cancel()
+    if desk.joined is None:
+        why = "The code was tried wrongly too often" if desk.wrong >= MOST_WRONG else "Nobody joined in time"
+        raise Unavailable(
+            f"{why}, so it is worth nothing any more.", hint="Run the same command for a new one."
+        )
+    return desk.joined
+
+
+async def _listener(folder: Path, invitation: Invitation) -> TLSListener:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(folder / DOOR, folder / DOOR_KEY)
+    try:
+        plain = await anyio.create_tcp_listener(local_host=invitation.host, local_port=invitation.port)
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot listen on {invitation.host}:{invitation.port}: {error.strerror or error}.",
+            hint="Choose another --port, or mend remotes.listen in trunkline.toml.",
+        ) from error
+    return TLSListener(plain.listeners[0], context, standard_compatible=False, handshake_timeout=TALK_SECONDS)
+
+
+class _Desk:
+    """Attends those who come. ``joined`` is the one who was let in."""
+
+    def __init__(self, registry: Registry, invitation: Invitation) -> None:
+        self.joined: Remote | None = None
+        self.wrong = 0
+        self.ended = anyio.Event()
+        self._registry = registry
+        self._invitation = invitation
+        self._certificate = _der(registry.folder / DOOR)
+        self._slots = anyio.CapacityLimiter(MOST_TALKS)
+
+    async def attend(self, stream: anyio.abc.ByteStream) -> None:
+        """Talk with one who came; whatever it does wrong ends its talk and nothing else."""
+        with suppress(
+            anyio.BrokenResourceError,
+            anyio.EndOfStream,
+            anyio.ClosedResourceError,
+            OSError,
+            msgspec.MsgspecError,
+        ):
+            async with stream, self._slots:
+                with anyio.move_on_after(TALK_SECONDS):
+                    await self._talk(stream)
+
+    async def _talk(self, stream: anyio.abc.ByteStream) -> None:
+        hello = await receive(stream, Hello)
+        exchange = Exchange(
+            code=self._invitation.code, certificate=self._certificate, joiner=hello.nonce, hub=new_nonce()
+        )
+        await send(stream, Challenge(exchange.hub, exchange.hub_proof()))
+        answer = await receive(stream, Answer)
+        # No await from here to the end of _admit: of two who come at once with the code, one is let in.
+        if self.ended.is_set() or not fits(answer.proof, exchange.joiner_proof(answer.key, answer.address)):
+            self._count_wrong()
+            return await send(stream, Refused("The code is wrong, or used up."))
+        try:
+            welcome = self._admit(answer)
+        except (ConfigError, ValueError) as error:
+            return await send(stream, Refused(str(error)))
+        with anyio.CancelScope(shield=True):
+            await send(stream, welcome)
+        self.ended.set()
+
+    def _admit(self, answer: Answer) -> Welcome:
+        if self.joined is not None or not is_public_key(answer.key):
+            raise ConfigError("The code was used already, or the key is not a valid public key.")
+        folder = self._registry.folder
+        door_certificate(folder, (answer.address,))
+        remote = Remote(
+            name=self._invitation.name,
+            key=answer.key,
+            blocks=self._invitation.blocks,
+            enrolled_at=datetime.now(UTC),
+        )
+        self._registry.add(remote)
+        self.joined = remote
+        return Welcome(
+            name=remote.name, port=self._invitation.door_port, authority=(folder / AUTHORITY).read_text()
+        )
+
+    def _count_wrong(self) -> None:
+        self.wrong += 1
+        if self.wrong >= MOST_WRONG:
+            self.ended.set()
+
+
+def _der(file: Path) -> bytes:
+    return fingerprint(ssl.PEM_cert_to_DER_cert(file.read_text()))

@@ -1,0 +1,31 @@
+"""Makes the streams and keeps them, for workers whose credentials do not let them. No worker's own work is in here."""
+
+from contextlib import AsyncExitStack
+
+import anyio
+import msgspec
+from anyio.abc import TaskStatus
+
+from trunkline.runtime.startup_retry import until_there
+from trunkline.runtime.worker_host import HostSettings, keep_topology
+from trunkline_bus import connect
+
+
+async def keep_streams(
+    settings: HostSettings, stop: anyio.Event, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    """Bring streams, consumers and buckets to the server, now and after each reconnect, until ``stop`` is set.
+
+    ``task_status`` is told when they are there.
+
+    Raises:
+        BusError: they could not be made.
+    """
+    named = msgspec.structs.replace(settings.bus, name="streams")
+    patience = settings.config.settings.bus.wait
+    async with AsyncExitStack() as stack:
+        bus = await until_there(lambda: stack.enter_async_context(connect(named)), patience, stop)
+        forget = await until_there(lambda: keep_topology(bus, settings.config), patience, stop)
+        task_status.started()
+        await stop.wait()
+        forget()

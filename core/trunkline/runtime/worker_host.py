@@ -1,0 +1,261 @@
+"""Runs one worker: connection, plugins, service, beat, then open, serve, drain and close. No worker's own work."""
+
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import anyio
+import msgspec
+from anyio.abc import TaskStatus
+
+import trunkline
+from trunkline.config import Config
+from trunkline.contracts.streams import JOURNAL_STREAM
+from trunkline.contracts.topology import topology
+from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.errors import TrunklineError
+from trunkline.home.bus_migration import marked, migrate_bus
+from trunkline.home.format_version import NewerForm
+from trunkline.home.paths import Home
+from trunkline.plugins import Plugins
+from trunkline.runtime.connection_settings import own_inbox
+from trunkline.runtime.partitions import as_dealt
+from trunkline.runtime.startup_retry import until_there
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.telemetry.otlp_settings import wanted
+from trunkline_bus import Bus, BusError, BusSettings, Topology, apply, connect, new_id, service
+from trunkline_bus.task_group import background_tasks
+
+log = logging.getLogger(__name__)
+
+WorkerLoader = Callable[[WorkerKind], type[Worker]]
+"""Finds a kind's class. ``trunkline.workers.load_worker`` is passed in, because nothing here knows a worker."""
+
+BEAT_SECONDS = 1.0
+CLOSE_SECONDS = 10.0
+SILENCE_SECONDS = 2.0
+"""How long running requests may take when their worker did not drain, because it crashed or was too slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """How to host a worker.
+
+    ``bus`` says how to reach the server. ``extra`` are plugin objects besides the installed ones. ``prepare_bus``
+    is false when somebody else (the supervisor) brings streams and buckets to the server. ``restarts`` is how often a
+    worker of the kind crashed here before.
+    """
+
+    config: Config
+    bus: BusSettings
+    extra: tuple[object, ...] = field(default=())
+    prepare_bus: bool = True
+    restarts: int = 0
+
+
+async def host(
+    worker_type: type[Worker],
+    settings: HostSettings,
+    stop: anyio.Event,
+    *,
+    task_status: TaskStatus[Worker] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run one worker until ``stop`` is set (drain, then close), it is done, or it crashes.
+
+    ``task_status`` is told of the open worker.
+
+    Raises:
+        TrunklineError, BusError: it could not open.
+        Exception: whatever its ``serve()`` raised; it has been closed.
+    """
+    async with _context(worker_type.kind, settings, stop) as context:
+        worker = worker_type(context)
+        async with _closing(worker):
+            await worker.open()
+            log.debug("worker %s is open", context.kind, extra={"worker": context.id})
+            async with background_tasks() as tasks:
+                beat = _Beat(context, worker, settings.restarts)
+                worker.announce = beat.tell
+                tasks.start_soon(beat.run)
+                task_status.started(worker)
+                await _serve(worker, beat, stop)
+            await beat.remove()
+
+
+@asynccontextmanager
+async def _context(
+    kind: WorkerKind, settings: HostSettings, stop: anyio.Event
+) -> AsyncIterator[WorkerContext]:
+    """Everything a worker stands on, made in order and undone in reverse."""
+    config, worker_id = settings.config, new_id(kind)
+    plugins = Plugins.load(config, worker=kind, extra=settings.extra)
+    bus_settings = msgspec.structs.replace(own_inbox(settings.bus, kind), name=worker_id)
+    async with AsyncExitStack() as stack:
+        stack.callback(plugins.crumbs.close)
+
+        async def connected() -> Bus:
+            return await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
+
+        patience = config.settings.bus.wait
+        bus = await until_there(connected, patience, stop)
+        if settings.prepare_bus:
+            if config.settings.bus.prepare:
+                stack.callback(await until_there(lambda: keep_topology(bus, config), patience, stop))
+            await enter_telemetry(stack, bus, config, f"trunkline-{kind}", worker_id)
+        await _enter_lifespans(stack, plugins, kind, bus)
+        answering = await stack.enter_async_context(
+            service(bus, name=f"trunkline-{kind}", version=trunkline.__version__)
+        )
+        yield WorkerContext(
+            id=worker_id, kind=kind, config=config, plugins=plugins, bus=bus, service=answering,
+            home=Home.of(config), started_at=datetime.now(UTC),
+        )  # fmt: skip
+
+
+async def keep_topology(bus: Bus, config: Config, *, remake: Collection[str] = ()) -> Callable[[], None]:
+    """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
+    has lost what it kept in memory). Returns the undo. Raises BusError, and NewerForm when a newer version did.
+
+    ``remake`` names the streams that may be made anew now, without what they hold, if the server will not change them.
+    """
+    return await keep(bus, wanted_topology(config), remake=remake)
+
+
+def wanted_topology(config: Config) -> Topology:
+    """What the server should keep, by the configuration."""
+    kept = config.settings.bus
+    return marked(topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed))
+
+
+async def keep(bus: Bus, wanted: Topology, *, remake: Collection[str] = ()) -> Callable[[], None]:
+    """``keep_topology`` for any topology."""
+
+    async def bring(remake: Collection[str] = ()) -> None:
+        if any(stream.name == JOURNAL_STREAM for stream in wanted.streams):
+            await migrate_bus(bus)
+        await apply(bus, await as_dealt(bus, wanted), remake=remake)
+
+    async def again() -> None:
+        try:
+            await bring()
+        except (BusError, NewerForm) as error:
+            log.warning("streams could not be brought to the server after a reconnect: %s", error)
+
+    await bring(remake)
+    return bus.on_reconnect(again)
+
+
+async def enter_telemetry(
+    stack: AsyncExitStack, bus: Bus, config: Config, service: str, instance: str
+) -> None:
+    """Trace this process while the stack lasts, unless ``[telemetry] traces`` says no, and export what it measures
+    when OpenTelemetry's variables name a collector."""
+    if wanted("traces") or wanted("metrics"):
+        from trunkline.telemetry.setup import flushed_to_collector
+
+        await stack.enter_async_context(flushed_to_collector())
+    if config.settings.telemetry.traces:
+        from trunkline.telemetry.setup import spans_to_bus
+
+        await stack.enter_async_context(spans_to_bus(bus, service, instance))
+    if wanted("metrics"):
+        from trunkline.telemetry.setup import metrics_to_collector
+
+        await stack.enter_async_context(metrics_to_collector(service, instance))
+
+
+async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: WorkerKind, bus: Bus) -> None:
+    for owned in plugins.lifespans(kind):
+        try:
+            await stack.enter_async_context(owned.item(kind, bus))
+            stack.enter_context(plugins.at_work(owned.owner, "lifespan"))
+        except Exception:
+            log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)
+
+
+async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
+    async with background_tasks() as tasks:
+
+        async def leave() -> None:
+            await stop.wait()
+            beat.draining = True
+            worker.context.plugins.crumbs.leave()
+            # At once: whoever takes over what is given back must know that the rest is being finished.
+            await beat.tell()
+            await _drain(worker)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(leave)
+        await worker.serve()
+
+
+async def _drain(worker: Worker) -> None:
+    service = worker.context.service
+    with anyio.move_on_after(worker.drain_seconds) as deadline:
+        try:
+            await service.stop()
+            await worker.drain()
+            await service.close()
+        except (TrunklineError, BusError) as error:
+            log.warning("worker %s could not drain: %s", worker.kind, error)
+    if deadline.cancelled_caught:
+        log.warning("worker %s did not drain in %g s and is closed", worker.kind, worker.drain_seconds)
+
+
+@asynccontextmanager
+async def _closing(worker: Worker) -> AsyncIterator[None]:
+    """Closes the worker at the end, also when cancelled. One scope around its whole life, because what ``open()``
+    entered must be left within the scope in which it was entered."""
+    with anyio.CancelScope() as life:
+        try:
+            yield
+        finally:
+            life.shield, life.deadline = True, anyio.current_time() + CLOSE_SECONDS
+            await _silence(worker)
+            await worker.close()
+    if life.cancelled_caught:
+        log.warning("worker %s did not close in %g s", worker.kind, CLOSE_SECONDS)
+
+
+async def _silence(worker: Worker) -> None:
+    """Answer nobody any more: a request that meets what is closed already would be told of a failure, for good."""
+    with anyio.move_on_after(SILENCE_SECONDS):
+        await worker.context.service.close()
+
+
+class _Beat:
+    """Tells the worker bucket each second that the worker lives. A beat that fails is only logged."""
+
+    def __init__(self, context: WorkerContext, worker: Worker, restarts: int) -> None:
+        self._worker = worker
+        self._bucket = context.bus.kv(WORKER_BUCKET)
+        self.draining = False
+        self._beat = WorkerBeat(
+            id=context.id, kind=context.kind, pid=os.getpid(), host=socket.gethostname(),
+            version=trunkline.__version__, started_at=context.started_at, restarts=restarts,
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        while True:
+            await self.tell()
+            await anyio.sleep(BEAT_SECONDS)
+
+    async def tell(self) -> None:
+        beat = self._worker.standing(msgspec.structs.replace(self._beat, draining=self.draining))
+        with anyio.move_on_after(BEAT_SECONDS):
+            try:
+                await self._bucket.put(beat.id, beat)
+            except BusError as error:
+                log.debug("beat of %s failed: %s", beat.id, error)
+
+    async def remove(self) -> None:
+        with anyio.move_on_after(1.0):
+            try:
+                await self._bucket.delete(self._beat.id)
+            except BusError as error:
+                log.debug("beat of %s could not be removed: %s", self._beat.id, error)

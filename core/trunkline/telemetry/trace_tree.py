@@ -1,0 +1,93 @@
+"""A trace as a tree of lines: times, tokens and errors. Pure; reads records, prints nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from trunkline.contracts.workers.messages import SpanRecord
+from trunkline.telemetry import semconv
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A span in its place. ``depth`` counts from 0; ``start`` and ``length`` are seconds, from the trace's begin."""
+
+    span: SpanRecord
+    depth: int
+    branch: str
+    start: float
+    length: float
+    notes: str
+
+
+def latest(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
+    """Each span once: as it ended, or as far as it was told of."""
+    known: dict[str, SpanRecord] = {}
+    for span in spans:
+        if not span.unfinished or span.span_id not in known:
+            known[span.span_id] = span
+    return tuple(known.values())
+
+
+def lines(spans: Iterable[SpanRecord]) -> tuple[Line, ...]:
+    """The tree, oldest first. A span whose parent is missing (it was never told) stands at the top."""
+    known = {span.span_id: span for span in latest(spans)}
+    children: defaultdict[str | None, list[SpanRecord]] = defaultdict(list)
+    for span in sorted(known.values(), key=lambda s: (s.start, s.end)):
+        children[span.parent_id if span.parent_id in known else None].append(span)
+    begin = min((span.start for span in known.values()), default=0)
+    return tuple(_walk(children, children[None], begin, 0, ""))
+
+
+def _walk(
+    children: dict[str | None, list[SpanRecord]], spans: list[SpanRecord], begin: int, depth: int, before: str
+) -> Iterator[Line]:
+    for number, span in enumerate(spans):
+        last = number == len(spans) - 1
+        branch = before + ("└─ " if last else "├─ ") if depth else ""
+        yield Line(
+            span, depth, branch, (span.start - begin) / 1e9, (span.end - span.start) / 1e9, notes_of(span)
+        )
+        below = before + ("   " if last else "│  ") if depth else ""
+        yield from _walk(children, children.get(span.span_id, []), begin, depth + 1, below)
+
+
+def notes_of(span: SpanRecord) -> str:
+    """What a person wants to see of a span besides its name."""
+    found = span.attributes
+    notes = []
+    if semconv.STEP in found:
+        notes.append(f"step {found[semconv.STEP]}")
+    if semconv.GEN_AI_INPUT_TOKENS in found:
+        notes.append(
+            f"{found[semconv.GEN_AI_INPUT_TOKENS]} in / {found.get(semconv.GEN_AI_OUTPUT_TOKENS, 0)} out"
+        )
+    first = next((event["time"] for event in span.events if event["name"] == semconv.FIRST_TOKEN), None)
+    if first is not None:
+        notes.append(f"first token {(first - span.start) / 1e6:.0f} ms")
+    for event in span.events:
+        if event["name"] == semconv.CONTEXT_LEFT_OUT:
+            notes.append(f"without {event.get(semconv.CONTEXT_SOURCE)}: {event.get(semconv.REASON)}")
+    if found.get(semconv.EPOCH, 1) != 1:
+        notes.append(f"owner {found[semconv.EPOCH]}")
+    if found.get(semconv.REPEATED):
+        notes.append("from the ledger")
+    if span.unfinished or found.get(semconv.UNFINISHED):
+        notes.append("not ended: its worker died, or is still at it")
+    notes += [f"linked to trace {link}" for link in span.links]
+    if span.status == "error":
+        notes.append(f"error: {span.message or found.get(semconv.ERROR_TYPE, '')}".rstrip(": "))
+    return ", ".join(notes)
+
+
+def title_of(span: SpanRecord) -> str:
+    """The span's name as people read it: names are templates, so that there are few; here the subject stands."""
+    found = span.attributes
+    template, subject = found.get(semconv.MESSAGING_TEMPLATE), found.get(semconv.MESSAGING_DESTINATION)
+    return span.name.replace(str(template), str(subject)) if template and subject else span.name
+
+
+def worker_of(span: SpanRecord) -> str:
+    """Who did it: the worker by its connection's name, or the part of the program that made the span."""
+    client = str(span.attributes.get(semconv.MESSAGING_CLIENT, ""))
+    return client.rpartition("_")[0] or span.service.removeprefix("trunkline.")

@@ -1,0 +1,148 @@
+"""Counts what journals say. Pure: records in, measurements out, and never a turn's content.
+
+The gateway counts for Prometheus what all monitors wrote; each monitor counts for OTLP what it writes itself.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from trunkline.contracts.turns.messages import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    Finished,
+    JournalEntry,
+    ModelCallFailed,
+    ModelCallFinished,
+    ModelCallPlanned,
+    Parked,
+    Resumed,
+    Started,
+    ToolFinished,
+    TurnRecord,
+)
+from trunkline.telemetry import semconv
+from trunkline.telemetry.semconv import Measure
+
+MODELS = 100
+"""How many models are told apart; who may name a model must not be able to fill a monitoring system with names."""
+
+REMEMBERED = 10_000
+OTHER, UNKNOWN = "other", "unknown"
+
+Attributes = dict[str, str]
+
+
+class Sink(Protocol):
+    """Where measurements go. An attribute that is "" says nothing."""
+
+    def add(self, measure: Measure, value: float, attributes: Attributes) -> None:
+        """Count ``value`` up, or into the histogram."""
+        ...
+
+
+@dataclass(slots=True)
+class _Running:
+    """What is known of a turn that has not ended."""
+
+    model: tuple[str, str] = (UNKNOWN, UNKNOWN)
+    began: datetime | None = None
+    asked: datetime | None = None
+
+
+class Tally:
+    """Takes the journal's records in their order and tells ``sink`` what they amount to."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._turns: OrderedDict[str, _Running] = OrderedDict()
+        self._models: set[tuple[str, str]] = set()
+
+    def take(self, record: TurnRecord, time: datetime) -> None:
+        """Count a record that was written at ``time``."""
+        turn = self._turns.setdefault(record.turn, _Running())
+        for entry in record.entries:
+            self._count(turn, entry, time)
+        if any(isinstance(entry, Finished) for entry in record.entries):
+            del self._turns[record.turn]
+        while len(self._turns) > REMEMBERED:
+            self._turns.popitem(last=False)
+
+    def skip(self) -> None:
+        """Count a record that cannot be read."""
+        self._add(semconv.UNREADABLE)
+
+    def _count(self, turn: _Running, entry: JournalEntry, time: datetime) -> None:
+        match entry:
+            case Started():
+                turn.model, turn.began = self._model(entry.model), time
+                self._add(semconv.TURNS_STARTED)
+            case Resumed():
+                self._add(semconv.TURNS_RESUMED)
+            case ModelCallPlanned():
+                turn.asked = time
+            case ModelCallFinished(commanded=True):
+                turn.asked = None
+            case ModelCallFinished():
+                self._answered(turn, entry, time)
+            case ModelCallFailed():
+                self._took(turn, time, error=entry.code.value)
+            case ToolFinished(outcome=outcome):
+                effect = outcome.effect or UNKNOWN
+                self._add(semconv.TOOL_CALLS, effect=effect, status=outcome.status)
+            case ApprovalAsked():
+                self._add(semconv.APPROVALS_ASKED)
+            case ApprovalRecorded():
+                self._add(semconv.APPROVALS_DECIDED, allowed=str(entry.allow).lower())
+            case Parked():
+                self._add(semconv.TURNS_PARKED)
+            case Finished():
+                self._ended(turn, entry, time)
+
+    def _answered(self, turn: _Running, entry: ModelCallFinished, time: datetime) -> None:
+        self._took(turn, time, error="")
+        if entry.first_chunk:
+            self._sink.add(semconv.FIRST_CHUNK, entry.first_chunk, _labels(turn))
+        for kind, tokens in (("input", entry.usage.input_tokens), ("output", entry.usage.output_tokens)):
+            if tokens:
+                self._sink.add(
+                    semconv.TOKEN_USAGE, tokens, {**_labels(turn), semconv.GEN_AI_TOKEN_TYPE: kind}
+                )
+
+    def _took(self, turn: _Running, time: datetime, *, error: str) -> None:
+        if turn.asked is not None:
+            seconds = _seconds(turn.asked, time)
+            self._sink.add(semconv.OPERATION_DURATION, seconds, {**_labels(turn), semconv.ERROR_TYPE: error})
+        turn.asked = None
+
+    def _ended(self, turn: _Running, entry: Finished, time: datetime) -> None:
+        error = entry.code.value if entry.code else ""
+        self._sink.add(semconv.TURNS_FINISHED, 1, {semconv.REASON: entry.reason, semconv.ERROR_TYPE: error})
+        if turn.began is not None:
+            self._sink.add(semconv.TURN_DURATION, _seconds(turn.began, time), {})
+
+    def _add(self, measure: Measure, **attributes: str) -> None:
+        self._sink.add(measure, 1, attributes)
+
+    def _model(self, label: str) -> tuple[str, str]:
+        """Adapter and model of an ``adapter/model``; those above the limit are all one."""
+        provider, _, model = label.partition("/")
+        found = (provider or UNKNOWN, model or UNKNOWN)
+        if found not in self._models and len(self._models) >= MODELS:
+            return OTHER, OTHER
+        self._models.add(found)
+        return found
+
+
+def _labels(turn: _Running) -> Attributes:
+    provider, model = turn.model
+    return {
+        semconv.GEN_AI_OPERATION: semconv.CHAT,
+        semconv.GEN_AI_PROVIDER: provider,
+        semconv.GEN_AI_REQUEST_MODEL: model,
+    }
+
+
+def _seconds(begin: datetime, end: datetime) -> float:
+    return max(0.0, (end - begin).total_seconds())

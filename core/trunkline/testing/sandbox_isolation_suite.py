@@ -1,0 +1,250 @@
+"""What no program in a sandbox can read, write or see: the part of its contract that attacks its walls."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.errors import ToolError
+from trunkline.testing.sandbox_attacks import KERNEL_CALLS, PROTECTED, WITH_PASSWORD
+from trunkline.testing.sandbox_fixture import SECRET, SandboxStage
+
+
+class SandboxWalls(SandboxStage):
+    """A part of ``SandboxSuite``."""
+
+    # Files --------------------------------------------------------------------------------------------------------
+
+    @pytest.mark.anyio
+    async def test_cc_t11_only_the_workspace_can_be_written(self, workspace: Path) -> None:
+        """What is written there stays; everything else is read-only or gone with the program."""
+        places = "/ /usr /usr/bin /etc /bin /proc /proc/sys/kernel /sys /home /root /opt /var /run"
+        tried = f"for at in {places}; do (: > $at/planted) 2>/dev/null && echo $at; done; :"
+        assert (await self.shell(workspace, tried)).stdout == b""
+        await self.the_machine_cannot_be_changed(workspace)
+        ran = await self.shell(
+            workspace, "echo kept > /workspace/file; echo lost > /tmp/planted; : > /dev/shm/planted; cat file"
+        )
+        assert ran.stdout == b"kept\n"
+        assert (workspace / "file").read_text() == "kept\n"
+        assert (
+            await self.shell(workspace, "cat /tmp/planted /dev/shm/planted || echo gone")
+        ).stdout == b"gone\n"
+
+    async def the_machine_cannot_be_changed(self, workspace: Path) -> None:
+        """Also by who is root on it: opening these to write, without writing, is enough to see."""
+        files = "sys/kernel/core_pattern sys/vm/drop_caches sysrq-trigger sys/kernel/modprobe sys/net/ipv4/ip_forward"
+        tried = f"for at in {files}; do (: >> /proc/$at) 2>/dev/null && echo $at; done; :"
+        assert (await self.shell(workspace, tried)).stdout == b""
+
+    @pytest.mark.anyio
+    async def test_protected_names_hold_nothing(self, workspace: Path) -> None:
+        """However they are named (MB-T7), nothing of them is read, and nothing of them is changed."""
+        for name in PROTECTED:
+            file = workspace / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(SECRET)
+        attempts = (
+            "cat .env; cat .e''nv; cat .en*; cat *.env; cat deep/*/*; cat .ssh/* .aws/*; grep -r secret . ; "
+        )
+        attempts += "cp -r . /tmp/all; cat /tmp/all/.env; "
+        attempts += "ln .env x; cat x; mv .env y; cat y; echo no > .env; rm -f .env"
+        ran = await self.shell(workspace, attempts)
+        assert SECRET.encode() not in ran.stdout
+        for name in PROTECTED:
+            assert (workspace / name).read_text() == SECRET
+
+    @pytest.mark.anyio
+    async def test_mn_t6_no_program_changes_a_bare_repository(self, workspace: Path) -> None:
+        """Whichever program it is and however it names it, unless it was begun for just this repository (MN-T6)."""
+        remotes = [workspace / name for name in ("remote", "deep/er/remote.git", "other")]
+        for remote in remotes:
+            bare_repository(remote)
+            (remote / "deep").mkdir()
+            (remote / "deep/id_rsa").write_text("kept")
+        before = {remote: _content(remote) for remote in remotes}
+        (workspace / "link").symlink_to("remote")
+        attempts = """
+            for at in remote link deep/er/remote.git deep/../remote /proc/self/cwd/remote /proc/1/root/workspace/other
+            do
+                echo x > $at/refs/heads/main; echo x >> $at/config; rm -f $at/HEAD; ln $at/refs/heads/main kept
+                mv $at/refs $at/x; touch $at/packed-refs; mkdir $at/hooks; chmod 777 $at/refs/heads/main; rm -rf $at/*
+                echo x > $at/deep/new; ln -sfn /etc $at/refs/heads; mount -o remount,rw $at; umount $at
+            done
+            mv remote gone; mv deep gone; mv deep/er gone; rm -rf deep remote other; rmdir other
+            test -e kept && echo linked; cat remote/refs/heads/main; echo made > new; cat new
+        """
+        ran = await self.shell(workspace, attempts)
+        assert ran.stdout == b"0123\nmade\n"
+        assert {remote: _content(remote) for remote in remotes} == before
+        pushes = SandboxLimits(repository="deep/er/remote.git")
+        await self.shell(
+            workspace,
+            "for at in remote deep/er/remote.git other; do echo 45 > $at/refs/heads/main; done",
+            limits=pushes,
+        )
+        assert [(remote / "refs/heads/main").read_text() for remote in remotes] == [
+            "0123\n",
+            "45\n",
+            "0123\n",
+        ]
+        ran = await self.shell(
+            workspace,
+            "mkdir -p new.git/objects new.git/refs; cp remote/HEAD remote/config new.git; ls new.git",
+        )
+        assert ran.stdout == b"HEAD\nconfig\nobjects\nrefs\n"
+
+    @pytest.mark.anyio
+    async def test_settings_of_git_with_a_password_hold_nothing(self, workspace: Path) -> None:
+        """What they would let a program push with; other settings of the same name are as they are."""
+        for number, line in enumerate(WITH_PASSWORD):
+            for file in (workspace / f"{number}/.git/config", workspace / f"{number}/.git/modules/x/config"):
+                file.parent.mkdir(parents=True)
+                file.write_text(f"[core]\n\tbare = false\n{line}\n[user]\n\tname = x\n")
+        (workspace / ".gitconfig").write_text(f"[http]\n{WITH_PASSWORD[0]}\n")
+        for name in (".git-credentials", ".netrc"):
+            (workspace / name).write_text(f"https://x:{SECRET}@example.org")
+        for name, text in (
+            ("plain", '[remote "origin"]\n\turl = https://example.org/x'),
+            ("app", f"url = {SECRET}"),
+        ):
+            (workspace / name).mkdir()
+            (workspace / name / "config").write_text(text)
+        ran = await self.shell(
+            workspace,
+            "cat .g* .n* */.git/config */.git/modules/*/config; mv 0/.git/config y; cat y; mv 0 z; cat z/.git/config; "
+            "cat plain/config",
+        )
+        assert SECRET.encode() not in ran.stdout
+        assert b"example.org/x" in ran.stdout
+        app = await self.shell(workspace, "cat app/config")
+        assert SECRET.encode() in app.stdout
+
+    @pytest.mark.anyio
+    async def test_no_link_leads_out(self, workspace: Path) -> None:
+        """Links in the workspace, planted before or by the program, reach nothing of the host."""
+        outside = workspace.parent
+        (workspace / "link").symlink_to(outside / "secret.txt")
+        (workspace / "up").symlink_to(outside)
+        (workspace / ".env").symlink_to("../secret.txt")
+        ran = await self.shell(
+            workspace,
+            f"cat link up/secret.txt .env ../secret.txt /proc/1/root{outside}/secret.txt /proc/1/cwd/secret.txt "
+            f"/proc/self/cwd/../secret.txt; ln -s {outside} new; cat new/secret.txt; "
+            "echo x > link; echo x > up/planted",
+        )
+        assert SECRET.encode() not in ran.stdout
+        assert (outside / "secret.txt").read_text() == SECRET
+        assert not (outside / "planted").exists()
+
+    @pytest.mark.anyio
+    async def test_it_is_given_what_it_is_given(self, workspace: Path) -> None:
+        """Further files are read where they were asked for, and not written; it begins in the folder that is named."""
+        tool = workspace.parent / "tool"
+        tool.mkdir()
+        (tool / "text").write_text("given")
+        (workspace / "inner").mkdir()
+        ran = await self.shell(
+            workspace,
+            "pwd; cat /given/text; (echo x > /given/text) 2>/dev/null || echo no",
+            folder="inner",
+            read_only={"/given": tool},
+        )
+        assert ran.stdout == b"/workspace/inner\ngivenno\n"
+        assert (tool / "text").read_text() == "given"
+
+    @pytest.mark.anyio
+    async def test_without_a_workspace_nothing_can_be_kept(self, workspace: Path) -> None:
+        """A program that only computes finds an empty folder that it cannot write, and begins in no other."""
+        async with self.opened(workspace.parent) as sandbox:
+            script = "pwd; ls -A; (: > kept) 2>/dev/null || echo no"
+            ran = await sandbox.run(("sh", "-c", script), workspace=None, env={})
+            with pytest.raises(ToolError, match="no workspace"):
+                await sandbox.run(("pwd",), workspace=None, env={}, folder="inner")
+        assert ran.stdout == b"/workspace\nno\n"
+
+    # Surroundings -------------------------------------------------------------------------------------------------
+
+    @pytest.mark.anyio
+    async def test_its_environment_is_what_it_was_given(
+        self, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nothing is inherited, also not by the processes around it."""
+        monkeypatch.setenv("HOST_SECRET", SECRET)
+        async with self.opened(workspace.parent) as sandbox:
+            ran = await sandbox.run(
+                ("sh", "-c", "env; cat /proc/*/environ"),
+                workspace=workspace,
+                env={"GIVEN": "a\nb", "PATH": "/bin"},
+            )
+        assert SECRET.encode() not in ran.stdout
+        assert b"GIVEN=a\nb\n" in ran.stdout
+        assert b"PATH=/bin\n" in ran.stdout
+
+    @pytest.mark.anyio
+    async def test_cc_t11_it_has_no_network(self, workspace: Path) -> None:
+        """No way leads anywhere, and no socket of the host is there."""
+        ran = await self.shell(
+            workspace,
+            "cat /proc/net/route | tail -n +2; ls /run/docker.sock /var/run/docker.sock /run/user; :",
+        )
+        assert ran.stdout == b""
+
+    @pytest.mark.anyio
+    async def test_a_workspace_that_may_only_be_read(self, workspace: Path) -> None:
+        """Nothing in it can be changed, also beside protected files, which stay hidden; ``/tmp`` can be written."""
+        (workspace / "inner").mkdir()
+        for name in ("kept", "inner/kept", "inner/id_rsa"):
+            (workspace / name).write_text("kept")
+        script = """
+            for file in new inner/new kept inner/kept inner/id_rsa; do echo x > $file; rm -f $file; done
+            mkdir d; mv inner moved; mount -o remount,rw /workspace; ln -s /etc l; touch .
+            echo x > /tmp/file && cat kept inner/kept inner/id_rsa /tmp/file
+        """
+        ran = await self.shell(workspace, script, limits=SandboxLimits(writable=False))
+        assert ran.stdout == b"keptkeptx\n"
+        found = {str(path.relative_to(workspace)): path.read_text() for path in _files(workspace)}
+        assert found == dict.fromkeys(("kept", "inner/kept", "inner/id_rsa"), "kept")
+
+    @pytest.mark.anyio
+    async def test_it_sees_nobody_and_can_gain_nothing(self, workspace: Path) -> None:
+        """Few processes, no rights, none to be had by setuid, and a filter of system calls."""
+        ran = await self.shell(
+            workspace, "ls /proc | grep -c '^[0-9]'; cat /proc/self/status; ls /proc/self/fd | wc -l"
+        )
+        count, *status, handles = ran.stdout.decode().splitlines()
+        facts = dict(line.split(":", 1) for line in status)
+        assert int(count) < 10
+        assert int(handles) <= 4
+        assert {facts[name].strip() for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")} == {"0" * 16}
+        assert facts["NoNewPrivs"].strip() == "1"
+        assert facts["Seccomp"].strip() == "2"
+
+    @pytest.mark.anyio
+    async def test_the_kernel_s_dangerous_doors_are_shut(self, workspace: Path) -> None:
+        """New namespaces, mounts, tracing, keys, filters, counters, rings, and sockets that lead past namespaces."""
+        if self.python is None or os.uname().machine != "x86_64":
+            pytest.skip("needs a Python in the sandbox, on x86_64")
+        async with self.opened(workspace.parent) as sandbox:
+            ran = await sandbox.run(
+                (self.python, "-c", KERNEL_CALLS), workspace=workspace, env={}, read_only=self.python_files
+            )
+        assert ran.stdout == b"done\n", ran.stderr
+
+
+def bare_repository(folder: Path) -> None:
+    """Make a folder that git would push into, by hand: not every sandbox has git."""
+    for name in ("objects", "refs/heads"):
+        (folder / name).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+    (folder / "refs/heads/main").write_text("0123\n")
+
+
+def _content(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in _files(folder)}
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]

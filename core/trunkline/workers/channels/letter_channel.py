@@ -1,0 +1,237 @@
+"""A channel of letters: what a person says comes whole, and the answer goes out whole. Mail, chat services, folders.
+
+A subclass says where letters come from and how an answer is shown. What every such channel must get right is in here
+and nowhere else: no letter counts twice, a person's letters are one conversation, a gateway that is away is waited
+for, a repeated step is not shown twice, and an approval is shown and never given.
+"""
+
+import json
+import logging
+import os
+from abc import abstractmethod
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from trunkline._util.text import printable
+from trunkline.contracts.channels.channel import Channel, Gateway, Watch
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.contracts.tools.messages import StoredResult
+from trunkline.contracts.turns.messages import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    TurnEnded,
+)
+from trunkline.errors import ErrorCode, Unavailable
+from trunkline.workers.channels.approval_text import (
+    Verdict,
+    approval_news,
+    approval_words,
+    hand_in,
+    verdict_in,
+    waiting_approval,
+)
+from trunkline_bus import RemoteFault
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+"""Seconds between two attempts to reach the gateway: doubled each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """Something that a person has written.
+
+    ``id`` is the same whenever this letter is given again and never that of another one (a mail's message id, an
+    update's number): it is the message's ``client_id``. ``sender`` tells people apart, each of whom has a
+    conversation; ``origin`` is whatever the channel needs to answer.
+    """
+
+    id: str
+    text: str
+    sender: str = ""
+    origin: object = None
+
+
+class LetterChannel(Channel):
+    """A channel that takes letters and answers them.
+
+    Args:
+        notes: The file in which the channel remembers who is in which conversation. None keeps it in memory, so that
+            everybody begins anew when the channel starts.
+    """
+
+    def __init__(self, notes: Path | None = None) -> None:
+        self._notes = notes
+        self._conversations: dict[str, str] = {}
+        self._open: set[str] = set()
+
+    @abstractmethod
+    def letters(self) -> AsyncGenerator[Letter, None]:
+        """Letters as they come, until cancelled. One that was not answered is given again after a restart; one that
+        is still being answered may be given again and is passed over."""
+
+    @abstractmethod
+    async def show(self, letter: Letter, text: str, *, done: bool) -> None:
+        """Show what there is to say to a letter.
+
+        Called with ``done`` once, at the end: then the letter is answered and must not come again. Called before
+        that when somebody has to decide something: ``text`` ends with the question, and more may follow.
+        """
+
+    def is_owner(self, letter: Letter) -> bool:
+        """Whether the owner wrote this letter, so that it may decide about calls. Nobody's does unless the channel
+        says so: whoever can write a letter can write "approve" too."""
+        return False
+
+    async def run(self, gateway: Gateway) -> None:
+        """Hand letters in, one after another, and answer each as soon as its turn ends."""
+        self._recall()
+        async with anyio.create_task_group() as tasks, aclosing(self.letters()) as letters:
+            tasks.start_soon(self._tell_of_approvals, gateway)
+            async for letter in letters:
+                if letter.id in self._open:
+                    continue
+                self._open.add(letter.id)
+                verdict = verdict_in(letter.text)
+                if verdict is not None:
+                    tasks.start_soon(self._decide, gateway, letter, verdict)
+                    continue
+                try:
+                    accepted = await self._sent(gateway, letter)
+                except RemoteFault as fault:
+                    await self._answered(letter, fault.message)
+                else:
+                    tasks.start_soon(self._follow, gateway, letter, accepted)
+
+    async def _sent(self, gateway: Gateway, letter: Letter) -> MessageAccepted:
+        pause = FIRST_PAUSE
+        while True:
+            known = self._conversations.get(letter.sender)
+            try:
+                accepted = await gateway.send(
+                    SendMessage(content=letter.text, client_id=letter.id, conversation=known)
+                )
+            except Unavailable:
+                await anyio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            except RemoteFault as fault:
+                if known is None or fault.code != ErrorCode.NOT_FOUND:
+                    raise
+                del self._conversations[letter.sender]  # somebody has deleted it: begin another
+            else:
+                self._remember(letter.sender, accepted.conversation)
+                return accepted
+
+    async def _follow(self, gateway: Gateway, letter: Letter, accepted: MessageAccepted) -> None:
+        told, pause = Told(), FIRST_PAUSE
+        watch = gateway.watch(accepted.conversation, accepted.turn)
+        while True:
+            try:
+                return await self._watched(watch, letter, told)
+            except Unavailable:
+                await anyio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+                watch = gateway.watch(accepted.conversation, accepted.turn, after=watch.position)
+
+    async def _watched(self, watch: Watch, letter: Letter, told: "Told") -> None:
+        async for event in watch:
+            told.take(event, self.render(event) if self.render is not None else None)
+            if isinstance(event, ApprovalRequested):
+                await self.show(letter, told.text, done=False)
+        await self._answered(letter, told.text)
+
+    async def _answered(self, letter: Letter, text: str) -> None:
+        await self.show(letter, text, done=True)
+        self._open.discard(letter.id)
+
+    # What waits for a decision ---------------------------------------------------------------------------------
+
+    async def _tell_of_approvals(self, gateway: Gateway) -> None:
+        """Tell the owner of every call that waits, whichever channel began its turn, and what became of it."""
+        async with aclosing(gateway.approvals()) as approvals:
+            async for approval in approvals:
+                try:
+                    await self.tell_owner(printable(approval_news(approval)))
+                except Unavailable as unreachable:
+                    log.info("approval %s is not told in %s: %s", approval.id, self.name, unreachable)
+
+    async def _decide(self, gateway: Gateway, letter: Letter, verdict: Verdict) -> None:
+        try:
+            said = await self._decided(gateway, letter, verdict)
+        except RemoteFault as fault:
+            said = fault.message
+        await self._answered(letter, said)
+
+    async def _decided(self, gateway: Gateway, letter: Letter, verdict: Verdict) -> str:
+        if not self.is_owner(letter):
+            return "Only the owner decides about calls, and not from here."
+        found = await waiting_approval(gateway, verdict.id)
+        if found is None:
+            return f"Nothing waits for a decision under {verdict.id}."
+        await hand_in(gateway, found, verdict)
+        if found.detail.is_question:
+            return f"{'Answered' if verdict.allow else 'Left unanswered'}: {found.detail.text}"
+        return f"{'Allowed' if verdict.allow else 'Denied'}: {found.question}"
+
+    # Who is in which conversation ------------------------------------------------------------------------------
+
+    def _recall(self) -> None:
+        self._open.clear()
+        if self._notes is not None and self._notes.exists():
+            try:
+                self._conversations = dict(json.loads(self._notes.read_bytes()))
+            except (ValueError, TypeError) as error:
+                log.warning("%s cannot be read, so conversations begin anew: %s", self._notes, error)
+
+    def _remember(self, sender: str, conversation: str) -> None:
+        """Noted before the next letter is sent: else a crash could send that one into two conversations."""
+        if self._conversations.get(sender) == conversation:
+            return
+        self._conversations[sender] = conversation
+        if self._notes is not None:
+            self._notes.parent.mkdir(parents=True, exist_ok=True)
+            draft = self._notes.with_suffix(f".{os.getpid()}")
+            draft.write_text(json.dumps(self._conversations))
+            draft.replace(self._notes)
+
+
+@dataclass(slots=True)
+class Told:
+    """What a turn has said so far: its steps in order, what tools told that was too long to be shown, and what stands
+    below them."""
+
+    steps: dict[int, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    below: list[str] = field(default_factory=list)
+
+    def take(self, event: FeedEvent, wording: str | None) -> None:
+        """Take an event in; ``wording`` is what a plugin wants a piece of text to read."""
+        match event:
+            case TextDelta():
+                said = event.text if wording is None else wording
+                self.steps[event.step] = self.steps.get(event.step, "") + said
+            case TextReset():
+                self.steps.pop(event.step, None)
+            case ToolEnded(stored=StoredResult() as stored):
+                self.kept[event.call_id] = f"{event.name}: {stored.told}"
+            case ApprovalRequested():
+                self.below = [approval_words(event.question, event.detail)]
+            case ApprovalSettled():
+                self.below = []
+            case TurnEnded():
+                self.below = [event.sentence] if event.sentence else []
+
+    @property
+    def text(self) -> str:
+        """What a person is shown: without anything that a terminal obeys."""
+        said = [*(self.steps[step] for step in sorted(self.steps)), *self.kept.values(), *self.below]
+        return printable("\n\n".join(part for part in said if part))

@@ -1,0 +1,79 @@
+"""What a block left running, wherever that is: each tools worker ends what runs in its home, and the gateway what runs
+in its own, where a tools worker may have died.
+"""
+
+from pathlib import Path
+
+import anyio
+
+from trunkline.contracts.tools.messages import EndTasks, TasksEnded
+from trunkline.contracts.tools.subjects import TOOLS_END
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.errors import ErrorCode
+from trunkline.runtime.detached_programs import END_SECONDS, end_left
+from trunkline.workers.gateway.errors import refusal
+from trunkline_bus import Bus, BusError
+
+SECONDS = 15.0
+"""How long a tools worker is asked that does not answer. One that has died is no longer listed by then."""
+
+PAUSE = 0.2
+
+
+class LeftRunning:
+    """Ends background tasks. Raises Refusal, and BusError when the bus does not answer."""
+
+    def __init__(self, bus: Bus, home: Path) -> None:
+        self._bus = bus
+        self._home = home
+
+    async def end(self, block: str, *, forget: bool) -> tuple[str, ...]:
+        """End those of a block; the ids of those that ran. With ``forget`` nothing stays that tells of them. Refused
+        with ``conflict`` when one does not end, or when a tools worker does not say."""
+        told: list[TasksEnded] = []
+        silent: list[str] = []
+
+        async def ask(worker: str) -> None:
+            answer = await self._asked(worker, EndTasks(block=block, forget=forget))
+            if answer is None:
+                silent.append(worker)
+            else:
+                told.append(answer)
+
+        async with anyio.create_task_group() as tasks:
+            for worker in await self._workers():
+                tasks.start_soon(ask, worker)
+        told.append(await end_left(self._home, block, forget=forget))
+        _insist(block, sorted({task for one in told for task in one.running}), sorted(silent))
+        return tuple(sorted({task for one in told for task in one.ended}))
+
+    async def _asked(self, worker: str, wish: EndTasks) -> TasksEnded | None:
+        """What a worker says; nothing was ended where one is gone. None when it is there and does not say."""
+        with anyio.move_on_after(SECONDS):
+            while True:
+                try:
+                    return await self._bus.call(TOOLS_END, wish, timeout=END_SECONDS + PAUSE, worker=worker)
+                except BusError:
+                    if worker not in await self._workers():
+                        return TasksEnded()
+                await anyio.sleep(PAUSE)
+        return None
+
+    async def _workers(self) -> list[str]:
+        beats = [entry.value for entry in await self._bus.kv(WORKER_BUCKET).entries() if entry.value]
+        return [beat.id for beat in beats if beat.kind == "tools"]
+
+
+def _insist(block: str, running: list[str], silent: list[str]) -> None:
+    if running:
+        raise refusal(
+            ErrorCode.CONFLICT,
+            f"Background tasks of the block {block!r} have not ended yet: {', '.join(running)}. Nothing else was done. "
+            'Give the command again; "trunkline panic" ends every program at once.',
+        )
+    if silent:
+        raise refusal(
+            ErrorCode.CONFLICT,
+            f"Whether background tasks of the block {block!r} run is not known: the tools worker {', '.join(silent)} "
+            "does not answer. Nothing else was done. Give the command again when it does, or is gone.",
+        )

@@ -1,0 +1,208 @@
+"""The gateway's services on the bus: which handler answers which endpoint. The subject says which channel asks."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from trunkline.contracts.approvals.messages import (
+    ApprovalList,
+    ApprovalView,
+    ForgetGrant,
+    GetApproval,
+    GrantList,
+    ListApprovals,
+    ListGrants,
+)
+from trunkline.contracts.approvals.subjects import FORGET_GRANT, GET_APPROVAL, LIST_APPROVALS, LIST_GRANTS
+from trunkline.contracts.blocks.messages import (
+    ArchiveBlock,
+    BlockList,
+    BlockStopped,
+    BlockView,
+    ChangeBlock,
+    CreateBlock,
+    DeleteBlock,
+    ListBlocks,
+    ResetBlock,
+    RestoreBlock,
+    ShowBlock,
+    StopBlock,
+)
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    ConversationAppended,
+    ConversationFound,
+    ConversationPage,
+    ConversationSlice,
+    ListConversations,
+    LoadConversation,
+)
+from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.gateway.messages import (
+    CancelTurn,
+    ConversationView,
+    Done,
+    ForkTurn,
+    GetConversation,
+    GetTurn,
+    MessageAccepted,
+    RenameConversation,
+    SendMessage,
+    TurnView,
+)
+from trunkline.contracts.gateway.subjects import (
+    ARCHIVE_BLOCK,
+    CANCEL_TURN,
+    CHANGE_BLOCK,
+    CREATE_BLOCK,
+    DECIDE_APPROVAL,
+    DELETE_BLOCK,
+    FORK_TURN,
+    GET_ANSWERER,
+    GET_CONVERSATION,
+    GET_TURN,
+    LIST_BLOCKS,
+    LIST_CONVERSATIONS,
+    LOAD_MESSAGES,
+    RENAME_CONVERSATION,
+    RESET_BLOCK,
+    RESTORE_BLOCK,
+    SEND,
+    SHOW_BLOCK,
+    STOP_BLOCK,
+    STORE_MESSAGES,
+)
+from trunkline.contracts.turns.messages import ApprovalDecided
+from trunkline.workers.gateway.errors import guarded
+from trunkline.workers.gateway.sender import Sender
+from trunkline.workers.gateway.services import Services
+from trunkline_bus import Endpoint, Request, Service
+
+Req = TypeVar("Req")
+Rep = TypeVar("Rep")
+
+
+class BusFace:
+    """The gateway as the bus sees it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def answer_on(self, service: Service) -> None:
+        """Add every endpoint."""
+        table: tuple[tuple[Endpoint[Any, Any], Callable[[Request[Any]], Awaitable[Any]]], ...] = (
+            (SEND, self.send),
+            (CANCEL_TURN, self.cancel),
+            (FORK_TURN, self.fork),
+            (DECIDE_APPROVAL, self.decide),
+            (LIST_APPROVALS, self.approvals),
+            (GET_APPROVAL, self.approval),
+            (LIST_GRANTS, self.grants),
+            (FORGET_GRANT, self.forget_grant),
+            (GET_TURN, self.turn),
+            (GET_CONVERSATION, self.conversation),
+            (LIST_CONVERSATIONS, self.conversations),
+            (RENAME_CONVERSATION, self.rename),
+            (GET_ANSWERER, self.answerer),
+            (LIST_BLOCKS, self.blocks),
+            (SHOW_BLOCK, self.block),
+            (CREATE_BLOCK, self.create_block),
+            (CHANGE_BLOCK, self.change_block),
+            (STOP_BLOCK, self.stop_block),
+            (RESET_BLOCK, self.reset_block),
+            (ARCHIVE_BLOCK, self.archive_block),
+            (RESTORE_BLOCK, self.restore_block),
+            (DELETE_BLOCK, self.delete_block),
+            (STORE_MESSAGES, self.store),
+            (LOAD_MESSAGES, self.load),
+        )
+        for endpoint, handler in table:
+            await service.add(endpoint, guarded(handler))
+
+    async def send(self, request: Request[SendMessage]) -> MessageAccepted:
+        return await self._services.messages.send(request.data, sender_of(request))
+
+    async def cancel(self, request: Request[CancelTurn]) -> Done:
+        await self._services.messages.cancel(request.data, sender_of(request))
+        return Done()
+
+    async def fork(self, request: Request[ForkTurn]) -> MessageAccepted:
+        return await self._services.messages.fork(request.data, sender_of(request))
+
+    async def decide(self, request: Request[ApprovalDecided]) -> Done:
+        await self._services.approvals.decide(request.data, sender_of(request))
+        return Done()
+
+    async def approvals(self, request: Request[ListApprovals]) -> ApprovalList:
+        return await self._services.approvals.listed(request.data)
+
+    async def approval(self, request: Request[GetApproval]) -> ApprovalView:
+        return await self._services.approvals.shown(request.data.id)
+
+    async def grants(self, request: Request[ListGrants]) -> GrantList:
+        return await self._services.grants.listed()
+
+    async def forget_grant(self, request: Request[ForgetGrant]) -> Done:
+        await self._services.grants.forget(request.data.id, sender_of(request).identity)
+        return Done()
+
+    async def turn(self, request: Request[GetTurn]) -> TurnView:
+        return await self._services.messages.turn(request.data.turn)
+
+    async def conversation(self, request: Request[GetConversation]) -> ConversationView:
+        return await self._services.conversations.view(request.data)
+
+    async def conversations(self, request: Request[ListConversations]) -> ConversationPage:
+        return await self._services.conversations.page(request.data)
+
+    async def rename(self, request: Request[RenameConversation]) -> ConversationFound:
+        owner = sender_of(request).owner("names conversations")
+        return ConversationFound(summary=await self._services.conversations.rename(request.data, owner))
+
+    async def answerer(self, request: Request[GetAnswerer]) -> Answerer:
+        return await self._services.blocks.answerer(request.data.block)
+
+    async def blocks(self, request: Request[ListBlocks]) -> BlockList:
+        return await self._services.blocks.listed(archived=request.data.archived)
+
+    async def block(self, request: Request[ShowBlock]) -> BlockView:
+        return BlockView(block=await self._services.blocks.show(request.data.name))
+
+    async def create_block(self, request: Request[CreateBlock]) -> BlockView:
+        return BlockView(block=await self._services.blocks.create(request.data, _owner(request)))
+
+    async def change_block(self, request: Request[ChangeBlock]) -> BlockView:
+        return BlockView(block=await self._services.blocks.change(request.data, _owner(request)))
+
+    async def stop_block(self, request: Request[StopBlock]) -> BlockStopped:
+        return await self._services.blocks.stop(request.data, _owner(request))
+
+    async def reset_block(self, request: Request[ResetBlock]) -> BlockView:
+        return BlockView(block=await self._services.blocks.reset(request.data, _owner(request)))
+
+    async def archive_block(self, request: Request[ArchiveBlock]) -> Done:
+        await self._services.blocks.archive(request.data.name, _owner(request))
+        return Done()
+
+    async def restore_block(self, request: Request[RestoreBlock]) -> BlockView:
+        return BlockView(block=await self._services.blocks.restore(request.data.name, _owner(request)))
+
+    async def delete_block(self, request: Request[DeleteBlock]) -> Done:
+        await self._services.blocks.delete(request.data, _owner(request))
+        return Done()
+
+    async def store(self, request: Request[AppendConversation]) -> ConversationAppended:
+        return await self._services.conversations.store(request.data)
+
+    async def load(self, request: Request[LoadConversation]) -> ConversationSlice:
+        return await self._services.conversations.load(request.data)
+
+
+def sender_of(request: Request[Any]) -> Sender:
+    """Who asks: a worker's credentials allow its own channel in the subject and no other."""
+    channel = request.keys["channel"]
+    return Sender(channel, Identity(id=f"channel:{channel}", type="owner"))
+
+
+def _owner(request: Request[Any]) -> str:
+    return sender_of(request).owner("changes blocks")

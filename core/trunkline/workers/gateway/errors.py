@@ -1,0 +1,102 @@
+"""What a failure is called when it leaves the gateway: one of the fixed codes, with a sentence that is safe to show."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, TrunklineError
+from trunkline.runtime.http.validation_errors import pointer
+from trunkline_bus import BusError, Refusal, RemoteFault, StorageFull, new_id
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+_CODES = {
+    "bad_request": ErrorCode.INVALID_REQUEST,
+    "invalid_path": ErrorCode.INVALID_REQUEST,
+    "write_conflict": ErrorCode.CONFLICT,
+    "write_failure": ErrorCode.STORAGE_FAILURE,
+}
+"""What other workers call it. Their other codes are ours already."""
+
+
+def refusal(code: ErrorCode, sentence: str = "") -> Refusal:
+    """A refusal with the code's fixed sentence, or with one that says more and holds nothing secret."""
+    return Refusal(code, sentence or FIXED_SENTENCES[code])
+
+
+class InvalidField(Refusal):
+    """A request that is not valid, and which part of it. ``field`` is the path in the body, such as ``("messages", 0,
+    "role")``, or the name of a parameter or header; empty for all of the body. With the code ``not_found`` it names
+    what is not there."""
+
+    def __init__(
+        self,
+        field: tuple[str | int, ...] | str,
+        reason: str,
+        code: ErrorCode = ErrorCode.INVALID_REQUEST,
+    ) -> None:
+        self.field = field
+        self.reason = reason
+        super().__init__(code, f"{self.param or 'the request'}: {reason}")
+
+    @property
+    def param(self) -> str:
+        """The field as OpenAI names it: ``messages[0].role``."""
+        if isinstance(self.field, str):
+            return self.field
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.field)
+        return "".join(parts).removeprefix(".")
+
+    @property
+    def pointer(self) -> str:
+        """The field as a JSON pointer, ``/messages/0/role``, where it is in the body; else its name."""
+        return self.field if isinstance(self.field, str) else pointer(self.field)
+
+
+def code_of(code: str) -> ErrorCode:
+    """The fixed code that stands for a code of another worker or a plugin."""
+    if code in _CODES:
+        return _CODES[code]
+    return ErrorCode(code) if code in set(ErrorCode) else ErrorCode.INTERNAL
+
+
+def refused(error: Exception, reference: str) -> Refusal:
+    """The refusal that stands for any failure. What must not be shown goes to the log, under a reference."""
+    match error:
+        case InvalidField():
+            return error
+        case Refusal():
+            return Refusal(code_of(error.code), error.message)
+        case RemoteFault():
+            return _logged(code_of(error.code), error, reference)
+        case StorageFull():
+            return _logged(ErrorCode.STORAGE_FAILURE, error, reference)
+        case BusError():
+            return _logged(ErrorCode.ENGINE_UNAVAILABLE, error, reference)
+        case TrunklineError():
+            return _logged(ErrorCode.STORAGE_FAILURE, error, reference)
+        case _:
+            return _logged(ErrorCode.INTERNAL, error, reference)
+
+
+def _logged(code: ErrorCode, error: Exception, reference: str) -> Refusal:
+    if code in (ErrorCode.NOT_FOUND, ErrorCode.CONFLICT):
+        return refusal(code)
+    trouble = error if code is ErrorCode.INTERNAL else None
+    log.error("%s (%s): %s", code.value, reference, error, exc_info=trouble)
+    return refusal(code)
+
+
+def guarded(handler: Callable[[P], Awaitable[T]]) -> Callable[[P], Awaitable[T]]:
+    """The handler, refusing with a fixed code whatever goes wrong in it."""
+
+    async def safe(request: P) -> T:
+        try:
+            return await handler(request)
+        except Exception as error:
+            raise refused(error, new_id("err")) from error
+
+    return safe

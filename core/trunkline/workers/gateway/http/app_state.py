@@ -1,0 +1,57 @@
+"""What the HTTP handlers stand on, handed to them by the app. Data only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
+
+import anyio
+from starlette.requests import Request
+
+from trunkline.contracts.gateway.access import OWNER, HttpRoute, Identity
+from trunkline.contracts.turns.poll_limiter import Looks
+from trunkline.plugins.ownership import Owned
+from trunkline.runtime.http.auth import Door
+from trunkline.runtime.http.auth_middleware import IDENTITY
+from trunkline.workers.gateway.sender import Sender
+from trunkline.workers.gateway.services import Services
+
+if TYPE_CHECKING:
+    from trunkline.workers.gateway.http.metrics import Metrics
+
+CHANNEL = "http"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """``closing`` is set when the server stops and streams have to end."""
+
+    services: Services
+    door: Door
+    routes: Sequence[Owned[HttpRoute]]
+    host: str
+    max_content: int
+    metrics: "Metrics"
+    metrics_for: Literal["token", "open", "off"] = "token"
+    hosts: tuple[str, ...] = ()
+    looks: Looks = field(default_factory=Looks)
+    closing: anyio.Event = field(default_factory=anyio.Event)
+
+
+def parts_of(request: Request) -> Parts:
+    """The parts of the app that a request came to."""
+    return cast(Parts, request.app.state.parts)
+
+
+def services_of(request: Request) -> Services:
+    """The services behind them."""
+    return parts_of(request).services
+
+
+def is_owner(request: Request) -> bool:
+    """Whether who asks has the token of the home. What a provider says of a failure is told to nobody else."""
+    return cast(Identity, request.scope[IDENTITY]) == OWNER
+
+
+def sender_of(request: Request) -> Sender:
+    """Who asks, as the door has told."""
+    return Sender(CHANNEL, cast(Identity, request.scope[IDENTITY]))

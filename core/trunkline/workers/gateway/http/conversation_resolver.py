@@ -1,0 +1,90 @@
+"""Where an OpenAI client's message belongs: in the conversation that it names, else in the one whose messages it sends
+along, else in a new one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+from starlette.requests import Request
+
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.tool_results import check_named, check_transcript
+from trunkline.workers.gateway.ids import turn_id
+from trunkline.workers.gateway.transcript_index import Continued, Forked
+from trunkline_bus import Refusal, new_id
+
+TRIES = "x-stainless-retry-count"
+"""OpenAI's clients send a request again by themselves when its answer is late or broke off, and count here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A message on its way in."""
+
+    request: Request
+    message: SendMessage
+
+    @property
+    def _named(self) -> str | None:
+        return self.request.headers.get("x-conversation-id") or None
+
+    async def send(self, history: Sequence[Message], said: Sequence[Message]) -> MessageAccepted:
+        """Hand it in, unless it brings the result of a call that waits for none. ``history`` are the client's messages
+        up to the last answer, ``said`` those behind it.
+
+        In a named conversation only what is new counts: what the client's tools brought, and what the person says.
+        """
+        message = replace(self.message, client_id=await self._client_id((*history, *said)))
+        if self._named is not None:
+            await self._check_results(self._named, message.client_id, history, said)
+            results = tuple(one for one in message.preceding if one.role == "tool")
+            return await self._send(replace(message, conversation=self._named, preceding=results))
+        check_transcript((*history, *said))
+        if not history:
+            return await self._send(replace(message, history=(), one_shot=True))
+        return await self._go_on(message, history)
+
+    async def _check_results(
+        self, conversation: str, client_id: str | None, history: Sequence[Message], said: Sequence[Message]
+    ) -> None:
+        turn = turn_id(conversation, client_id) if client_id is not None else None
+        await check_named(services_of(self.request).turns, conversation, turn, history, said)
+
+    async def keep(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
+        """Note what the client has been given, so that its next request is recognised. Not where it names them."""
+        if self._named is None:
+            transcripts = services_of(self.request).transcripts
+            await transcripts.keep(*self._asker, transcript, accepted.conversation, accepted.turn)
+
+    @property
+    def _asker(self) -> tuple[str, str]:
+        return sender_of(self.request).identity.id, self.message.block or ""
+
+    async def _client_id(self, messages: Sequence[Message]) -> str | None:
+        """The client's, else one that its own repeat of this request finds again, if it would say that it is one."""
+        tries = self.request.headers.get(TRIES)
+        if self.message.client_id is not None or tries is None:
+            return self.message.client_id
+        transcripts, named = services_of(self.request).transcripts, self._named or ""
+        return await transcripts.request_id(*self._asker, messages, named, is_repeat=tries != "0")
+
+    async def _go_on(self, message: SendMessage, history: Sequence[Message]) -> MessageAccepted:
+        client_id = message.client_id or new_id()
+        match await services_of(self.request).transcripts.find(*self._asker, history, client_id):
+            case Continued(conversation):
+                try:
+                    return await self._send(replace(message, conversation=conversation, client_id=client_id))
+                except Refusal as error:
+                    if error.code != ErrorCode.NOT_FOUND:  # else it was deleted
+                        raise
+            case Forked(origin):
+                return await services_of(self.request).messages.send(
+                    message, sender_of(self.request), after=origin
+                )
+        return await self._send(replace(message, history=tuple(history)))
+
+    async def _send(self, message: SendMessage) -> MessageAccepted:
+        return await services_of(self.request).messages.send(message, sender_of(self.request))

@@ -1,0 +1,167 @@
+"""OpenAI's transcripts as our messages, and the other way round. Pure functions; what cannot be done is refused."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from trunkline.contracts.conversations.messages import RAW, Message, Role, ToolCall, Usage
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.contracts.turns.messages import FinishReason
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.http.openai_schemas import (
+    CallOut,
+    ChatRequest,
+    CompletionDetails,
+    FunctionOut,
+    MessageIn,
+    PromptDetails,
+    ToolIn,
+    UsageOut,
+)
+from trunkline_bus import new_id
+
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+NAME_RULE = "A function's name has 1 to 64 letters, digits, _ and -."
+
+FINISH: dict[FinishReason, str] = {
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "cancelled": "stop",
+    "stopped": "stop",
+    "error": "stop",
+}
+
+
+def transcript_of(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
+    """The messages up to the last answer, and what is said since."""
+    if not chat.messages:
+        raise InvalidField(("messages",), "There is no message.")
+    messages = [_message(one, number) for number, one in enumerate(chat.messages)]
+    if messages[-1].role not in ("user", "tool"):
+        raise InvalidField(
+            ("messages", len(messages) - 1, "role"), "The last message is the user's or a tool's."
+        )
+    if messages[-1].role == "user" and not messages[-1].content.strip():
+        raise InvalidField(("messages", len(messages) - 1, "content"), "The message has no content.")
+    answers = [number for number, message in enumerate(messages, start=1) if message.role == "assistant"]
+    at = max(answers, default=0)
+    return messages[:at], messages[at:]
+
+
+def sent_message(chat: ChatRequest, said: Sequence[Message]) -> SendMessage:
+    """What is said since the last answer, as a message; what comes before it is the caller's to know."""
+    _check(chat)
+    block, _, model = chat.model.partition(":")
+    words = said[-1].role == "user"
+    return SendMessage(
+        content=said[-1].content if words else "",
+        block=block or None,
+        preceding=tuple(said[:-1] if words else said),
+        client_tools=_tools(chat),
+        model=model or None,
+        max_tokens=chat.max_completion_tokens or chat.max_tokens,
+        temperature=chat.temperature,
+    )
+
+
+def _check(chat: ChatRequest) -> None:
+    if chat.n not in (None, 1):
+        raise InvalidField(("n",), "There is one choice: it is 1.")
+    if (chat.response_format or {}).get("type", "text") != "text":
+        raise InvalidField(("response_format", "type"), "It is text.")
+    if chat.tool_choice not in (None, "auto", "none"):
+        raise InvalidField(("tool_choice",), "It is auto or none.")
+    if chat.temperature is not None and not 0 <= chat.temperature <= 2:
+        raise InvalidField(("temperature",), "It is from 0 to 2.")
+    for name, limit in (
+        ("max_tokens", chat.max_tokens),
+        ("max_completion_tokens", chat.max_completion_tokens),
+    ):
+        if limit is not None and limit < 1:
+            raise InvalidField((name,), "It is 1 or more.")
+
+
+def _message(given: MessageIn, number: int) -> Message:
+    role: Role = "system" if given.role == "developer" else given.role
+    if role == "tool" and not given.tool_call_id:
+        raise InvalidField(("messages", number, "tool_call_id"), "A tool's message names the call.")
+    return Message(
+        id=new_id("msg"),
+        role=role,
+        content=_content(given, number),
+        name=given.name,
+        tool_call_id=given.tool_call_id if role == "tool" else None,
+        derived=False if role == "tool" else None,  # a client's tool looks into no memory of ours
+        tool_calls=tuple(
+            ToolCall(id=call.id, name=call.function.name, arguments=_arguments(call.function.arguments))
+            for call in given.tool_calls or ()
+        ),
+    )
+
+
+def _content(given: MessageIn, number: int) -> str:
+    if given.content is None or isinstance(given.content, str):
+        return given.content or ""
+    for at, part in enumerate(given.content):
+        if part.type != "text":
+            raise InvalidField(("messages", number, "content", at, "type"), "Only text is understood.")
+    return "".join(part.text for part in given.content)
+
+
+def _arguments(text: str) -> dict[str, object]:
+    """As an adapter reads them: a client sends back what a model wrote, also what is no JSON object."""
+    try:
+        arguments = msgspec.json.decode(text.strip() or "{}", type=dict[str, object])
+    except (msgspec.DecodeError, RecursionError):
+        return {RAW: text}
+    return {RAW: text} if RAW in arguments else arguments
+
+
+def _tools(chat: ChatRequest) -> tuple[ToolSchema, ...]:
+    return () if chat.tool_choice == "none" else tuple(map(_tool, _functions(chat.tools or ())))
+
+
+def _functions(tools: Sequence[ToolIn]) -> Sequence[ToolIn]:
+    names: set[str] = set()
+    for number, tool in enumerate(tools):
+        if tool.type != "function":
+            raise InvalidField(("tools", number, "type"), "A tool is a function.")
+        if tool.function is None or not NAME.fullmatch(tool.function.name):
+            raise InvalidField(("tools", number, "function", "name"), NAME_RULE)
+        if tool.function.name in names:
+            raise InvalidField(("tools", number, "function", "name"), "Another tool has this name.")
+        names.add(tool.function.name)
+    return tools
+
+
+def _tool(tool: ToolIn) -> ToolSchema:
+    assert tool.function is not None
+    return ToolSchema(
+        name=tool.function.name,
+        description=tool.function.description or "",
+        parameters=tool.function.parameters or {"type": "object", "properties": {}},
+    )
+
+
+def call_out(call: ToolCall, index: int | None) -> CallOut:
+    """A call for the client to run. What is no JSON object reaches it as the model wrote it."""
+    written = call.arguments.get(RAW) if len(call.arguments) == 1 else None
+    arguments = written if isinstance(written, str) else msgspec.json.encode(call.arguments).decode()
+    return CallOut(
+        id=call.id, type="function", index=index, function=FunctionOut(name=call.name, arguments=arguments)
+    )
+
+
+def usage_out(usage: Usage) -> UsageOut:
+    """Tokens as OpenAI names them."""
+    return UsageOut(
+        prompt_tokens=usage.input_tokens,
+        completion_tokens=usage.output_tokens,
+        total_tokens=usage.input_tokens + usage.output_tokens,
+        prompt_tokens_details=PromptDetails(cached_tokens=usage.cached_tokens),
+        completion_tokens_details=CompletionDetails(reasoning_tokens=usage.reasoning_tokens),
+    )

@@ -1,0 +1,193 @@
+"""The contract, served at ``/openapi.json``: drawn from the structs that requests are read into and replies made of."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trunkline.workers.gateway.http import openai_schemas as openai
+from trunkline.workers.gateway.http import schemas as own
+from trunkline.workers.gateway.http.responses import reply
+
+EVENTS: dict[str, tuple[type, ...]] = {
+    "text-delta": (own.TextDeltaData,),
+    "text-reset": (own.TextResetData,),
+    "status": (own.StatusData,),
+    "tool-call": (own.ToolCallData,),
+    "tool-result": (own.ToolOutputData, own.ToolFailureData),
+    "approval-request": (own.ApprovalRequestData,),
+    "approval-settled": (own.ApprovalSettledData,),
+    "done": (own.DoneData,),
+    "error": (own.Error,),
+}
+"""The events of a turn and the shape of their data. Nothing else is ever sent."""
+
+EXTENSIONS = ("text-reset", "status", "approval-request", "approval-settled")
+"""Those that PA's contract does not have. Its clients pass over events that they do not know."""
+
+STREAM = "stream"
+NOTHING = "nothing"
+PLAIN = "plain"
+
+Operation = tuple[str, str, str, type | None, int, type | str]
+
+OPERATIONS: tuple[Operation, ...] = (
+    ("post", "/conversations/messages", "Begin a conversation.", own.NewMessage, 200, STREAM),
+    ("post", "/conversations/{id}/messages", "Go on with one.", own.NewMessage, 200, STREAM),
+    ("get", "/conversations", "A page of conversations.", None, 200, own.ConversationList),
+    ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
+    ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationLine),
+    ("get", "/api/turns/{id}", "Where a turn stands.", None, 200, own.Turn),
+    ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, STREAM),
+    ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelWish, 202, own.Turn),
+    ("post", "/api/turns/{id}/steer", "Say something into a running turn.", own.NewMessage, 202, own.Accepted),
+    (
+        "post", "/api/turns/{id}/fork", "Ask again from a step, in a new conversation.",
+        own.ForkWish, 202, own.Accepted,
+    ),
+    (
+        "post", "/api/turns/{id}/calls/{call}/decision", "Decide about a parked call.",
+        own.Decision, 202, own.Turn,
+    ),
+    ("get", "/api/approvals", "The calls that wait for a person.", None, 200, own.ApprovalStates),
+    ("get", "/api/approvals/{id}", "One of them, with its arguments.", None, 200, own.ApprovalState),
+    ("get", "/api/approvals/granted", "What was allowed for longer.", None, 200, own.GrantStates),
+    ("delete", "/api/approvals/granted/{id}", "Take such a permission back.", None, 204, NOTHING),
+    ("get", "/api/blocks", "The blocks.", None, 200, own.Blocks),
+    ("post", "/api/blocks", "Make a block.", own.NewBlock, 201, own.BlockState),
+    ("get", "/api/blocks/{name}", "A block.", None, 200, own.BlockState),
+    ("patch", "/api/blocks/{name}", "Change a block's choices.", own.BlockChanges, 200, own.BlockState),
+    ("delete", "/api/blocks/{name}", "Cancel a block's turns and delete it.", None, 204, NOTHING),
+    ("post", "/api/blocks/{name}/start", "Switch a block on.", None, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/stop", "Switch a block off.", own.StopWish, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/reset", "Have a block forget.", own.ResetWish, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and put it away.", None, 204, NOTHING),
+    ("post", "/api/blocks/{name}/restore", "Bring a block back.", None, 200, own.BlockState),
+    ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.Completion),
+    ("get", "/v1/models", "The blocks as models.", None, 200, openai.ModelList),
+    ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
+    ("get", "/healthz", "The process lives.", None, 200, own.Health),
+    ("get", "/readyz", "Messages are taken, answered and stored.", None, 200, own.Readiness),
+    ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN),
+)  # fmt: skip
+
+PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
+    ("get", "/conversations"): (
+        ("query", "limit", "1 to 100, 20 by default"),
+        ("query", "offset", "0 by default"),
+        ("query", "search", "words of the title or the text"),
+        ("query", "from", "the earliest time of the last message, ISO 8601"),
+        ("query", "to", "the latest time of the last message, ISO 8601"),
+        ("query", "block", "only conversations of this block"),
+        ("query", "include", "`one-shot` lists those too that an OpenAI client began and never went on with"),
+    ),
+    ("get", "/conversations/{id}"): (("query", "include", "`tools` shows the tools' messages too"),),
+    ("get", "/api/turns/{id}/events"): (
+        ("query", "from", "the id of the last event that arrived"),
+        ("header", "Last-Event-ID", "the same, as browsers send it"),
+    ),
+    ("post", "/conversations/messages"): (("header", "Idempotency-Key", "makes a repeat the same turn"),),
+    ("post", "/conversations/{id}/messages"): (
+        ("header", "Idempotency-Key", "makes a repeat the same turn"),
+        ("header", "Last-Event-ID", "with a repeat: the id of the last event that arrived"),
+    ),
+    ("post", "/api/turns/{id}/fork"): (("header", "Idempotency-Key", "makes a repeat the same fork"),),
+    ("get", "/api/approvals"): (
+        ("query", "block", "only those of this block"),
+        ("query", "settled", "`true` shows those decided in the last hour too"),
+    ),
+    ("get", "/api/blocks"): (("query", "archived", "`true` lists the archived ones too"),),
+    ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
+    ("post", "/v1/chat/completions"): (
+        (
+            "header",
+            "X-Conversation-ID",
+            "the conversation to go on with; without it the one whose messages these are, else a new one",
+        ),
+    ),
+}
+"""What an operation takes besides its path and body: where, what, and what it means."""
+
+
+async def get_contract(request: Request) -> Response:
+    """``GET /openapi.json``"""
+    return reply(document())
+
+
+ROUTES = (Route("/openapi.json", get_contract, methods=["GET"]),)
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    types = {kind for operation in OPERATIONS for kind in operation[3:] if isinstance(kind, type)}
+    types |= {kind for kinds in EVENTS.values() for kind in kinds} | {openai.ErrorObject, own.Error}
+    types |= {openai.ChunkWithUsage, openai.Chunk, openai.MessageWithCalls}
+    _, components = msgspec.json.schema_components(
+        sorted(types, key=lambda kind: kind.__name__), ref_template="#/components/schemas/{name}"
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation[1], {})[operation[0]] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Trunkline gateway", "version": "1"},
+        "security": [{"bearer": []}, {"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            },
+        },
+        "x-events": {name: [_ref(kind) for kind in kinds] for name, kinds in EVENTS.items()},
+        "x-event-extensions": list(EXTENSIONS),
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    method, path, summary, body, status, result = operation
+    error = openai.ErrorObject if path.startswith("/v1/") else own.Error
+    described: dict[str, Any] = {
+        "summary": summary,
+        "responses": {str(status): _response(result), "default": _response(error)},
+    }
+    described["parameters"] = [*_path_parameters(path), *_other_parameters(method, path)]
+    if body is not None:
+        described["requestBody"] = {"content": {"application/json": {"schema": _ref(body)}}}
+    if path in ("/healthz", "/readyz"):
+        described["security"] = []
+    return described
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+
+
+def _other_parameters(method: str, path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": where, "description": meaning, "schema": {"type": "string"}}
+        for where, name, meaning in PARAMETERS.get((method, path), ())
+    ]
+
+
+def _response(result: type | str) -> dict[str, Any]:
+    if result == NOTHING:
+        return {"description": "Done."}
+    if result == STREAM:
+        text = "Server-sent events, see x-events."
+        return {"description": text, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    if result == PLAIN:
+        return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    assert isinstance(result, type)
+    doc = (result.__doc__ or "").strip().splitlines()[0]
+    return {"description": doc, "content": {"application/json": {"schema": _ref(result)}}}
+
+
+def _ref(kind: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}

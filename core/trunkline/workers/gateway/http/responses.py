@@ -1,0 +1,114 @@
+"""JSON responses, and the HTTP shape of every failure."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.runtime.http.auth_middleware import CORRELATION
+from trunkline.workers.gateway.errors import InvalidField, refused
+from trunkline.workers.gateway.http.app_state import is_owner
+from trunkline.workers.gateway.http.schemas import Error
+from trunkline.workers.gateway.queue_limiter import QueueFull
+from trunkline_bus import Refusal
+
+log = logging.getLogger(__name__)
+
+STATUS: dict[ErrorCode, int] = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.UNAUTHORIZED: 401,
+    ErrorCode.FORBIDDEN: 403,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.CONFLICT: 409,
+    ErrorCode.TOO_LARGE: 413,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.ENGINE_UNAVAILABLE: 503,
+    ErrorCode.STORAGE_FAILURE: 503,
+    ErrorCode.PROVIDER_ERROR: 502,
+    ErrorCode.TOOL_ERROR: 502,
+    ErrorCode.CONTEXT_OVERFLOW: 400,
+    ErrorCode.PANIC: 503,
+    ErrorCode.INTERNAL: 500,
+}
+
+OPENAI_PREFIX = "/v1/"
+
+CREDENTIAL = "Send the token of this home in the header Authorization, as Bearer TOKEN, or in X-API-Key."
+"""What is told of every credential that is missing or wrong, whatever it was."""
+
+
+def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response. Whatever concerns a person's conversations is not cached anywhere."""
+    return Response(
+        msgspec.json.encode(body),
+        status_code=status,
+        headers={"cache-control": "no-store", **(headers or {})},
+        media_type="application/json",
+    )
+
+
+def error_body(
+    code: ErrorCode, wrong: InvalidField | QueueFull | None = None, detail: str = "", needs: str = ""
+) -> Error:
+    """The code with its fixed sentence; in ``metadata`` which field is wrong and why, why there is no room, what a
+    request ``needs``, or why a turn failed (ARCH-6, conflict C36)."""
+    reason = wrong.reason if wrong is not None else needs
+    metadata = {"reason": reason} if reason else {}
+    if isinstance(wrong, InvalidField):
+        metadata["field"] = wrong.pointer
+    metadata |= {"detail": detail} if detail else {}
+    return Error(code=code, message=FIXED_SENTENCES[code], metadata=metadata)
+
+
+def error_reply(
+    code: ErrorCode,
+    path: str,
+    *,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    wrong: InvalidField | QueueFull | None = None,
+    why: str = "",
+) -> Response:
+    """The response to a failure, in the shape that clients of the path expect. ``why`` is the reason, where that may be
+    told."""
+    headers = {**(headers or {})}
+    needs = why
+    if code is ErrorCode.UNAUTHORIZED:
+        headers["www-authenticate"], needs = "Bearer", CREDENTIAL
+    if path.startswith(OPENAI_PREFIX):
+        from trunkline.workers.gateway.http.openai_schemas import error_object
+
+        return reply(error_object(code, wrong=wrong, detail=needs), status or STATUS[code], headers)
+    return reply(error_body(code, wrong, needs=needs), status or STATUS[code], headers)
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """The response to any exception of a handler."""
+    wrong = error if isinstance(error, InvalidField | QueueFull) else None
+    code = code_for(request, error)
+    return error_reply(code, request.url.path, wrong=wrong, why=why_conflicting(request, error))
+
+
+def why_conflicting(request: Request, error: Exception) -> str:
+    """Why a request conflicts with what is there, as commands say it. It may name a file of memory and who decided
+    before, so it is told to the owner alone; "" for everybody else and any other failure."""
+    if not isinstance(error, Refusal) or error.code != ErrorCode.CONFLICT or not is_owner(request):
+        return ""
+    return "" if error.message == FIXED_SENTENCES[ErrorCode.CONFLICT] else error.message
+
+
+def code_for(request: Request, error: Exception) -> ErrorCode:
+    """The code of any failure; what must not be shown is logged under the request's correlation id.
+
+    So is why a request is not valid.
+    """
+    reference = request.scope[CORRELATION]
+    code = ErrorCode(refused(error, reference).code)
+    if code is ErrorCode.INVALID_REQUEST and isinstance(error, Refusal):
+        where = f"{request.method} {request.url.path!r:.200}"
+        log.info("not a valid request (%s): %s: %.400r", reference, where, error.message)
+    return code

@@ -1,0 +1,50 @@
+"""Which calls the results of a client's tools may answer: as at OpenAI, a result without its call is refused.
+
+A transcript brings the call itself, right before its results. In a conversation that a client names by header the call
+is that of the newest turn: what came after a call has settled it, with that no result came.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.conversations.orphan_results import NO_CALL, unasked_result
+from trunkline.contracts.turns.messages import ModelCallFinished
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.turn_lookup import Turns, TurnState
+
+
+def check_transcript(messages: Iterable[Message]) -> None:
+    """Refuse a result that answers no call of the assistant's message before it, or one that is answered."""
+    number = unasked_result(messages)
+    if number is not None:
+        raise _no_call(number)
+
+
+async def check_named(
+    turns: Turns, conversation: str, turn: str | None, history: Sequence[Message], said: Sequence[Message]
+) -> None:
+    """Refuse a result in ``said`` that answers no call of the conversation's newest turn. The repeat of a message that
+    made ``turn`` was checked when it came first; where no turn is kept any more nobody can tell."""
+    results = [(number, one) for number, one in enumerate(said, len(history)) if one.role == "tool"]
+    if not results or (turn is not None and await turns.is_begun(conversation, turn)):
+        return
+    newest = await turns.newest(conversation)
+    state = await turns.find(newest) if newest is not None and newest != turn else None
+    if state is None:
+        return
+    waiting = _left_to_the_client(state)
+    for number, result in results:
+        if result.tool_call_id not in waiting:
+            raise _no_call(number)
+        waiting.discard(result.tool_call_id)
+
+
+def _no_call(number: int) -> InvalidField:
+    return InvalidField(("messages", number, "tool_call_id"), NO_CALL)
+
+
+def _left_to_the_client(state: TurnState) -> set[str]:
+    """The calls of the turn's last answer that name tools of the client."""
+    names = {tool.name for tool in state.request.client_tools}
+    answers = [entry for entry in state.entries if isinstance(entry, ModelCallFinished)]
+    return {call.id for call in answers[-1].tool_calls if call.name in names} if answers else set()

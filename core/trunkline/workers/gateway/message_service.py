@@ -1,0 +1,269 @@
+"""What the gateway does for everybody alike: take messages in, cancel, say where a turn stands.
+
+A message is accepted when the inbox has it on disk, and refused while that disk is nearly full.
+The bus endpoints and the HTTP surface both end here.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from trunkline.contracts.conversations.messages import ForkedFrom, Message
+from trunkline.contracts.gateway.access import AdmissionRule, Identity
+from trunkline.contracts.gateway.messages import (
+    MOST_SHOWS,
+    CancelTurn,
+    ForkTurn,
+    MessageAccepted,
+    SendMessage,
+    TurnView,
+)
+from trunkline.contracts.turns.messages import (
+    Fork,
+    InboxItem,
+    TurnCancelRequested,
+    TurnRequested,
+    TurnSteered,
+)
+from trunkline.contracts.turns.subjects import INBOX
+from trunkline.errors import ErrorCode
+from trunkline.plugins.ownership import Owned
+from trunkline.workers.gateway.blocks import Blocks
+from trunkline.workers.gateway.conversations import Conversations
+from trunkline.workers.gateway.disk_space import Room
+from trunkline.workers.gateway.errors import InvalidField, code_of, refusal
+from trunkline.workers.gateway.fork_request import asked_model, check_step, forked
+from trunkline.workers.gateway.ids import conversation_id, message_id, turn_id
+from trunkline.workers.gateway.queue_limiter import Queue, QueueFull
+from trunkline.workers.gateway.sender import Sender
+from trunkline.workers.gateway.turn_lookup import Turns, TurnState
+from trunkline_bus import Ack, Bus, Refusal, Scope, StorageFull, current_traceparent, key_of, link_to, new_id
+
+log = logging.getLogger(__name__)
+
+ACCEPT_SECONDS = 5.0
+"""How long the inbox may take to answer before the sender is told that nothing was accepted."""
+
+
+class Messages:
+    """Raises Refusal with a fixed code, and BusError when the bus or memory does not answer."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        turns: Turns,
+        conversations: Conversations,
+        blocks: Blocks,
+        *,
+        rules: Iterable[Owned[AdmissionRule]],
+        route: Callable[[SendMessage], str | None],
+        max_content: int,
+        queue: Queue,
+        room: Room,
+    ) -> None:
+        self._bus = bus
+        self._room = room
+        self._turns = turns
+        self._conversations = conversations
+        self._blocks = blocks
+        self._rules = tuple(rules)
+        self._route = route
+        self._max_content = max_content
+        self._queue = queue
+
+    async def send(
+        self, message: SendMessage, sender: Sender, *, after: ForkedFrom | None = None
+    ) -> MessageAccepted:
+        """Take a message in. The same client id in the same place is the same turn, however often it comes.
+
+        ``after`` begins the conversation with what there was at that place in another one.
+        """
+        self._check(message)
+        await self._admit(message, sender.identity)
+        into = await self.find(message.steer) if message.steer else None
+        if into is not None:
+            message = msgspec.structs.replace(message, conversation=into.request.conversation)
+        block, conversation = await self._place(message, sender)
+        turn = turn_id(conversation, message.client_id or new_id())
+        request = _request(message, sender, block, conversation, turn)
+        if after is not None:
+            request = msgspec.structs.replace(request, history=None, fork=Fork(origin=after, says=True))
+        if message.client_id and await self._turns.is_begun(conversation, turn):
+            return _accepted(request, duplicate=True)
+        if into is not None and request.message.id in {said.id for said in into.said}:
+            return msgspec.structs.replace(_accepted(request, duplicate=True), turn=into.request.turn)
+        if into is not None and into.finished is None:
+            steered = TurnSteered(turn=into.request.turn, request=request)
+            accepted = await self._enqueue(steered, request)
+            return msgspec.structs.replace(accepted, turn=into.request.turn, otherwise=turn)
+        if message.conversation is not None:
+            return await self._enqueue(request, request)
+        ack = await self._take(request, request, turn)
+        return _accepted(request, duplicate=ack.duplicate)
+
+    async def cancel(self, request: CancelTurn, sender: Sender) -> None:
+        """End a turn; one that has ended stays as it is."""
+        state = await self.find(request.turn)
+        if state.finished is None:
+            item = TurnCancelRequested(turn=request.turn, by=sender.identity.id, mode=request.mode)
+            await self._append(item, state.request, key_of("cancel", request.turn, request.mode))
+
+    async def fork(self, wish: ForkTurn, sender: Sender) -> MessageAccepted:
+        """Ask again from a step of a turn, in a new conversation of its block. The turn itself is left as it is."""
+        state = await self.find(wish.turn)
+        check_step(state, wish)
+        origin = state.request
+        message = SendMessage(
+            content=origin.message.content if wish.content is None else wish.content,
+            block=origin.block,
+            client_id=f"{wish.turn}@{wish.step} {wish.client_id or new_id()}",
+            client_tools=origin.client_tools,
+            model=wish.model or asked_model(state),
+            max_tokens=origin.max_tokens,
+            temperature=origin.temperature,
+        )
+        if wish.content is not None:
+            self._check(message)
+        await self._admit(message, sender.identity)
+        block, conversation = await self._place(message, sender)
+        turn = turn_id(conversation, message.client_id or "")
+        request = forked(_request(message, sender, block, conversation, turn), state, wish)
+        if await self._turns.is_begun(conversation, turn):
+            return _accepted(request, duplicate=True)
+        link_to(origin.traceparent)
+        ack = await self._take(request, request, turn)
+        return _accepted(request, duplicate=ack.duplicate)
+
+    async def turn(self, turn: str) -> TurnView:
+        """Where a turn stands."""
+        return (await self.find(turn)).view()
+
+    async def find(self, turn: str) -> TurnState:
+        """A turn with its journal. Refused with ``not_found``."""
+        state = await self._turns.find(turn)
+        if state is None:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such turn.")
+        return state
+
+    def _check(self, message: SendMessage) -> None:
+        if len(message.content.encode("utf-8", "replace")) > self._max_content:
+            raise refusal(ErrorCode.TOO_LARGE)
+        if not message.content.strip() and not _answers_a_tool(message):
+            raise InvalidField(("content",), "The message has no content.")
+        if len(message.shows) > MOST_SHOWS:
+            raise InvalidField(
+                ("shows",), f"What a channel shows is said in at most {MOST_SHOWS} characters."
+            )
+
+    async def _admit(self, message: SendMessage, identity: Identity) -> None:
+        for owned in self._rules:
+            try:
+                await owned.item(message, identity)
+            except Refusal as error:
+                code = code_of(error.code)
+                raise Refusal(
+                    ErrorCode.FORBIDDEN if code is ErrorCode.INTERNAL else code, error.message
+                ) from error
+            except Exception as error:
+                log.exception(
+                    "the admission rule of plugin %s failed, so the message is refused", owned.owner
+                )
+                raise refusal(ErrorCode.FORBIDDEN) from error
+
+    async def _place(self, message: SendMessage, sender: Sender) -> tuple[str, str]:
+        """The block and conversation that a message belongs to."""
+        if message.conversation is not None:
+            block = await self._conversations.block_of(message.conversation)
+            if message.block not in (None, block):
+                raise refusal(ErrorCode.CONFLICT, f"The conversation belongs to the block {block!r}.")
+            return block, message.conversation
+        block = message.block or self._route(message) or self._blocks.default
+        return block, conversation_id(sender.channel, sender.identity.id, message.client_id)
+
+    async def _enqueue(self, item: TurnRequested | TurnSteered, request: TurnRequested) -> MessageAccepted:
+        """Put a message into the inbox, if its conversation has a place; one that lies there already has it."""
+        try:
+            async with self._queue.place(request.conversation):
+                ack = await self._take(item, request, request.turn)
+        except QueueFull:
+            if not await self._queue.holds(request.conversation, request.turn):
+                raise
+            return _accepted(request, duplicate=True)
+        return _accepted(request, duplicate=ack.duplicate)
+
+    async def _take(self, item: InboxItem, about: TurnRequested, msg_id: str) -> Ack:
+        """Put a message into the inbox, if its block takes any."""
+        if self._room.is_full:
+            raise refusal(ErrorCode.STORAGE_FAILURE)
+        async with self._blocks.taking(about.block):
+            return await self._append(item, about, msg_id)
+
+    async def _append(self, item: InboxItem, about: TurnRequested, msg_id: str) -> Ack:
+        scope = Scope(block=about.block, conversation=about.conversation, turn=about.turn)
+        try:
+            ack = await self._bus.append(
+                INBOX,
+                item,
+                scope=scope,
+                msg_id=msg_id,
+                timeout=ACCEPT_SECONDS,
+                conversation=about.conversation,
+            )
+        except StorageFull:
+            self._room.note_refusal()
+            raise
+        self._room.note_success()
+        return ack
+
+
+def _request(message: SendMessage, sender: Sender, block: str, conversation: str, turn: str) -> TurnRequested:
+    *preceding, first = _said(message, turn)
+    history = message.history
+    begins = message.conversation is None and message.client_id is None
+    if begins and history is None:
+        history = ()  # nothing is to be loaded
+    return TurnRequested(
+        turn=turn,
+        block=block,
+        conversation=conversation,
+        message=first,
+        actor=sender.identity.id,
+        permissions=tuple(sender.identity.permissions),
+        channel=sender.channel,
+        history=history,
+        preceding=tuple(preceding) or msgspec.UNSET,
+        begins=begins,
+        one_shot=message.one_shot or msgspec.UNSET,
+        client_tools=message.client_tools,
+        model=message.model,
+        max_tokens=message.max_tokens,
+        temperature=message.temperature,
+        shows=message.shows or msgspec.UNSET,
+        traceparent=current_traceparent(),
+    )
+
+
+def _answers_a_tool(message: SendMessage) -> bool:
+    """Whether a message without content brings the result of a tool that the client ran."""
+    return bool(message.preceding) and message.preceding[-1].role == "tool"
+
+
+def _said(message: SendMessage, turn: str) -> list[Message]:
+    """What the client says, oldest first. A tool's result stands in for a person's words."""
+    metadata: dict[str, Any] = dict(message.metadata)
+    words = Message(id="", role="user", content=message.content, metadata=metadata)
+    said = [*message.preceding, *((words,) if message.content.strip() else ())]
+    ids = [*(message_id(turn, number) for number in range(len(said) - 1)), message_id(turn)]
+    return [msgspec.structs.replace(one, id=id, turn=turn) for one, id in zip(said, ids, strict=True)]
+
+
+def _accepted(request: TurnRequested, *, duplicate: bool) -> MessageAccepted:
+    return MessageAccepted(
+        block=request.block,
+        conversation=request.conversation,
+        turn=request.turn,
+        message_id=request.message.id,
+        duplicate=duplicate,
+    )

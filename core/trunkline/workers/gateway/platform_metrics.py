@@ -1,0 +1,63 @@
+"""How a platform stands, as measurements: workers, what waits and for how long, how full the streams are."""
+
+import logging
+from datetime import UTC, datetime
+from typing import get_args
+
+import anyio
+
+from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline.contracts.workers.subjects import WORKER_BUCKET
+from trunkline.telemetry import semconv
+from trunkline.telemetry.otlp_settings import export_seconds
+from trunkline.telemetry.turn_metrics import Sink
+from trunkline_bus import Bus, BusError
+from trunkline_bus.streams.admin import StreamState, stream_state
+
+log = logging.getLogger(__name__)
+
+
+MOST_SECONDS, LEAST_SECONDS = 10.0, 0.5
+"""How often the platform is looked at for a collector: as often as is exported, between these."""
+
+
+async def export_standing(bus: Bus, sink: Sink) -> None:
+    """Tell ``sink`` again and again, until cancelled. Every gateway tells the same."""
+    pause = min(MOST_SECONDS, max(LEAST_SECONDS, export_seconds()))
+    while True:
+        try:
+            await measure_standing(bus, sink)
+        except BusError as error:
+            log.debug("how the platform stands was not measured: %s", error)
+        await anyio.sleep(pause)
+
+
+async def measure_standing(bus: Bus, sink: Sink) -> None:
+    """Look at the platform and tell ``sink``. Raises BusError when it cannot be seen."""
+    await _workers(bus, sink)
+    streams = {spec.name: await stream_state(bus, spec.name) for spec in STREAMS}
+    for name, state in streams.items():
+        sink.add(semconv.STREAM_SIZE, state.bytes, {semconv.STREAM: name})
+    inbox = streams[INBOX_STREAM]
+    sink.add(semconv.INBOX_MESSAGES, inbox.messages, {})
+    sink.add(semconv.INBOX_LAG, _age(inbox), {})
+    sink.add(semconv.DEAD_LETTERS, streams[DEAD_STREAM].messages, {})
+
+
+async def _workers(bus: Bus, sink: Sink) -> None:
+    """A kind that nobody is of is told as 0: that is what somebody wants to be woken for."""
+    beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries() if entry.value is not None]
+    for kind in get_args(WorkerKind):
+        mine = [beat for beat in beats if beat.kind == kind]
+        for draining in (False, True):
+            count = sum(beat.draining is draining for beat in mine)
+            sink.add(semconv.WORKERS, count, {semconv.KIND: kind, semconv.DRAINING: str(draining).lower()})
+        sink.add(semconv.RESTARTS, sum(beat.restarts for beat in mine), {semconv.KIND: kind})
+
+
+def _age(stream: StreamState) -> float:
+    """How old the oldest message is, in seconds."""
+    if stream.first is None:
+        return 0.0
+    return round(max(0.0, (datetime.now(UTC) - stream.first).total_seconds()), 3)

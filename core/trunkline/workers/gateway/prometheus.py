@@ -1,0 +1,77 @@
+"""Measurements in Prometheus' text form. Knows measures and numbers, and nothing of turns."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from trunkline.telemetry.semconv import MEASURES, Measure
+from trunkline.telemetry.turn_metrics import Attributes
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class _Distribution:
+    """How often values fell between a histogram's bounds, and what they add up to."""
+
+    counts: list[int]
+    sum: float = 0
+
+    def add(self, value: float, bounds: Sequence[float]) -> None:
+        self.counts[bisect_left(bounds, value)] += 1
+        self.sum += value
+
+
+@dataclass(slots=True)
+class Exposition:
+    """All that was measured so far; a gauge has its last value."""
+
+    _numbers: dict[Measure, dict[Labels, float]] = field(default_factory=dict)
+    _distributions: dict[Measure, dict[Labels, _Distribution]] = field(default_factory=dict)
+
+    def add(self, measure: Measure, value: float, attributes: Attributes) -> None:
+        """Count ``value`` up, put it into the histogram, or make it the gauge's."""
+        labels = tuple((key.replace(".", "_"), text) for key, text in attributes.items())
+        if measure.kind == "histogram":
+            empty = _Distribution([0] * (len(measure.bounds) + 1))
+            self._distributions.setdefault(measure, {}).setdefault(labels, empty).add(value, measure.bounds)
+            return
+        numbers = self._numbers.setdefault(measure, {})
+        numbers[labels] = value if measure.kind == "gauge" else numbers.get(labels, 0) + value
+
+    def text(self) -> str:
+        """Everything, in Prometheus' text form."""
+        return "\n".join(line for measure in MEASURES for line in self._lines(measure)) + "\n"
+
+    def _lines(self, measure: Measure) -> Iterable[str]:
+        numbers = self._numbers.get(measure, {(): 0.0} if measure.plain else {})
+        distributions = self._distributions.get(measure, {})
+        if numbers or distributions:
+            yield f"# HELP {measure.prometheus} {measure.doc}"
+            yield f"# TYPE {measure.prometheus} {measure.kind}"
+        for labels, value in sorted(numbers.items()):
+            yield _line(measure.prometheus, labels, value)
+        for labels, distribution in sorted(distributions.items()):
+            yield from _buckets(measure, labels, distribution)
+
+
+def _buckets(measure: Measure, labels: Labels, distribution: _Distribution) -> Iterable[str]:
+    below = 0
+    for bound, count in zip((*map(_number, measure.bounds), "+Inf"), distribution.counts, strict=True):
+        below += count
+        yield _line(f"{measure.prometheus}_bucket", (*labels, ("le", bound)), below)
+    yield _line(f"{measure.prometheus}_sum", labels, distribution.sum)
+    yield _line(f"{measure.prometheus}_count", labels, below)
+
+
+def _line(name: str, labels: Labels, value: float) -> str:
+    inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+    return f"{name}{{{inside}}} {_number(value)}" if inside else f"{name} {_number(value)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.10g}"

@@ -1,0 +1,60 @@
+"""Which turn is first in a conversation, and whether it waits for a person. Everybody who watches a message behind it
+asks that again and again: what one of them finds is for all of them.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import anyio
+
+from trunkline.workers.gateway.turn_lookup import Turns, TurnState
+
+FRESH = 1.0
+"""Seconds for which what was found is told to those who ask after it."""
+
+
+class First(NamedTuple):
+    """``turn`` is the one that the conversation's journal ends with, "" for none; ``parked`` is that turn, if it waits
+    for a person."""
+
+    turn: str
+    parked: TurnState | None
+
+
+@dataclass(slots=True)
+class _Look:
+    """What was found in one conversation, and when it was looked."""
+
+    began: float = float("-inf")
+    first: First | None = None
+    order: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def is_used(self) -> bool:
+        return self.order.statistics().locked
+
+
+class Ahead:
+    """Raises BusError when the bus does not answer."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._looks: dict[str, _Look] = {}
+
+    async def of(self, conversation: str) -> First:
+        """The first turn of a conversation, as it was a second ago at most."""
+        now = anyio.current_time()
+        self._looks = {
+            name: one for name, one in self._looks.items() if one.is_used or now - one.began < FRESH
+        }
+        look = self._looks.setdefault(conversation, _Look())
+        async with look.order:  # who comes while another one looks waits for what that one finds
+            if look.first is None or anyio.current_time() - look.began >= FRESH:
+                look.began, look.first = anyio.current_time(), None
+                look.first = await self._first(conversation)
+            return look.first
+
+    async def _first(self, conversation: str) -> First:
+        """Only of a parked turn is more read than the end of the journal."""
+        turn, parked = await self._turns.first(conversation)
+        return First(turn, await self._turns.begun(turn) if parked else None)

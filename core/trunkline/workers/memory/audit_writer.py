@@ -1,0 +1,146 @@
+"""Writes the audit log into memory: ``audit/YYYY-MM-DD.jsonl``, a line an entry, many lines a commit.
+
+The stream has every line before; what was brought here is noted by its sequence in the cache folder. If that note is
+lost, lines that are in the files already are known by their ids.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.memory.store import Change, MemoryStore
+from trunkline.runtime.audit_log import entry
+from trunkline_bus import Bus, BusError, Refusal
+
+log = logging.getLogger(__name__)
+
+FOLDER = "audit"
+ACTOR = "audit"
+SECONDS = 10.0
+"""Between two commits while the day's file is small; each commit writes the whole file, so large ones wait longer."""
+
+SLOWER = 100_000
+"""Bytes of the day's file for each of which a second more is waited."""
+
+AT_ONCE = 5_000
+
+
+class AuditKeeper:
+    """Brings what is on the stream into the store. ``note`` is the file that says how far that went."""
+
+    def __init__(self, store: MemoryStore, bus: Bus, note: Path) -> None:
+        self._store = store
+        self._bus = bus
+        self._note = note
+        self._position: int | None = None
+        self._known: dict[str, set[str]] = {}
+        self._size = 0
+        self._lock = anyio.Lock()
+
+    async def keep(self) -> None:
+        """Bring it, again and again, until cancelled. What goes wrong is told, and tried again."""
+        while True:
+            await anyio.sleep(SECONDS + self._size / SLOWER)
+            try:
+                await self.bring()
+            except (BusError, Refusal, OSError) as error:
+                log.error("the audit log cannot be written into memory now: %s", error)
+
+    async def bring(self) -> None:
+        """Bring all that is there. Raises BusError, Refusal or OSError."""
+        async with self._lock:
+            while await self._bring_some():
+                continue
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Nothing is brought meanwhile."""
+        async with self._lock:
+            yield
+
+    async def _bring_some(self) -> bool:
+        """Bring the next lines; whether there may be more."""
+        position = await self._begin()
+        lines: dict[str, list[AuditEntry]] = {}
+        count = 0
+        async for stored in self._bus.history(AUDIT, after=position):
+            if position and not count and stored.seq > position + 1:
+                lost = _lost(stored.seq - position - 1)
+                lines.setdefault(_file(lost), []).append(lost)
+            lines.setdefault(_file(stored.data), []).append(stored.data)
+            position, count = stored.seq, count + 1
+            if count == AT_ONCE:
+                break
+        if not count:
+            return False
+        files = {day: await self._longer(day, entries) for day, entries in lines.items()}
+        await self._store.change(Change(dict(files), actor=ACTOR, reason=f"audit: {count} lines"))
+        self._known = {  # of days that are over nothing is held: a worker lives for months
+            day: self._known[day] | {entry.id for entry in entries} for day, entries in lines.items()
+        }
+        self._size = max(map(len, files.values()))
+        self._position = position
+        await anyio.Path(self._note).write_text(str(position))
+        return count == AT_ONCE
+
+    async def _begin(self) -> int:
+        """The last sequence that was brought; 0 when the stream is another one than then."""
+        if self._position is None:
+            self._position = await anyio.to_thread.run_sync(_noted, self._note)
+        if await self._bus.last_seq(AUDIT) < self._position:
+            self._position = 0
+        return self._position
+
+    async def _longer(self, day: str, entries: list[AuditEntry]) -> bytes:
+        """The day's file with these lines too, but for those that are in it."""
+        try:
+            before = (await self._store.read(day)).content
+        except Refusal as refusal:
+            if refusal.code != "not_found":
+                raise
+            before = ""
+        known = self._known.get(day)
+        if known is None:
+            known = self._known[day] = ids_in(before)
+        new = [entry for entry in entries if entry.id not in known]
+        return before.encode() + b"".join(msgspec.json.encode(entry) + b"\n" for entry in new)
+
+
+def _file(line: AuditEntry) -> str:
+    return f"{FOLDER}/{line.at:%Y-%m-%d}.jsonl"
+
+
+def _lost(count: int) -> AuditEntry:
+    why = (
+        "lines were not on the stream any more when memory was to have them: purged, or the stream was full."
+    )
+    log.error("%d %s", count, why)
+    return entry(event="lost", block="all", actor=ACTOR, why=why, count=count)
+
+
+class _Line(msgspec.Struct):
+    id: str
+
+
+def ids_in(text: str) -> set[str]:
+    """The ids of the lines of a file; a line that is none has no id."""
+    found = set()
+    for line in text.split("\n"):
+        try:
+            found.add(msgspec.json.decode(line, type=_Line).id)
+        except msgspec.MsgspecError:
+            continue
+    return found
+
+
+def _noted(note: Path) -> int:
+    try:
+        return int(note.read_text())
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,31 @@
+"""Where chunks are looked up: an index that can be asked. What is asked is in the modules beside this one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
+
+import apsw
+
+from trunkline.workers.memory.chunks.queries import Contents
+from trunkline.workers.memory.search.semantic import Meaning
+
+T = TypeVar("T")
+
+Question = Callable[[apsw.Connection, Contents], T]
+
+
+class Source(ABC):
+    """An index in the form of ``memory.index.schema``. A store that keeps one says so by this class."""
+
+    @property
+    @abstractmethod
+    def vectors(self) -> float | None:
+        """The share of passages (0 to 1) that have vectors; None without an embedder."""
+
+    @abstractmethod
+    async def ask(self, question: Question[T]) -> T:
+        """Ask the index, once it has everything that was committed before."""
+
+    @abstractmethod
+    async def meaning(self, text: str) -> Meaning | None:
+        """What is looked for, as a vector; None where words must do."""

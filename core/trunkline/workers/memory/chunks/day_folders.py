@@ -1,0 +1,35 @@
+"""Where a new chunk goes: into the folder of its day, or into one of that day's folders once there are very many."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from trunkline.contracts.memory.messages import MemoryEntry
+from trunkline.workers.memory.chunks.chunk_file import CROWDED, day_folder, path_of
+from trunkline_bus import Refusal
+
+Listing = Callable[[str], Awaitable[Sequence[MemoryEntry]]]
+_KNOWN = 1_000
+"""Days whose number of chunks is kept in mind."""
+
+
+class Days:
+    """Counts the chunks of each day by looking once. ``listing`` names what lies in a folder."""
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._counts: dict[str, int] = {}
+
+    async def path(self, place: str, chunk: str) -> str:
+        """The path for a new chunk."""
+        folder = day_folder(place, chunk[6:16])
+        if folder not in self._counts:
+            if len(self._counts) > _KNOWN:
+                self._counts.clear()
+            self._counts.setdefault(folder, await self._count(folder))  # another may have looked meanwhile
+        self._counts[folder] += 1
+        return path_of(place, chunk, crowded=self._counts[folder] > CROWDED)
+
+    async def _count(self, folder: str) -> int:
+        try:
+            return len(await self._listing(folder))
+        except Refusal:
+            return 0

@@ -1,0 +1,80 @@
+"""An index of chunks for stores that have none: in main memory, compared with the files at each question. It has no
+vectors."""
+
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+
+from trunkline._util.nlp.stemmer import Stems
+from trunkline.contracts.memory.messages import MemoryEntry
+from trunkline.contracts.memory.store import MemoryStore
+from trunkline.workers.memory.chunks.chunk_file import where
+from trunkline.workers.memory.chunks.chunk_index import Question, Source
+from trunkline.workers.memory.index.chunk import chunk_passages
+from trunkline.workers.memory.index.rows import forget, insert
+from trunkline.workers.memory.index.schema import SCHEMA
+from trunkline_bus import Refusal
+
+T = TypeVar("T")
+
+
+def source_of(store: MemoryStore) -> Source:
+    """Where a store's chunks are looked up: in its own index, where it is a ``Source``."""
+    return store if isinstance(store, Source) else Scanned(store)
+
+
+class Scanned(Source):
+    """Looks through a store's names and reads what changed since the last question."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._lock = anyio.Lock()
+        self._limiter = anyio.CapacityLimiter(1)
+        self._connection = apsw.Connection(":memory:")
+        self._connection.execute(SCHEMA)
+        self._stems = Stems()
+        self._held: dict[str, tuple[MemoryEntry, int, bytes]] = {}
+
+    @property
+    def vectors(self) -> None:
+        """There are none."""
+        return
+
+    async def meaning(self, text: str) -> None:
+        """Words must do."""
+        return
+
+    async def ask(self, question: Question[T]) -> T:
+        """Ask, when everything that was committed is in."""
+        async with self._lock:
+            entries = await self._store.list("", recursive=True)
+            there = {entry.path: entry for entry in entries if entry.kind == "file" and where(entry.path)}
+            for path in self._held.keys() - there.keys():
+                forget(self._connection, self._held.pop(path)[1])
+            for path, entry in there.items():
+                if path not in self._held or self._held[path][0] != entry:
+                    await self._take_in(entry)
+            return await anyio.to_thread.run_sync(
+                lambda: question(self._connection, self._contents), limiter=self._limiter
+            )
+
+    async def _take_in(self, entry: MemoryEntry) -> None:
+        try:
+            data = (await self._store.read(entry.path)).content.encode()
+        except Refusal:
+            data = b"\xff"  # no text: a broken chunk
+        known = self._held.get(entry.path)
+        if known is not None:
+            forget(self._connection, known[1])
+        self._connection.execute(
+            "INSERT INTO files(path, blob, size, height) VALUES(?, ?, ?, 0)",
+            (entry.path, entry.path, len(data)),
+        )
+        file = self._connection.last_insert_rowid()
+        insert(self._connection, self._stems, file, chunk_passages(entry.path, data))
+        self._held[entry.path] = (entry, file, data)
+
+    def _contents(self, blob: str) -> bytes:
+        return self._held[blob][2]

@@ -1,0 +1,208 @@
+"""Recall: which chunks may answer a question, from the search engine's words and vectors, and then which do best.
+
+What the words of a question are (their stems, what a misspelt one meant), where they stand, what is alike in meaning
+and which time is meant is the search engine's; the order is RLM-F10's. No model is asked.
+"""
+
+import json
+from datetime import datetime
+
+import apsw
+import msgspec
+
+from trunkline._util.nlp.languages import language_of
+from trunkline._util.nlp.stemmer import Stems
+from trunkline._util.nlp.synonyms import synonyms
+from trunkline._util.nlp.tokenizer import words_in
+from trunkline.contracts.memory.chunks import Chunk, Recall, Recalled, RecalledChunk
+from trunkline.workers.memory.chunks.queries import (
+    ROW,
+    Contents,
+    Row,
+    Sight,
+    first_of_each,
+    note_use,
+    row_of,
+    shown,
+)
+from trunkline.workers.memory.chunks.ranking import SYNONYM, Candidate, Wanted, Weighed, weigh
+from trunkline.workers.memory.index.passage import micros
+from trunkline.workers.memory.search.dates import Period, period_in
+from trunkline.workers.memory.search.filters import NARROW
+from trunkline.workers.memory.search.lexical import WEIGHTS
+from trunkline.workers.memory.search.semantic import Meaning
+from trunkline.workers.memory.search.terms import Term, any_of, asked, terms_of
+
+CANDIDATES = 60
+"""Chunks that are weighed, at least: the best by BM25, and the most alike."""
+
+VISITED = 20
+"""How many of those that were weighed are told."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A wish, understood: its words, others that mean the same, the time it speaks of, and its meaning if there are
+    vectors."""
+
+    wish: Recall
+    sight: Sight
+    now: datetime
+    terms: list[Term]
+    same: list[Term]
+    period: Period | None
+    meaning: Meaning | None
+
+    @property
+    def words(self) -> list[Wanted]:
+        """What is looked for, weighed."""
+        words = [Wanted(term.stems, alike=term.instead == "spelled") for term in self.terms]
+        return words + [Wanted(term.stems, weight=SYNONYM) for term in self.same]
+
+
+class Answering:
+    """The chunks that an asker may see and that are as the wish says."""
+
+    def __init__(self, sight: Sight, wish: Recall) -> None:
+        where, seen = sight.condition()
+        more, values = _filters(wish)
+        self.condition = f"{where} AND {more}"
+        self.values = [*seen, *values]
+
+    @property
+    def passages(self) -> str:
+        """The SELECT of their passages."""
+        joined = "chunks JOIN passages ON passages.id = chunks.passage"
+        return f"SELECT passages.id FROM {joined} WHERE {self.condition}"
+
+    def narrow(self, connection: apsw.Connection) -> bool:
+        """Whether they are few."""
+        count = f"SELECT count(*) FROM ({self.passages} LIMIT {NARROW + 1})"
+        return int(connection.execute(count, self.values).get) <= NARROW
+
+
+def recall(
+    connection: apsw.Connection,
+    contents: Contents,
+    stems: Stems,
+    sight: Sight,
+    wish: Recall,
+    now: datetime,
+    meaning: Meaning | None = None,
+) -> Recalled:
+    """The chunks that answer best; equal ones by confidence, then the newer first."""
+    question = _understood(connection, stems, sight, wish, now, meaning)
+    rows = list(first_of_each(_candidates(connection, question), sight))
+    alike = meaning.likeness(connection, (row.passage for row in rows)) if meaning else {}
+    by_path = {row.path: alike.get(row.passage, 0.0) for row in rows}
+    found = [(chunk, by_path[chunk.path]) for chunk in shown(connection, contents, rows)]
+    candidates = [_candidate(stems, question, chunk, likeness) for chunk, likeness in found]
+    weighed = zip(weigh(stems.of_text(wish.query)[1], question.words, candidates), found, strict=True)
+    ordered = sorted(((chunk, one, alike) for one, (chunk, alike) in weighed if one.score > 0), key=_order)
+    best = ordered[: wish.max_results]
+    note_use(connection, [chunk.id for chunk, *_ in best], now)
+    return Recalled(
+        answer=best[0][0].content if best else "",
+        confidence=_sureness(best[0], question) if best else 0.0,
+        source_chunks=tuple(chunk.id for chunk, *_ in best),
+        traversal_path=tuple(chunk.id for chunk, *_ in ordered[:VISITED]),
+        chunks=tuple(
+            RecalledChunk(chunk=chunk, score=one.score, why=one.why, factors=one.factors)
+            for chunk, one, _ in best
+        ),
+    )
+
+
+Found = tuple[Chunk, Weighed, float]
+"""A chunk, its score, and how alike it is."""
+
+
+def _understood(
+    connection: apsw.Connection,
+    stems: Stems,
+    sight: Sight,
+    wish: Recall,
+    now: datetime,
+    meaning: Meaning | None,
+) -> Question:
+    terms = terms_of(connection, stems, wish.query)
+    same = _synonyms(connection, stems, wish.query)
+    return Question(wish, sight, now, terms, same, period_in(wish.query, now.astimezone()), meaning)
+
+
+def _candidate(stems: Stems, question: Question, chunk: Chunk, alike: float) -> Candidate:
+    tags = frozenset(stem for tag in chunk.tags for stem in stems.of_text(tag)[1].split())
+    made, period = micros(chunk.metadata.created_at), question.period
+    return Candidate(
+        stems.of_text(chunk.content)[1],
+        tags,
+        chunk.metadata.confidence,
+        age=micros(question.now) - made,
+        alike=alike,
+        timely=period is not None and micros(period.start) <= made < micros(period.end),
+    )
+
+
+def _order(found: Found) -> tuple[float, float, int, str]:
+    chunk, weighed, _ = found
+    return -weighed.score, -chunk.metadata.confidence, -micros(chunk.metadata.created_at), chunk.id
+
+
+def _sureness(found: Found, question: Question) -> float:
+    """How far to trust the best chunk: its own confidence, as far as it covers the question or is alike. Words that
+    memory has nowhere were asked for as well."""
+    chunk, weighed, alike = found
+    known = len(question.terms) / max(1, len(asked(question.wish.query)))
+    return round(chunk.metadata.confidence * min(1.0, max(weighed.cover * known, alike)), 4)
+
+
+def _synonyms(connection: apsw.Connection, stems: Stems, query: str) -> list[Term]:
+    """Terms that mean the same as words of the question; only such as memory has."""
+    language, have = language_of(words_in(query)), set(asked(query))
+    words = " ".join(sorted({other for word in have for other in synonyms(word, language)} - have))
+    return [term for term in terms_of(connection, stems, words) if not term.instead] if words else []
+
+
+def _candidates(connection: apsw.Connection, question: Question) -> list[Row]:
+    """The chunks that have some of the words, the best first, then those that mean something alike."""
+    if not question.sight.folders or not question.wish.max_results:
+        return []
+    able = Answering(question.sight, question.wish)
+    found = _having(connection, question, able)
+    if question.meaning is None:
+        return found
+    near = question.meaning.nearest(connection, able, CANDIDATES) - {row.passage for row in found}
+    return found + _rows(connection, "SELECT value AS best FROM json_each(?)", (json.dumps(sorted(near)),))
+
+
+def _having(connection: apsw.Connection, question: Question, able: Answering) -> list[Row]:
+    """The chunks that have some of the words, the best first."""
+    terms = [*question.terms, *question.same]
+    best = (
+        "SELECT words.rowid AS best FROM words CROSS JOIN chunks ON chunks.passage = words.rowid"
+        f" WHERE words MATCH ? AND {able.condition} ORDER BY bm25(words, {WEIGHTS}) LIMIT ?"
+    )
+    most = max(CANDIDATES, 2 * question.wish.max_results)
+    return _rows(connection, best, (any_of(terms), *able.values, most)) if terms else []
+
+
+def _rows(connection: apsw.Connection, best: str, values: tuple[str | float, ...]) -> list[Row]:
+    """The rows of the passages that a SELECT gives as ``best``."""
+    found = connection.execute(
+        f"SELECT {ROW} FROM ({best}) JOIN chunks ON chunks.passage = best"
+        " JOIN passages ON passages.id = best JOIN files ON files.id = passages.file",
+        values,
+    )
+    return [row_of(row) for row in found]
+
+
+def _filters(wish: Recall) -> tuple[str, list[str | float]]:
+    parts: list[str] = ["chunks.confidence >= ?"]
+    values: list[str | float] = [wish.min_confidence]
+    for column, wanted in (("conversation", wish.conversation_id), ("type", wish.chunk_type)):
+        if wanted is not None:
+            parts.append(f"chunks.{column} = ?")
+            values.append(wanted)
+    for tag in dict.fromkeys(tag.casefold() for tag in wish.tags):
+        parts.append("chunks.passage IN (SELECT passage FROM tags WHERE tag = ?)")
+        values.append(tag)
+    return " AND ".join(parts), values

@@ -1,0 +1,308 @@
+"""Who changes chunks, within the policy of the layer they lie in. Every change is an ordinary change of the store."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from trunkline.contracts.memory.chunks import (
+    ChunkFile,
+    ChunkLink,
+    ChunkMetadata,
+    ChunksPruned,
+    DeleteChunk,
+    ForgetChunk,
+    LinkChunks,
+    PruneChunks,
+    Remember,
+    Remembered,
+    RestoreChunk,
+    UpdateChunk,
+)
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.paths import OWNER
+from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
+from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.chunk_file import (
+    archived_path,
+    decode,
+    encode,
+    new_chunk_id,
+    restored_path,
+)
+from trunkline.workers.memory.chunks.chunk_types import Kinds, detect
+from trunkline.workers.memory.chunks.day_folders import Days
+from trunkline.workers.memory.chunks.layers import Place, layer_of, writable
+from trunkline.workers.memory.chunks.queries import Row
+from trunkline.workers.memory.chunks.reader import Reader, no_chunk
+from trunkline.workers.memory.chunks.splitter import Cutter, Piece
+from trunkline_bus import Refusal, Scope
+
+_log = logging.getLogger(__name__)
+
+ATTEMPTS = 8
+"""How often a change is tried anew when another one came first."""
+
+LONG = 20_000
+"""Letters beyond which a text is cut in a thread."""
+
+PRUNE_SECONDS = 3_600.0
+PLATFORM = "trunkline"
+"""The actor of what nobody asked for."""
+
+TAGS, TAG_LETTERS = 32, 64
+Owned = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
+
+
+class Keeper:
+    """Keeps the chunks of one store. ``clean`` takes secrets out of a text, ``now`` tells the time."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        reader: Reader,
+        policies: Policies,
+        kinds: Kinds,
+        clean: Callable[[str], str],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._store = store
+        self._reader = reader
+        self._policies = policies
+        self._kinds = kinds
+        self._clean = clean
+        self._now = now
+        self._cutter = Cutter(detect)
+        self._days = Days(lambda folder: store.list(folder, recursive=False))
+
+    # Making --------------------------------------------------------------------------------------------------
+
+    async def remember(self, wish: Remember, scope: Scope) -> Remembered:
+        """Keep a text as chunks, all in one commit (RLM-F9).
+
+        Raises:
+            Refusal: ``invalid_value`` (no conversation, confidence out of range), ``invalid_type``,
+                ``missing_required_fields``, ``invalid_fields``, ``forbidden`` (the layer), ``write_failure``.
+        """
+        self._insist(wish)
+        place = writable(await self._policies.of(wish.block), wish.block, wish.actor, wish.layer)
+        if not wish.content.strip():
+            return Remembered(success=False, error="There is nothing to remember: the text is blank.")
+        text = self._clean(wish.content)
+        pieces = await self._cut(text, wish.chunk_type)
+        return await self._write(wish, place, pieces, scope)
+
+    def _insist(self, wish: Remember) -> None:
+        if not wish.conversation_id.strip():
+            raise Refusal("invalid_value", "Say in which conversation this was said.")
+        _insist_on_confidence(wish.confidence)
+        _insist_on_tags(wish.tags)
+        self._kinds.insist_on_chunk(wish.chunk_type or "note", wish.fields)
+
+    async def _cut(self, text: str, kind: str | None) -> list[Piece]:
+        if len(text) < LONG and self._cutter.ready:
+            return self._cutter.cut(text, kind)
+        return await anyio.to_thread.run_sync(self._cutter.cut, text, kind)
+
+    async def _write(self, wish: Remember, place: Place, pieces: list[Piece], scope: Scope) -> Remembered:
+        made = self._now()
+        chunks = [
+            self._chunk(wish, piece, number, len(pieces), made, scope) for number, piece in enumerate(pieces)
+        ]
+        paths = [await self._days.path(place.folder, chunk.id) for chunk in chunks]
+        files = {path: encode(chunk) for path, chunk in zip(paths, chunks, strict=True)}
+        reason = f"Remember {chunks[0].id}" + (f" and {len(chunks) - 1} more" if len(chunks) > 1 else "")
+        change = Change(dict[str, bytes | None](files), actor=wish.actor, reason=reason, scope=scope)
+        version = await self._store.change(change, expected=dict.fromkeys(paths, ""))
+        return Remembered(
+            success=True,
+            chunk_ids=tuple(chunk.id for chunk in chunks),
+            total_tokens=sum(chunk.tokens for chunk in chunks),
+            chunks_created=len(chunks),
+            version=version,
+        )
+
+    def _chunk(
+        self, wish: Remember, piece: Piece, number: int, parts: int, made: datetime, scope: Scope
+    ) -> ChunkFile:
+        created = made + timedelta(microseconds=number)  # so that the pieces of a text have an order
+        return ChunkFile(
+            id=new_chunk_id(created),
+            content=piece.text,
+            tokens=piece.tokens,
+            type=piece.type,
+            tags=_plain_tags(wish.tags),
+            metadata=ChunkMetadata(
+                created_at=created,
+                modified_at=created,
+                confidence=wish.confidence,
+                source=wish.source,
+                conversation_id=wish.conversation_id,
+                turn_id=scope.turn,
+                message_id=wish.message_id,
+                actor=wish.actor,
+                part=number + 1 if parts > 1 else None,
+                parts=parts if parts > 1 else None,
+                expires_at=wish.expires_at,
+                fields=wish.fields,
+            ),
+        )
+
+    # Changing ------------------------------------------------------------------------------------------------
+
+    async def update(self, wish: UpdateChunk, scope: Scope) -> MemoryChanged:
+        """Change what is given of a chunk. Raises Refusal ``not_found``, ``forbidden``, or as ``remember``."""
+        if wish.confidence is not None:
+            _insist_on_confidence(wish.confidence)
+        if wish.content is not None and not wish.content.strip():
+            raise Refusal("invalid_value", "A chunk cannot be blank; forget it instead.")
+        _insist_on_tags(wish.tags or ())
+
+        def changed(chunk: ChunkFile) -> ChunkFile:
+            new = _updated(chunk, wish, self._clean, self._now())
+            self._kinds.insist_on_chunk(new.type, new.metadata.fields)
+            return msgspec.structs.replace(new, tokens=self._cutter.count(new.content))
+
+        return await self._rewrite(wish, f"Change {wish.id}", changed, scope)
+
+    async def link(self, wish: LinkChunks, scope: Scope) -> MemoryChanged:
+        """Link two chunks by hand, or take the link out. Linking twice changes the strength."""
+        self._kinds.insist_on_link(wish.link_type)
+        if not 0 <= wish.strength <= 1:
+            raise Refusal("invalid_value", "The strength of a link is between 0 and 1.")
+        if wish.source_id == wish.target_id:
+            raise Refusal("invalid_value", "A chunk is not linked to itself.")
+        if not wish.remove:
+            await self._reader.row(wish.target_id, wish.block, wish.actor)
+        reason = f"{'Unlink' if wish.remove else 'Link'} {wish.source_id} {wish.link_type} {wish.target_id}"
+        return await self._rewrite(wish, reason, lambda chunk: _linked(chunk, wish, self._now()), scope)
+
+    async def _rewrite(
+        self, wish: LinkChunks | UpdateChunk, reason: str, job: Callable[[ChunkFile], ChunkFile], scope: Scope
+    ) -> MemoryChanged:
+        """Change a chunk's file from what it is at that moment."""
+        row = await self._own(wish, wish.source_id if isinstance(wish, LinkChunks) else wish.id)
+        for attempt in range(ATTEMPTS):
+            held = await self._store.read(row.path)
+            chunk = decode(row.path, held.content.encode())
+            if isinstance(chunk, str):
+                raise no_chunk(row.id)
+            change = Change({row.path: encode(job(chunk))}, actor=wish.actor, reason=reason, scope=scope)
+            try:
+                version = await self._store.change(change, expected={row.path: held.hash})
+                return MemoryChanged(paths=(row.path,), version=version, actor=wish.actor)
+            except Refusal as refusal:
+                if refusal.code != "write_conflict" or attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError("not reached")
+
+    # Taking away ---------------------------------------------------------------------------------------------
+
+    async def delete(self, wish: DeleteChunk, scope: Scope) -> MemoryChanged:
+        """Put a chunk into the archive of its place."""
+        row = await self._own(wish, wish.id)
+        return await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)
+
+    async def restore(self, wish: RestoreChunk, scope: Scope) -> MemoryChanged:
+        """Bring a chunk back from the archive."""
+        row = await self._own(wish, wish.id, archived=True)
+        return await self._move(row, restored_path(row.path), wish.actor, "Restore", scope)
+
+    async def _move(self, row: Row, target: str, actor: str, verb: str, scope: Scope) -> MemoryChanged:
+        version = await self._store.move(
+            row.path, target, actor=actor, reason=f"{verb} {row.id}", scope=scope
+        )
+        return MemoryChanged(paths=(row.path, target), version=version, actor=actor)
+
+    async def forget(self, wish: ForgetChunk, scope: Scope) -> MemoryChanged:
+        """Take a chunk out of the files, and so out of the indexes; the archive does not keep it either (C43)."""
+        try:
+            row = await self._own(wish, wish.id)
+        except Refusal as refusal:
+            if refusal.code != "not_found":
+                raise
+            row = await self._own(wish, wish.id, archived=True)
+        reason = wish.reason or f"Forget {row.id}"
+        version = await self._store.delete(row.path, actor=wish.actor, reason=reason, scope=scope)
+        return MemoryChanged(paths=(row.path,), version=version, actor=wish.actor)
+
+    # Caring --------------------------------------------------------------------------------------------------
+
+    async def prune(self, wish: PruneChunks, scope: Scope) -> ChunksPruned:
+        """Archive what has expired, and what was neither made nor used for ``days`` (the policy's, when not given)."""
+        days = wish.days or (await self._policies.of(wish.block)).retention_days
+        found = await self._reader.stale(wish.block, days)
+        version = ""
+        for row in () if wish.dry_run else found:
+            version = (await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)).version
+        return ChunksPruned(chunk_ids=tuple(row.id for row in found), version=version)
+
+    async def keep_pruned(self) -> None:
+        """Archive what has expired, and what a block's policy gives up, every hour. Runs until it is cancelled."""
+        while True:
+            await anyio.sleep(PRUNE_SECONDS)
+            try:
+                await self.prune_all()
+            except Refusal as refusal:
+                _log.warning("chunks could not be pruned: %s", refusal.message)
+
+    async def prune_all(self) -> None:
+        """Prune the owner's chunks and those of every block; one whose policy is broken is left alone."""
+        entries = await self._store.list("", recursive=False)
+        there = any(entry.path == "blocks" and entry.kind == "folder" for entry in entries)
+        folders = await self._store.list("blocks", recursive=False) if there else ()
+        for block in (None, *(entry.path.rpartition("/")[2] for entry in folders if entry.kind == "folder")):
+            try:
+                await self.prune(PruneChunks(actor=PLATFORM, block=block), NOWHERE)
+            except Refusal as refusal:
+                _log.warning("the chunks of block %s are not pruned: %s", block, refusal.message)
+
+    async def _own(self, wish: Owned, chunk: str, *, archived: bool = False) -> Row:
+        """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""
+        row = await self._reader.row(chunk, wish.block, wish.actor, archived=archived)
+        if wish.actor != OWNER:
+            writable(await self._policies.of(wish.block), wish.block, wish.actor, layer_of(row.place))
+        return row
+
+
+def _insist_on_confidence(value: float) -> None:
+    if not 0 <= value <= 1:
+        raise Refusal("invalid_value", f"Confidence is between 0 and 1, not {value}.")
+
+
+def _insist_on_tags(tags: tuple[str, ...]) -> None:
+    if len(tags) > TAGS or any(not tag.strip() or len(tag) > TAG_LETTERS for tag in tags):
+        raise Refusal("invalid_value", f"{TAGS} tags at most, each of 1 to {TAG_LETTERS} letters.")
+
+
+def _plain_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag.strip() for tag in tags))
+
+
+def _updated(chunk: ChunkFile, wish: UpdateChunk, clean: Callable[[str], str], now: datetime) -> ChunkFile:
+    known: dict[str, Any] = {"modified_at": now}
+    if wish.confidence is not None:
+        known["confidence"] = wish.confidence
+    if wish.fields is not None:
+        known["fields"] = wish.fields
+    return msgspec.structs.replace(
+        chunk,
+        content=chunk.content if wish.content is None else clean(wish.content).strip(),
+        tags=chunk.tags if wish.tags is None else _plain_tags(wish.tags),
+        type=wish.chunk_type or chunk.type,
+        metadata=msgspec.structs.replace(chunk.metadata, **known),
+    )
+
+
+def _linked(chunk: ChunkFile, wish: LinkChunks, now: datetime) -> ChunkFile:
+    others = tuple(
+        link for link in chunk.links if (link.target_id, link.type) != (wish.target_id, wish.link_type)
+    )
+    if wish.remove and len(others) == len(chunk.links):
+        raise Refusal("not_found", f"{wish.source_id} has no link {wish.link_type} to {wish.target_id}.")
+    made = ChunkLink(target_id=wish.target_id, type=wish.link_type, strength=wish.strength, created_at=now)
+    return msgspec.structs.replace(chunk, links=others if wish.remove else (*others, made))

@@ -1,0 +1,86 @@
+"""What a store opens and holds: the root, its history, the index, the past. Opens and closes; no work."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pygit2
+
+from trunkline.contracts.memory.embedder import Embedder
+from trunkline.errors import StorageError
+from trunkline.workers.memory.committer import Committer
+from trunkline.workers.memory.conversations import ConversationCache
+from trunkline.workers.memory.fsync import Syncer
+from trunkline.workers.memory.history.path_index import Trail
+from trunkline.workers.memory.index.search_index import Index
+from trunkline.workers.memory.packer import Packer
+from trunkline.workers.memory.purge.object_sweeper import Sweeper
+from trunkline.workers.memory.repository import Repository
+from trunkline.workers.memory.root_setup import take_root
+from trunkline.workers.memory.stat_cache import Stamps
+from trunkline.workers.memory.transfer import scratch
+from trunkline.workers.memory.vectors.backfill import Filling
+from trunkline.workers.memory.vectors.vector_store import Space
+from trunkline.workers.memory.worktree import Worktree
+
+
+class Parts:
+    """Everything that one store holds, until ``close``.
+
+    Raises:
+        StorageError: the root cannot be taken or mended.
+    """
+
+    def __init__(self, root: Path, cache: Path, *, sync: bool, embedder: Embedder | None) -> None:
+        self.sync = sync
+        self.cache = cache
+        self._held = ExitStack()
+        try:
+            self._open(root, embedder)
+            self._mend()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, root: Path, embedder: Embedder | None) -> None:
+        cache, held = self.cache, self._held
+        self.places, lock = take_root(root)
+        held.callback(lock.release)
+        self.syncer = Syncer(self.sync)
+        held.callback(self.syncer.close)
+        self.worktree = Worktree(self.places.root, self.places.stage, self.syncer)
+        held.callback(self.worktree.close)
+        self.repository = Repository(self.places.root, sync=self.sync)
+        held.callback(self.repository.close)
+        self.packer = Packer(self.places.root, self.syncer)
+        self.sweeper = Sweeper(self.places, self.packer, self.syncer)
+        self.stamps = Stamps(cache / "memory-files.msgpack")
+        self.stamps.load()
+        self.conversations = ConversationCache()
+        self.index_file = cache / "memory.db"
+        self.index = Index(self.places.root, self.index_file, self.conversations)
+        held.callback(self.index.close)
+        self.filling = (
+            None
+            if embedder is None
+            else Filling(embedder, Space(cache / "memory-vectors.db", embedder.model), self.index)
+        )
+        self.trail = Trail(self.places.root, cache / "memory-history.db")
+        held.callback(self.trail.close)
+        self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stamps)
+        scratch.clear(cache)
+
+    def _mend(self) -> None:
+        try:
+            self.committer.settle()
+            self.worktree.clear_stage()
+            if self.sweeper.unfinished():
+                self.sweeper.sweep()
+        except (OSError, pygit2.GitError) as error:
+            raise StorageError(
+                f"Memory cannot start (working files): {self.places.root} could not be mended ({error}).",
+                hint="Free space or give write permission, then start again; nothing was lost.",
+            ) from error
+
+    def close(self) -> None:
+        """Let go of all of it."""
+        self._held.close()

@@ -1,0 +1,116 @@
+"""Where the work of a store runs: one thread at a time writes, one uses the index, one looks into the past, a few read.
+
+What reads history looks again, afresh, where something seems to be missing: another git may have packed it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+import pygit2
+
+from trunkline.workers.memory.components import Parts
+from trunkline.workers.memory.history.path_index import Steps
+from trunkline.workers.memory.paths import refused
+from trunkline.workers.memory.repository import Repository, error_text
+from trunkline.workers.memory.root_reader import Shut
+from trunkline_bus import Refusal
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Asking:
+    """Runs jobs on the parts of a store."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._writing = anyio.CapacityLimiter(1)
+        self._indexing = anyio.CapacityLimiter(1)
+        self._looking_back = anyio.CapacityLimiter(1)
+        self._reading = anyio.CapacityLimiter(8)
+
+    async def write(self, job: Callable[[], T]) -> T:
+        """Run what changes the root; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._writing)
+
+    async def read(self, job: Callable[[], T]) -> T:
+        """Run what reads files as they are."""
+        try:
+            return await anyio.to_thread.run_sync(job, limiter=self._reading)
+        except Shut as shut:
+            raise refused(shut.path, shut.why) from shut
+
+    async def use_index(self, job: Callable[[], T]) -> T:
+        """Run what uses the index, as it stands; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._indexing)
+
+    async def use_trail(self, job: Callable[[], T]) -> T:
+        """Run what uses the trail of the past, as it stands; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._looking_back)
+
+    async def index(self, question: Callable[[apsw.Connection], T]) -> T:
+        """Ask the index, when it has everything that was committed."""
+
+        index = self._parts.index
+
+        def ask() -> T:
+            index.catch_up()
+            return index.database.use(question)
+
+        def ask_as_it_is() -> T:
+            if not index.is_made():
+                raise KeyError("the index cannot be made")
+            return index.database.use(question)
+
+        try:
+            return await self.use_index(ask)
+        except (KeyError, pygit2.GitError) as error:
+            _log.error("the index is answered from as it is, since history cannot be read: %s", error)
+        try:
+            return await self.use_index(ask_as_it_is)
+        except (KeyError, pygit2.GitError) as error:
+            raise self._damaged(error) from error
+
+    async def past(self, question: Callable[[Steps], T]) -> T:
+        """Ask about the past, when everything that was committed is known there."""
+        return await self._twice(lambda: self.use_trail(lambda: self._parts.trail.ask(question)))
+
+    async def history(self, job: Callable[[Repository], T]) -> T:
+        """Read history with a repository handle of one's own."""
+
+        def read() -> T:
+            repository = Repository(self._parts.places.root)
+            try:
+                return job(repository)
+            finally:
+                repository.close()
+
+        return await self._twice(lambda: self.read(read))
+
+    async def look_afresh(self) -> None:
+        """Let every handle see which packs there are."""
+        await self.write(self._parts.repository.reopen)
+        await self.use_index(self._parts.index.repository.reopen)
+        await self.use_trail(self._parts.trail.repository.reopen)
+
+    async def _twice(self, look: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError):
+            await self.look_afresh()
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError) as error:
+            _log.error("history cannot be read: %s", error)
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> Refusal:
+        where = f"{self._parts.places.git} ({error_text(error)})"
+        return Refusal(
+            "not_found", f"That part of history cannot be read in {where}. Run: trunkline memory doctor"
+        )

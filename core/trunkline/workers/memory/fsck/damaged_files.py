@@ -1,0 +1,25 @@
+"""Putting broken files where they harm nobody. Nothing is deleted: a person may know better."""
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trunkline.workers.memory.root_layout import Places
+
+
+class Aside:
+    """A folder for what one look found broken, made when it is needed."""
+
+    def __init__(self, places: Places) -> None:
+        self.folder = places.damaged / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+
+    def put(self, file: Path) -> None:
+        """Move an object away, as ``ab/cdef…``."""
+        target = self.folder / file.parent.name / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(file, target)
+
+    def put_pack(self, pack: Path) -> None:
+        """Move a pack away with all that belongs to it."""
+        for part in sorted(pack.parent.glob(pack.stem + ".*")):
+            self.put(part)

@@ -1,0 +1,468 @@
+"""The built-in store: a git repository of plain files, behind ``MemoryStore``. Joins the parts; none of their work."""
+
+import logging
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+import msgspec
+
+from trunkline._util.archives.manifest import Gap
+from trunkline._util.archives.reader import BadArchive
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    ConversationPage,
+    ConversationSlice,
+    ConversationSummary,
+    ListConversations,
+)
+from trunkline.contracts.memory.index import IndexProgress, IndexStats
+from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.messages import (
+    ImportMemory,
+    ImportProgress,
+    MemoryBlame,
+    MemoryChange,
+    MemoryDifference,
+    MemoryEntry,
+    MemoryFile,
+    MemoryFinding,
+    MemoryHit,
+    MemoryImport,
+    MemoryReverted,
+    RevertMemory,
+    SearchMemory,
+    UnreadEntry,
+)
+from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore, Purged
+from trunkline.errors import StorageError
+from trunkline.workers.memory.chunks.chunk_index import Question, Source
+from trunkline.workers.memory.committer import Result
+from trunkline.workers.memory.components import Parts
+from trunkline.workers.memory.conversations import AppendMessages, conversation_places
+from trunkline.workers.memory.executor import Asking
+from trunkline.workers.memory.fsck.integrity_check import Examination
+from trunkline.workers.memory.fsck.offline_check import DATABASES
+from trunkline.workers.memory.group_commit import Grouping
+from trunkline.workers.memory.history.blame import blame
+from trunkline.workers.memory.history.changes import changes
+from trunkline.workers.memory.history.diff import difference
+from trunkline.workers.memory.history.revert import TakeBack, returning, undoing
+from trunkline.workers.memory.index.stats import index_stats
+from trunkline.workers.memory.maintenance import Tending
+from trunkline.workers.memory.operations import Wish, WriteFiles, deleting, editing, moving
+from trunkline.workers.memory.paths import checked, folder
+from trunkline.workers.memory.purge.job import PurgeJob
+from trunkline.workers.memory.purge.scan import Tracing, Without, nothing
+from trunkline.workers.memory.purge.target import target_of
+from trunkline.workers.memory.purge.version_index import Past
+from trunkline.workers.memory.repository import Repository
+from trunkline.workers.memory.search.content import search_content
+from trunkline.workers.memory.search.conversations import find_conversation, list_conversations
+from trunkline.workers.memory.search.filenames import search_names
+from trunkline.workers.memory.search.semantic import Meaning
+from trunkline.workers.memory.store_reader import Present, read_version
+from trunkline.workers.memory.transfer.archive_import import Intake
+from trunkline.workers.memory.transfer.export import export
+from trunkline.workers.memory.transfer.history_merge import Rule
+from trunkline.workers.memory.transfer.index_copy import copied
+from trunkline.workers.memory.vectors.backfill import Progress
+from trunkline_bus import Refusal, Scope
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MOVING = "somebody is writing it: it is here as it was when it last was at rest, if it ever was"
+AGAIN = "Make another export when it is written."
+
+PLATFORM = "trunkline"
+"""The actor of what the platform itself writes."""
+
+
+class GitMemoryStore(MemoryStore, Source):
+    """Memory as a git repository. ``window`` is how long writes wait for others, in seconds; without ``sync`` they are
+    not brought to the disk before they are acknowledged."""
+
+    def __init__(self, *, window: float = 0.004, sync: bool = True) -> None:
+        self._sync = sync
+        self._grouping = Grouping(self._commit, window)
+
+    # Life ----------------------------------------------------------------------------------------------------
+
+    async def open(self, root: Path, cache: Path) -> None:
+        """Take the root, mend what a killed process left, take in edits made by hand. See ``MemoryStore.open``."""
+        open_all = partial(Parts, root, cache, sync=self._sync, embedder=self.embedder)
+        self._parts = await anyio.to_thread.run_sync(open_all)
+        self._asking = Asking(self._parts)
+        self._tending = Tending(self._parts, self._asking, self._grouping)
+        self._present = Present(self._parts)
+        try:
+            await self._first_commit()
+            self._parts.committer.rules = self.rules
+        except BaseException:
+            self._parts.close()
+            raise
+
+    async def _first_commit(self) -> None:
+        """Take in what was edited by hand; in a memory without history also write the first files."""
+        new = self._parts.repository.head() is None
+        missing: dict[str, bytes | None] = {
+            path: data for path, data in SEED.items() if new and self._parts.worktree.status(path) is None
+        }
+        try:
+            await self._tending.absorb()
+        except Refusal as refusal:
+            if new:
+                raise self._no_start(refusal) from refusal
+            _log.error("edits by hand are not taken in, and stay where they are: %s", refusal.message)
+        try:
+            if new:
+                begin = WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing)
+                await self._grouping.submit(begin)
+        except Refusal as refusal:
+            raise self._no_start(refusal) from refusal
+
+    def _no_start(self, refusal: Refusal) -> StorageError:
+        where = f"{self._parts.places.root}: {refusal.message}"
+        return StorageError(
+            f"Memory cannot start (version history): {where}", hint="Look at the log for the reason."
+        )
+
+    async def aclose(self) -> None:
+        """Finish what is waiting, then let go of the root."""
+        with anyio.CancelScope(shield=True):
+            await self._grouping.idle()
+            try:
+                await self._asking.write(self._tending.leave_tidy)
+            finally:
+                await self._asking.use_index(self._parts.close)
+
+    async def tend(self) -> None:
+        """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
+        await self._tending.run()
+
+    async def pack(self, *, now: bool = False) -> None:
+        """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
+        await self._tending.pack(now=now)
+
+    # Changing ------------------------------------------------------------------------------------------------
+
+    async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
+        """Commit files together. See ``MemoryStore.change``."""
+        wish = WriteFiles(
+            actor=change.actor,
+            reason=change.reason,
+            scope=change.scope,
+            files=_checked(change.files),
+            expected=_checked(expected or {}),
+        )
+        return (await self._grouping.submit(wish)).version
+
+    async def edit(
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
+        """Replace the first occurrence of ``old``."""
+        wish = editing(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._grouping.submit(wish)).version
+
+    async def move(
+        self,
+        source: str,
+        target: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
+        """Move a file or folder."""
+        wish = moving(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._grouping.submit(wish)).version
+
+    async def delete(
+        self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
+    ) -> str:
+        """Delete a file or folder."""
+        wish = deleting(path, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._grouping.submit(wish)).version
+
+    async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
+        """Take a change back, or go back to a version, as a commit of its own."""
+        plain = folder(revert.path)
+        if revert.to is None:
+            found = await self._asking.past(lambda steps: undoing(steps, plain, revert.version))
+        else:
+            to = revert.to
+            found = await self._asking.past(lambda steps: returning(steps, plain, to))
+        wish = TakeBack(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
+        done = await self._grouping.submit(wish)
+        return MemoryReverted(paths=wish.touches, version=done.version, undone=found.version)
+
+    async def append_conversation(self, append: AppendConversation) -> int:
+        """Append the messages that are not stored yet."""
+        return (await self._grouping.submit(AppendMessages.of(append, self._parts.conversations))).count
+
+    # Reading -------------------------------------------------------------------------------------------------
+
+    async def read(self, path: str, version: str | None = None) -> MemoryFile:
+        """A file's text, now or at a version."""
+        plain = checked(path)
+        if version is None:
+            return await self._asking.read(lambda: self._present.read(plain))
+        return await self._asking.history(lambda repository: read_version(repository, plain, version))
+
+    async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
+        """Several files, each or why it cannot be read; all by one thread."""
+        return await self._asking.read(lambda: [self._present.read_or_not(path) for path in paths])
+
+    async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
+        """Names under a folder."""
+        plain = folder(path)
+        found = await self._asking.read(lambda: self._parts.worktree.entries(plain, recursive=recursive))
+        return tuple(found)
+
+    async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
+        """What lies under a folder and is not read."""
+        plain = folder(path)
+        return tuple(await self._asking.read(lambda: self._parts.worktree.unread(plain)))
+
+    async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
+        """Search names or text; every change acknowledged before the call is seen."""
+        plain = msgspec.structs.replace(query, path=folder(query.path), limit=max(0, query.limit))
+        if plain.limit == 0:
+            return ()
+        if plain.kind == "filename":
+            entries = await self.list("", recursive=True)
+            return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
+        meaning = await self.meaning(plain.query)
+        return await self._asking.index(
+            lambda connection: search_content(connection, self._parts.index, plain, meaning)
+        )
+
+    async def meaning(self, text: str) -> Meaning | None:
+        """What is looked for, as a vector; None where words must do."""
+        filling = self._parts.filling
+        vector = await filling.vector(text) if filling and text.strip() else None
+        return Meaning(filling.space, vector, filling.embedder.least) if filling and vector else None
+
+    @property
+    def vectors(self) -> float | None:
+        """How far the vectors are."""
+        return None if self._parts.filling is None else self._parts.filling.share
+
+    async def index_stats(self) -> IndexStats:
+        """What the index holds."""
+        return await self._asking.index(self._stats)
+
+    async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
+        """Make the index anew, then the vectors that are missing. Searches wait for the index."""
+
+        def rebuild() -> None:
+            total = self._parts.index.size()
+            self._parts.index.rebuild(lambda done: told(IndexProgress(done=done, total=total)))
+            if vectors and self._parts.filling is not None:
+                self._parts.index.database.use(self._parts.filling.space.forget)
+
+        await self._asking.use_index(rebuild)
+        if self._parts.filling is not None:
+            await self._parts.filling.fill(self._asking.index, told=lambda now: told(_vectors_made(now)))
+        return await self.index_stats()
+
+    def _stats(self, connection: apsw.Connection) -> IndexStats:
+        filling = self._parts.filling
+        return index_stats(connection, None if filling is None else filling.stats(connection))
+
+    async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
+        """The changes of a file or folder."""
+        plain = folder(path)
+        found = await self._asking.past(lambda steps: changes(steps, plain, limit))
+        if not found and limit > 0:
+            raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
+        return found
+
+    async def blame(
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
+    ) -> MemoryBlame:
+        """Who wrote each line of a file."""
+        plain = checked(path)
+        return await self._asking.past(lambda steps: blame(steps, plain, version, first, last, mainline))
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs between two versions."""
+        plain = folder(path)
+        return await self._asking.past(lambda steps: difference(steps, plain, old, new))
+
+    async def export(self, target: Path, *, derived: bool = False) -> int:
+        """Write the archive."""
+
+        def write() -> int:
+            with ExitStack() as held:
+                index = held.enter_context(copied(self._parts.index_file)) if derived else None
+                return export(
+                    self._parts.places.root,
+                    target,
+                    plugins=self.installed().plugins,
+                    derived=index,
+                    gaps=unsaved,
+                )
+
+        unsaved = await self._flush()
+        if derived:
+            await self._asking.index(lambda connection: None)
+        async with self._tending.care:
+            return await anyio.to_thread.run_sync(write)
+
+    async def _flush(self) -> tuple[Gap, ...]:
+        """Take in what a person changed by hand until now; what hinders that hinders no export, and is told."""
+        try:
+            moving = await self._tending.absorb()
+        except Refusal as refusal:
+            return (Gap(what="edits by hand that are not in history yet", why=refusal.message),)
+        return tuple(Gap(what=path, why=MOVING, hint=AGAIN) for path in sorted(moving))
+
+    async def bring_in(
+        self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
+    ) -> MemoryImport:
+        """Bring an archive in. Nobody packs meanwhile; others read and write."""
+        async with self._tending.care:
+            with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
+                intake = Intake(archive, Path(scratch), wish, self._rule_for(wish), told)
+                try:
+                    await self._take_in(intake, wish)
+                    version = await self._asking.history(lambda repository: str(repository.head()))
+                    return await anyio.to_thread.run_sync(intake.report, version, self.installed())
+                except BadArchive as error:
+                    raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
+                finally:
+                    intake.close()
+
+    async def _take_in(self, intake: Intake, wish: ImportMemory) -> None:
+        await anyio.to_thread.run_sync(intake.open, self._parts.places.root)
+        if wish.dry_run:
+            await anyio.to_thread.run_sync(intake.preview, self._parts.places.root)
+            return
+        await anyio.to_thread.run_sync(intake.take_objects, self._parts.places, self._parts.packer)
+        for part in intake.wishes():
+            await self._grouping.submit(part)
+        await self._asking.write(lambda: intake.keep_branches(self._parts.repository))
+
+    def _rule_for(self, wish: ImportMemory) -> Rule:
+        """What this memory's rules make of one file."""
+
+        def rule(path: str, data: bytes) -> bytes:
+            for one in self._parts.committer.rules:
+                change = one(Change({path: data}, actor=wish.actor, reason="import"))
+                data = change.files[path] or b""
+            return data
+
+        return rule
+
+    async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
+        """A conversation's messages."""
+        places = conversation_places(block, conversation)
+        return await self._asking.read(lambda: self._present.conversation(places, after))
+
+    async def list_conversations(self, query: ListConversations) -> ConversationPage:
+        """A page of conversations."""
+        return await self._asking.index(
+            lambda connection: list_conversations(connection, self._parts.index.stems, query)
+        )
+
+    async def find_conversation(self, conversation: str) -> ConversationSummary | None:
+        """A conversation by its id alone."""
+        return await self._asking.index(lambda connection: find_conversation(connection, conversation))
+
+    async def ask(self, question: Question[T]) -> T:
+        """Ask the index about chunks, when it has everything that was committed; it is given what a blob holds."""
+        repository = self._parts.index.repository
+        return await self._asking.index(
+            lambda connection: question(connection, lambda blob: repository.data(repository.object_id(blob)))
+        )
+
+    async def _commit(self, wishes: Sequence[Wish]) -> Result:
+        result = await self._asking.write(lambda: self._parts.committer.commit(wishes))
+        for changed in result.commits:
+            self.on_change(changed)
+        if result.commits:
+            self._tending.note_commit()
+        return result
+
+    # Care ----------------------------------------------------------------------------------------------------
+
+    async def trace(self, target: str) -> Purge:
+        """What a target stands for, edits by hand included."""
+        wanted = target_of(target)
+        await self._flush()
+
+        def look(repository: Repository) -> Purge:
+            head = repository.head()
+            past = None if head is None else Past(repository.git, head)
+            return (
+                nothing(target)
+                if past is None
+                else Tracing(past, wanted, nothing(target)).run(_as_it_is).purge
+            )
+
+        return await self._asking.history(look)
+
+    async def purge(self, purge: Purge, without: Without, *, actor: str) -> Purged:
+        """Take something out of memory and all of history. Nobody writes or packs meanwhile."""
+        wanted = target_of(purge.target)
+        async with self._tending.care:
+            with anyio.CancelScope(shield=True):
+                purged, commits = await self._asking.write(
+                    lambda: PurgeJob(self._parts, self._tending, sync=self._sync).run(
+                        wanted, purge, without, actor
+                    )
+                )
+                await self._asking.use_index(self._parts.index.drop)
+                await self._asking.use_trail(self._parts.trail.drop)
+        for changed in commits:
+            self.on_change(changed)
+        self._tending.note_commit()
+        if self._parts.filling is not None:
+            await self._asking.index(self._parts.filling.prune)
+        return purged
+
+    async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
+        """Look whether everything is whole, while nobody writes."""
+        databases = tuple(self._parts.cache / name for name in DATABASES)
+        examination = Examination(self._parts.places, self._parts.worktree, databases, mend=mend)
+        async with self._tending.care:
+            found = await self._asking.write(examination.run)
+            await self._asking.look_afresh()
+        return tuple(found)
+
+
+def _as_it_is(path: str, data: bytes, purge: Purge) -> bytes | None:
+    return data
+
+
+def _vectors_made(now: Progress) -> IndexProgress:
+    return IndexProgress(done=now.passages - now.missing, total=now.passages, stage="vectors")
+
+
+def _checked(paths: Mapping[str, T]) -> dict[str, T]:
+    return {checked(path): value for path, value in paths.items()}

@@ -1,0 +1,101 @@
+"""The endpoints of chunks."""
+
+from trunkline.contracts.memory.chunks import (
+    ChunkCounts,
+    ChunkFound,
+    ChunkPage,
+    ChunksLinked,
+    ChunksPruned,
+    CountChunks,
+    DeleteChunk,
+    FindLinked,
+    ForgetChunk,
+    GetChunk,
+    LinkChunks,
+    ListChunks,
+    PruneChunks,
+    Recall,
+    Recalled,
+    Remember,
+    Remembered,
+    RestoreChunk,
+    UpdateChunk,
+)
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.subjects import (
+    MEMORY_CHUNK,
+    MEMORY_CHUNK_STATS,
+    MEMORY_CHUNKS,
+    MEMORY_DELETE_CHUNK,
+    MEMORY_FORGET,
+    MEMORY_LINK,
+    MEMORY_LINKED,
+    MEMORY_PRUNE,
+    MEMORY_RECALL,
+    MEMORY_REMEMBER,
+    MEMORY_RESTORE_CHUNK,
+    MEMORY_UPDATE_CHUNK,
+)
+from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.handlers.endpoints import Endpoints, scope_of
+from trunkline_bus import Request
+
+
+class ChunkAnswers:
+    """Answers with a reader and a keeper."""
+
+    def __init__(self, reader: Reader, keeper: Keeper) -> None:
+        self._reader = reader
+        self._keeper = keeper
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.ask(MEMORY_RECALL, self._recall)
+        await endpoints.ask(MEMORY_CHUNK, self._get)
+        await endpoints.ask(MEMORY_CHUNKS, self._page)
+        await endpoints.ask(MEMORY_LINKED, self._linked)
+        await endpoints.ask(MEMORY_CHUNK_STATS, self._counts)
+        await endpoints.change(MEMORY_REMEMBER, self._remember)
+        await endpoints.change(MEMORY_LINK, self._link)
+        await endpoints.change(MEMORY_UPDATE_CHUNK, self._update)
+        await endpoints.change(MEMORY_DELETE_CHUNK, self._delete)
+        await endpoints.change(MEMORY_RESTORE_CHUNK, self._restore)
+        await endpoints.change(MEMORY_FORGET, self._forget)
+        await endpoints.change(MEMORY_PRUNE, self._prune, limit=1)
+
+    async def _recall(self, request: Request[Recall]) -> Recalled:
+        return await self._reader.recall(request.data)
+
+    async def _get(self, request: Request[GetChunk]) -> ChunkFound:
+        return await self._reader.get(request.data)
+
+    async def _page(self, request: Request[ListChunks]) -> ChunkPage:
+        return await self._reader.page(request.data)
+
+    async def _linked(self, request: Request[FindLinked]) -> ChunksLinked:
+        return await self._reader.linked(request.data)
+
+    async def _counts(self, request: Request[CountChunks]) -> ChunkCounts:
+        return await self._reader.counts(request.data)
+
+    async def _remember(self, request: Request[Remember]) -> Remembered:
+        return await self._keeper.remember(request.data, scope_of(request))
+
+    async def _link(self, request: Request[LinkChunks]) -> MemoryChanged:
+        return await self._keeper.link(request.data, scope_of(request))
+
+    async def _update(self, request: Request[UpdateChunk]) -> MemoryChanged:
+        return await self._keeper.update(request.data, scope_of(request))
+
+    async def _delete(self, request: Request[DeleteChunk]) -> MemoryChanged:
+        return await self._keeper.delete(request.data, scope_of(request))
+
+    async def _restore(self, request: Request[RestoreChunk]) -> MemoryChanged:
+        return await self._keeper.restore(request.data, scope_of(request))
+
+    async def _forget(self, request: Request[ForgetChunk]) -> MemoryChanged:
+        return await self._keeper.forget(request.data, scope_of(request))
+
+    async def _prune(self, request: Request[PruneChunks]) -> ChunksPruned:
+        return await self._keeper.prune(request.data, scope_of(request))

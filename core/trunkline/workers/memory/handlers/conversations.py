@@ -1,0 +1,48 @@
+"""The endpoints of conversations."""
+
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    ConversationAppended,
+    ConversationFound,
+    ConversationPage,
+    ConversationSlice,
+    FindConversation,
+    ListConversations,
+    LoadConversation,
+)
+from trunkline.contracts.memory.store import MemoryStore
+from trunkline.contracts.memory.subjects import (
+    MEMORY_APPEND_CONVERSATION,
+    MEMORY_FIND_CONVERSATION,
+    MEMORY_LIST_CONVERSATIONS,
+    MEMORY_LOAD_CONVERSATION,
+)
+from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline_bus import Request
+
+
+class ConversationAnswers:
+    """Answers from a store."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.change(MEMORY_APPEND_CONVERSATION, self._append)
+        await endpoints.ask(MEMORY_LOAD_CONVERSATION, self._load)
+        await endpoints.ask(MEMORY_LIST_CONVERSATIONS, self._page)
+        await endpoints.ask(MEMORY_FIND_CONVERSATION, self._find)
+
+    async def _append(self, request: Request[AppendConversation]) -> ConversationAppended:
+        return ConversationAppended(count=await self._store.append_conversation(request.data))
+
+    async def _load(self, request: Request[LoadConversation]) -> ConversationSlice:
+        wish = request.data
+        return await self._store.load_conversation(wish.block, wish.conversation, after=wish.after)
+
+    async def _page(self, request: Request[ListConversations]) -> ConversationPage:
+        return await self._store.list_conversations(request.data)
+
+    async def _find(self, request: Request[FindConversation]) -> ConversationFound:
+        return ConversationFound(summary=await self._store.find_conversation(request.data.conversation))

@@ -1,0 +1,156 @@
+"""The endpoints of files."""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from trunkline.contracts.memory.messages import (
+    UNREADABLE,
+    DeleteMemory,
+    EditMemory,
+    ListMemory,
+    MemoryChanged,
+    MemoryFile,
+    MemoryFiles,
+    MemoryHit,
+    MemoryHits,
+    MemoryListing,
+    MoveMemory,
+    ReadManyMemory,
+    ReadMemory,
+    SearchMemory,
+    WriteManyMemory,
+    WriteMemory,
+)
+from trunkline.contracts.memory.store import Change, MemoryStore
+from trunkline.contracts.memory.subjects import (
+    MEMORY_DELETE,
+    MEMORY_EDIT,
+    MEMORY_LIST,
+    MEMORY_MOVE,
+    MEMORY_READ,
+    MEMORY_READ_MANY,
+    MEMORY_SEARCH,
+    MEMORY_WRITE,
+    MEMORY_WRITE_MANY,
+)
+from trunkline.workers.memory.handlers.endpoints import Endpoints, scope_of
+from trunkline.workers.memory.operations import encoded
+from trunkline.workers.memory.paths import checked
+from trunkline_bus import Request
+
+_log = logging.getLogger(__name__)
+
+NEVER = datetime.fromtimestamp(0, UTC)
+
+Rank = Callable[[SearchMemory, Sequence[MemoryHit]], Sequence[MemoryHit]]
+
+
+class FileAnswers:
+    """Answers from a store. ``rank`` puts what was found into its last order."""
+
+    def __init__(self, store: MemoryStore, rank: Rank) -> None:
+        self._store = store
+        self._rank = rank
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.ask(MEMORY_READ, self._read)
+        await endpoints.ask(MEMORY_READ_MANY, self._read_many)
+        await endpoints.ask(MEMORY_LIST, self._list)
+        await endpoints.ask(MEMORY_SEARCH, self._search)
+        await endpoints.change(MEMORY_WRITE, self._write)
+        await endpoints.change(MEMORY_WRITE_MANY, self._write_many)
+        await endpoints.change(MEMORY_EDIT, self._edit)
+        await endpoints.change(MEMORY_DELETE, self._delete)
+        await endpoints.change(MEMORY_MOVE, self._move)
+
+    async def _read(self, request: Request[ReadMemory]) -> MemoryFile:
+        return await self._store.read(request.data.path, request.data.version)
+
+    async def _read_many(self, request: Request[ReadManyMemory]) -> MemoryFiles:
+        files: list[MemoryFile] = []
+        paths = tuple(map(checked, request.data.paths))
+        for path, found in zip(paths, await self._store.read_many(paths), strict=True):
+            if isinstance(found, MemoryFile):
+                files.append(msgspec.structs.replace(found, content=found.content[: request.data.letters]))
+            elif found.code == "invalid_path":
+                _log.warning("a file of memory is left unread: %s", found.message)
+                files.append(_unread(path, found.message))
+            elif found.code != "not_found":
+                raise found
+        return MemoryFiles(files=tuple(files))
+
+    async def _list(self, request: Request[ListMemory]) -> MemoryListing:
+        wish = request.data
+        unread = await self._store.unread(wish.path) if wish.unread else ()
+        return MemoryListing(
+            entries=await self._store.list(wish.path, recursive=wish.recursive), unread=unread
+        )
+
+    async def _search(self, request: Request[SearchMemory]) -> MemoryHits:
+        hits = await self._store.search(request.data)
+        ranked = tuple(self._rank(request.data, hits))
+        return MemoryHits(hits=ranked, vectors=self._store.vectors)
+
+    async def _write(self, request: Request[WriteMemory]) -> MemoryChanged:
+        wish = request.data
+        expected = {} if wish.expected is None else {wish.path: wish.expected}
+        change = Change(
+            {wish.path: encoded(wish.path, wish.content)},
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=scope_of(request),
+        )
+        version = await self._store.change(change, expected=dict[str, str | None](expected))
+        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+
+    async def _write_many(self, request: Request[WriteManyMemory]) -> MemoryChanged:
+        wish = request.data
+        files: dict[str, bytes | None] = dict.fromkeys(wish.gone)
+        files |= {path: encoded(path, text) for path, text in wish.files.items()}
+        change = Change(files, actor=wish.actor, reason=wish.reason, scope=scope_of(request))
+        version = await self._store.change(change, expected=dict[str, str | None](wish.expected))
+        return MemoryChanged(paths=tuple(files), version=version, actor=wish.actor)
+
+    async def _edit(self, request: Request[EditMemory]) -> MemoryChanged:
+        wish = request.data
+        version = await self._store.edit(
+            wish.path,
+            wish.old,
+            wish.new,
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=scope_of(request),
+            expected=wish.expected,
+        )
+        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+
+    async def _delete(self, request: Request[DeleteMemory]) -> MemoryChanged:
+        wish = request.data
+        version = await self._store.delete(
+            wish.path,
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=scope_of(request),
+            expected=wish.expected,
+        )
+        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+
+    async def _move(self, request: Request[MoveMemory]) -> MemoryChanged:
+        wish = request.data
+        version = await self._store.move(
+            wish.source,
+            wish.target,
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=scope_of(request),
+            expected=wish.expected,
+        )
+        return MemoryChanged(paths=(wish.source, wish.target), version=version, actor=wish.actor)
+
+
+def _unread(path: str, why: str) -> MemoryFile:
+    return MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER, unread=why)

@@ -1,0 +1,58 @@
+"""The endpoints of what files were: who wrote what, what differs, what is taken back, whether all of it is whole."""
+
+from trunkline.contracts.memory.messages import (
+    BlameMemory,
+    DiffMemory,
+    ExamineMemory,
+    MemoryBlame,
+    MemoryChanges,
+    MemoryDifference,
+    MemoryExamined,
+    MemoryHistory,
+    MemoryReverted,
+    RevertMemory,
+)
+from trunkline.contracts.memory.store import MemoryStore
+from trunkline.contracts.memory.subjects import (
+    MEMORY_BLAME,
+    MEMORY_DIFF,
+    MEMORY_EXAMINE,
+    MEMORY_HISTORY,
+    MEMORY_REVERT,
+)
+from trunkline.workers.memory.handlers.endpoints import Endpoints, scope_of
+from trunkline_bus import Request
+
+
+class PastAnswers:
+    """Answers from a store's history."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.ask(MEMORY_HISTORY, self._history)
+        await endpoints.ask(MEMORY_BLAME, self._blame)
+        await endpoints.ask(MEMORY_DIFF, self._diff)
+        await endpoints.ask(MEMORY_EXAMINE, self._examine, limit=1)
+        await endpoints.change(MEMORY_REVERT, self._revert)
+
+    async def _history(self, request: Request[MemoryHistory]) -> MemoryChanges:
+        found = await self._store.history(request.data.path, limit=request.data.limit)
+        return MemoryChanges(changes=found)
+
+    async def _blame(self, request: Request[BlameMemory]) -> MemoryBlame:
+        wish = request.data
+        return await self._store.blame(
+            wish.path, wish.version, first=wish.first, last=wish.last, mainline=wish.mainline
+        )
+
+    async def _diff(self, request: Request[DiffMemory]) -> MemoryDifference:
+        return await self._store.diff(request.data.path, request.data.old, request.data.new)
+
+    async def _examine(self, request: Request[ExamineMemory]) -> MemoryExamined:
+        return MemoryExamined(findings=tuple(await self._store.examine(mend=request.data.mend)))
+
+    async def _revert(self, request: Request[RevertMemory]) -> MemoryReverted:
+        return await self._store.revert(request.data, scope=scope_of(request))

@@ -1,0 +1,32 @@
+"""The endpoints of the index: what it holds, and making it anew."""
+
+from collections.abc import AsyncIterator, Callable
+
+from trunkline.contracts.memory.index import AskIndex, IndexProgress, IndexStats, RebuildIndex
+from trunkline.contracts.memory.store import MemoryStore
+from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_REINDEX
+from trunkline.workers.memory.background_jobs import Errands
+from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline_bus import Request
+
+
+class IndexAnswers:
+    """Answers from a store; ``errands`` is where long work is done."""
+
+    def __init__(self, store: MemoryStore, errands: Errands) -> None:
+        self._store = store
+        self._errands = errands
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.ask(MEMORY_INDEX_STATS, self._stats)
+        await endpoints.ask(MEMORY_REINDEX, self._reindex, limit=1)
+
+    async def _stats(self, request: Request[AskIndex]) -> IndexStats:
+        return await self._store.index_stats()
+
+    def _reindex(self, request: Request[RebuildIndex]) -> AsyncIterator[IndexProgress | IndexStats]:
+        async def work(told: Callable[[IndexProgress], None]) -> IndexStats:
+            return await self._store.reindex(told, vectors=request.data.vectors)
+
+        return self._errands.outliving(work)

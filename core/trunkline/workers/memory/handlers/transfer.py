@@ -1,0 +1,95 @@
+"""The endpoints of archives: memory is written into one, and what one holds is brought in. They travel as objects."""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from trunkline.contracts.memory.messages import (
+    ExportMemory,
+    ImportMemory,
+    ImportProgress,
+    MemoryExport,
+    MemoryImport,
+)
+from trunkline.contracts.memory.store import MemoryStore
+from trunkline.contracts.memory.subjects import MEMORY_EXPORT, MEMORY_IMPORT
+from trunkline.contracts.workers.subjects import EXPORTS, IMPORTS
+from trunkline.workers.memory.audit_writer import AuditKeeper
+from trunkline.workers.memory.background_jobs import Errands
+from trunkline.workers.memory.handlers.change_publisher import Telling
+from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline_bus import Bus, BusError, Refusal, Request, new_id
+
+_log = logging.getLogger(__name__)
+
+
+class CarryingAnswers:
+    """Answers from a store, with files in ``cache`` that do not stay; ``errands`` is where long work is done."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        bus: Bus,
+        cache: Path,
+        audit: AuditKeeper,
+        telling: Telling,
+        errands: Errands,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._cache = cache
+        self._audit = audit
+        self._telling = telling
+        self._errands = errands
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.ask(MEMORY_EXPORT, self._export, limit=2)
+        await endpoints.ask(MEMORY_IMPORT, self._import, limit=1)
+
+    async def _export(self, request: Request[ExportMemory]) -> MemoryExport:
+        name = f"memory-{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_id()[-6:].lower()}.tar"
+        file = self._cache / name
+        await anyio.Path(self._cache).mkdir(parents=True, exist_ok=True)
+        await self._bring_audit()
+        try:
+            files = await self._store.export(file, derived=request.data.derived)
+            info = await self._bus.objects(EXPORTS).put_file(name, file)
+        except OSError as error:
+            reason = (error.strerror or "storage failed").lower()
+            raise Refusal("write_failure", f"The archive could not be written: {reason}.") from error
+        finally:
+            await anyio.Path(file).unlink(missing_ok=True)
+        return MemoryExport(object=name, size=info.size, files=files)
+
+    async def _bring_audit(self) -> None:
+        try:
+            await self._audit.bring()
+        except (BusError, Refusal, OSError) as error:
+            _log.error("what the audit log has of late is not in the export: %s", error)
+
+    def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
+        async def work(told: Callable[[ImportProgress], None]) -> MemoryImport:
+            return await self._bring_in(request.data, told)
+
+        return self._errands.outliving(work)
+
+    async def _bring_in(self, wish: ImportMemory, told: Callable[[ImportProgress], None]) -> MemoryImport:
+        """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""
+        file = self._cache / f"import-{new_id()}.tar"
+        objects = self._bus.objects(IMPORTS)
+        try:
+            if not await objects.get_file(wish.object, file):
+                raise Refusal("not_found", "The archive is not there, or did not arrive whole. Try again.")
+            return await self._store.bring_in(file, wish, told)
+        except OSError as error:
+            reason = (error.strerror or "storage failed").lower()
+            raise Refusal("write_failure", f"The archive could not be brought in: {reason}.") from error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.Path(file).unlink(missing_ok=True)
+                await objects.delete(wish.object)
+                await self._telling.tell()

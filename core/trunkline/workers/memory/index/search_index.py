@@ -1,0 +1,185 @@
+"""Keeping the derived index abreast of the last commit. Writes the index; it is asked in ``memory.search``."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pygit2
+
+from trunkline._util.nlp.stemmer import Stems
+from trunkline.contracts.conversations.messages import ConversationSummary
+from trunkline.workers.memory.conversations import ConversationCache, names_of, parse
+from trunkline.workers.memory.index.builder import fill
+from trunkline.workers.memory.index.conversation import turns
+from trunkline.workers.memory.index.database import Database
+from trunkline.workers.memory.index.file_kinds import passages
+from trunkline.workers.memory.index.passage import micros
+from trunkline.workers.memory.index.rows import Rows, forget, forget_all, forget_lines, write
+from trunkline.workers.memory.repository import Entry, Repository, differences, files_in
+
+BATCH = 1_000
+"""Files that are taken in by one transaction: each ends with a segment that has to be merged."""
+
+
+class Index:
+    """The index of one memory root. One thread at a time."""
+
+    def __init__(self, root: Path, file: Path, cache: ConversationCache) -> None:
+        self.repository = Repository(root)
+        self.database = Database(file)
+        self.stems = Stems()
+        self._cache = cache
+
+    def catch_up(self) -> None:
+        """Bring the index to the last commit, from wherever it stands."""
+        self.database.use(self._catch_up)
+
+    def drop(self) -> None:
+        """Lose everything that is derived, because history was written anew."""
+        self.database.drop()
+        self.repository.reopen()
+
+    def rebuild(self, told: Callable[[int], None]) -> None:
+        """Make it anew; ``told`` hears how many files are in."""
+        self.database.use(lambda connection: self._catch_up(connection, told, anew=True))
+
+    def size(self) -> int:
+        """How many files there are to take in, about: as many as are in, if any are."""
+        known = self.database.use(
+            lambda connection: int(connection.execute("SELECT count(*) FROM files").get)
+        )
+        return known or sum(1 for _ in files_in(self.repository.tree(self.repository.head())))
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+        self.repository.close()
+
+    def is_made(self) -> bool:
+        """Whether it holds some state of memory."""
+        return bool(self.database.use(lambda c: c.execute("SELECT 1 FROM meta WHERE key = 'head'").get))
+
+    def _catch_up(
+        self,
+        connection: apsw.Connection,
+        told: Callable[[int], None] = lambda done: None,
+        *,
+        anew: bool = False,
+    ) -> None:
+        head = self.repository.head()
+        known = None if anew else connection.execute("SELECT value FROM meta WHERE key = 'head'").get
+        if head is None or known == str(head):
+            return
+        before = self.repository.version(known) if known else None
+        tree = self.repository.commit(head).tree_id
+        if before is None:
+            self._begin_anew(connection, tree, told)
+        else:
+            self._follow(connection, differences(self.repository.git, before.tree_id, tree), told)
+        with connection:
+            connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
+
+    def _begin_anew(self, connection: apsw.Connection, tree: pygit2.Oid, told: Callable[[int], None]) -> None:
+        """Take everything in."""
+        with connection:
+            forget_all(connection)
+        files = (
+            partial(self._add, path, entry)
+            for path, entry in differences(self.repository.git, None, tree)
+            if entry is not None
+        )
+        fill(connection, Rows(self.stems), files, told)
+
+    def _add(self, path: str, entry: Entry, rows: Rows) -> None:
+        if names_of(path) is not None:
+            self._add_conversation(path, entry, rows)
+            return
+        data = self.repository.data(entry.blob)
+        rows.add(rows.add_file(path, str(entry.blob), len(data)), passages(path, data))
+
+    def _add_conversation(self, path: str, entry: Entry, rows: Rows) -> None:
+        conversation = self._cache.get(str(entry.blob)) or parse(path, self.repository.data(entry.blob))
+        text = conversation.text  # it may grow while we look: only what is in this text counts
+        height = _height(text)
+        file = rows.add_file(path, str(entry.blob), len(text), height)
+        rows.add(file, turns(conversation, 0, height))
+        rows.add_conversation(*_listed(file, conversation.summary))
+
+    def _follow(
+        self,
+        connection: apsw.Connection,
+        changes: Iterator[tuple[str, Entry | None]],
+        told: Callable[[int], None],
+    ) -> None:
+        """Take in what changed."""
+        done = 0
+        while batch := list(islice(changes, BATCH)):
+            with connection:
+                for path, entry in batch:
+                    self._update(connection, path, entry)
+            done += len(batch)
+            told(done)
+
+    def _update(self, connection: apsw.Connection, path: str, entry: Entry | None) -> None:
+        row = connection.execute(
+            "SELECT id, blob, size, height FROM files WHERE path = ?", (path,)
+        ).fetchone()
+        if row is not None and entry is not None and row[1] == str(entry.blob):
+            return
+        if row is not None and entry is not None and names_of(path) is not None:
+            self._update_conversation(connection, path, entry, row)
+            return
+        if row is not None:
+            forget(connection, row[0])
+        if entry is not None:
+            rows = Rows.behind(connection, self.stems)
+            self._add(path, entry, rows)
+            write(connection, rows.packed())
+
+    def _update_conversation(
+        self, connection: apsw.Connection, path: str, entry: Entry, row: tuple[int, str, int, int]
+    ) -> None:
+        """Only what is new of a conversation that grew."""
+        file, blob, size, known = row
+        conversation = self._cache.get(str(entry.blob)) or parse(path, self.repository.data(entry.blob))
+        text = conversation.text  # it may grow while we look: only what is in this text counts
+        if len(text) <= size or _blob_id(text[:size]) != blob:
+            forget_lines(connection, file, known := 0)
+        height = _height(text)
+        connection.execute(
+            "UPDATE files SET blob = ?, size = ?, height = ? WHERE id = ?",
+            (str(entry.blob), len(text), height, file),
+        )
+        said = turns(conversation, known, height)
+        if known and said:
+            forget_lines(connection, file, said[0].line)
+        rows = Rows.behind(connection, self.stems)
+        rows.add(file, said)
+        rows.add_conversation(*_listed(file, conversation.summary))
+        write(connection, rows.packed())
+
+
+def _height(text: bytes) -> int:
+    """The lines of a text, the last one too if nothing ends it."""
+    return text.count(b"\n") + (not text.endswith(b"\n"))
+
+
+def _listed(file: int, summary: ConversationSummary) -> tuple[Any, ...]:
+    return (
+        file,
+        summary.id,
+        summary.block,
+        summary.title,
+        micros(summary.created_at),
+        micros(summary.updated_at),
+        summary.message_count,
+        summary.one_shot,
+    )
+
+
+def _blob_id(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

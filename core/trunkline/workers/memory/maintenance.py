@@ -1,0 +1,169 @@
+"""What a store does by itself while it is open: index, embed, take in edits by hand, show git what is new, pack."""
+
+import logging
+import time
+
+import anyio
+import anyio.to_thread
+import apsw
+import pygit2
+
+from trunkline.workers.memory import heap
+from trunkline.workers.memory.commit_batch import OWNER
+from trunkline.workers.memory.components import Parts
+from trunkline.workers.memory.executor import Asking
+from trunkline.workers.memory.file_stability import APART
+from trunkline.workers.memory.group_commit import Grouping
+from trunkline.workers.memory.operations import Absorb
+from trunkline_bus import Refusal
+
+_log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 0.5
+"""How often edits by hand are looked for, on a memory of ordinary size."""
+
+CARE_SECONDS = 30.0
+INDEX_SECONDS = 0.5
+"""How long the search index gathers changes. Whoever asks it sees all of them: it is brought up first."""
+
+EXPOSE_SECONDS = 0.5
+"""How long git's index may lag behind the last commit, on a memory of ordinary size."""
+
+
+class Tending:
+    """Tends the parts of one store. ``care`` is held by whoever may not find history packed under his hands."""
+
+    def __init__(self, parts: Parts, asking: Asking, grouping: Grouping) -> None:
+        self.care = anyio.Lock()
+        self._parts = parts
+        self._asking = asking
+        self._grouping = grouping
+        self._changed = anyio.Event()
+        self._moved = anyio.Event()
+        self._exposed: pygit2.Oid | None = None
+
+    async def run(self) -> None:
+        """Tend until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._keep_indexed)
+            group.start_soon(self._keep_filled)
+            group.start_soon(self._keep_exposed)
+            group.start_soon(self._keep_swept)
+            group.start_soon(self._keep_packed)
+
+    def note_commit(self) -> None:
+        """There is a new commit."""
+        self._changed.set()
+        self._moved.set()
+
+    def note_rewriting(self) -> None:
+        """History is another one: what git was told before does not count."""
+        self._exposed = None
+
+    async def pack(self, *, now: bool = False) -> None:
+        """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
+        packer = self._parts.packer
+        async with self.care:
+            if now or await anyio.to_thread.run_sync(packer.due):
+                await anyio.to_thread.run_sync(packer.pack_loose)
+                heap.give_back()
+            crowd = await anyio.to_thread.run_sync(packer.crowd)
+            if crowd:
+                older = await anyio.to_thread.run_sync(packer.join, crowd)
+                await self._asking.look_afresh()
+                await anyio.to_thread.run_sync(packer.remove, older)
+                heap.give_back()
+
+    def leave_tidy(self) -> None:
+        """What a later start and a person's ``git status`` are glad of. Runs where writes run."""
+        self._parts.stamps.save()
+        self.expose()
+
+    def expose(self) -> None:
+        """Tell git's own index of the last commit. Runs where writes run."""
+        repository = self._parts.repository
+        try:
+            head = repository.head()
+            if head is None or head == self._exposed:
+                return
+            repository.refresh_index()
+            self._exposed = head
+        except (OSError, KeyError, pygit2.GitError) as error:
+            _log.warning("the git index was left as it is: %s", error)
+
+    async def _keep_indexed(self) -> None:
+        while True:
+            try:
+                await self._asking.use_index(self._parts.index.catch_up)
+                await self._asking.use_trail(self._parts.trail.catch_up)
+            except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+                _log.warning("the memory index is behind and will be brought up later: %s", error)
+                await anyio.sleep(1)
+                continue
+            await self._changed.wait()
+            await anyio.sleep(INDEX_SECONDS)
+            self._changed = anyio.Event()
+
+    async def _keep_filled(self) -> None:
+        """The vectors that are missing, whenever something changed."""
+        while (filling := self._parts.filling) is not None:
+            changed = self._changed
+            try:
+                await filling.fill(self._asking.index)
+                await self._asking.index(filling.prune)
+            except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+                _log.warning("the vectors are behind and will be made later: %s", error)
+            await anyio.sleep(INDEX_SECONDS)
+            await changed.wait()
+
+    async def _keep_exposed(self) -> None:
+        """Soon after a commit git's own index is told of it: an index that lags makes a person's ``git status`` show
+        changes that nobody made, and their ``git commit`` would undo them."""
+        while True:
+            await self._moved.wait()
+            self._moved = anyio.Event()
+            began = time.monotonic()
+            await self._asking.write(self.expose)
+            await anyio.sleep(max(EXPOSE_SECONDS, 20 * (time.monotonic() - began)))
+
+    async def absorb(self) -> frozenset[str]:
+        """Take in edits by hand, as far as they are at rest; returns the files that are still being written.
+
+        Raises:
+            Refusal: they could not be taken in.
+        """
+        await self._grouping.submit(Absorb(actor=OWNER))
+        if waiting := self._parts.committer.waiting():
+            await anyio.sleep(APART)
+            await self._grouping.submit(Absorb(actor=OWNER, paths=tuple(sorted(waiting))))
+        return self._parts.committer.waiting()
+
+    async def _keep_swept(self) -> None:
+        """Look for edits by hand; the more there is to look at, the less often. What was being written is looked at
+        again soon."""
+        left = SWEEP_SECONDS
+        while True:
+            waiting = tuple(sorted(self._parts.committer.waiting()))
+            pause = min(left, APART) if waiting else left
+            await anyio.sleep(pause)
+            left -= pause
+            took = await self._swept(waiting if left > 0 else ("",))
+            left = max(0.0, left - took) if left > 0 else max(SWEEP_SECONDS, 50 * took)
+
+    async def _swept(self, paths: tuple[str, ...]) -> float:
+        """Take in what was edited in some paths; returns how many seconds that took."""
+        began = time.monotonic()
+        try:
+            await self._grouping.submit(Absorb(actor=OWNER, paths=paths))
+            await self._asking.write(self.leave_tidy)
+        except Refusal as refusal:
+            _log.warning("edits made by hand could not be taken in: %s", refusal.message)
+        return time.monotonic() - began
+
+    async def _keep_packed(self) -> None:
+        while True:
+            await anyio.sleep(CARE_SECONDS)
+            try:
+                await self.pack()
+            except (OSError, pygit2.GitError, KeyError) as error:
+                _log.warning("history could not be packed: %s", error)

@@ -1,0 +1,268 @@
+"""What a caller may wish for, and what each wish means for the files. Pure planning: no disk, no commit.
+
+A wish is planned inside the one writer, against what memory holds at that moment, so its conditions cannot be
+overtaken. Planning may happen more than once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import pygit2
+
+from trunkline.contracts.memory.store import NOWHERE
+from trunkline.workers.memory.paths import checked, refused, under
+from trunkline.workers.memory.repository import Entry
+from trunkline.workers.memory.root_reader import not_found
+from trunkline.workers.memory.view import View
+from trunkline_bus import Refusal, Scope
+
+Content = bytes | Entry | None
+"""New bytes, a blob that exists already, or None: no file."""
+
+Entries = dict[str, Entry | None]
+"""What paths hold once a wish is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A file that only gets longer: it held ``base`` of ``size`` bytes, and ``tail`` is added."""
+
+    base: Entry
+    size: int
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a wish means. ``reason`` is used when the caller gave none; ``done`` is called once it is committed.
+
+    ``joins`` is a commit of another history that becomes part of this one. ``ruled``: the rules have seen the files.
+    """
+
+    files: dict[str, Content]
+    reason: str = ""
+    growth: dict[str, Growth] = field(default_factory=dict)
+    count: int = 0
+    done: Callable[[Entries], None] = lambda entries: None
+    joins: pygit2.Oid | None = None
+    ruled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish(ABC):
+    """A change that somebody asks for. ``touches`` are the paths it is about; folders stand for what is in them."""
+
+    actor: str
+    reason: str = ""
+    scope: Scope = NOWHERE
+
+    @property
+    @abstractmethod
+    def touches(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def plan(self, view: View) -> Plan:
+        """What to change. Raises Refusal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFiles(Wish):
+    """Write whole files, or take them out with None.
+
+    ``expected`` maps a path to the blob id it must have now; "" means that it must be absent.
+    """
+
+    files: dict[str, bytes | None]
+    expected: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The paths."""
+        return tuple(self.files.keys() | self.expected.keys())
+
+    def plan(self, view: View) -> Plan:
+        """All files or none."""
+        for path, wanted in self.expected.items():
+            _insist_on_hash(view, path, wanted)
+        for path, content in self.files.items():
+            if content is not None:
+                insist_on_room(view, path)
+        names = sorted(self.files)
+        verb = "Delete" if all(content is None for content in self.files.values()) else "Write"
+        what = names[0] if len(names) == 1 else f"{len(names)} files"
+        return Plan(dict(self.files), f"{verb} {what}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditFile(Wish):
+    """Replace the first occurrence of ``old`` by ``new``, in the file of the blob id ``expected`` if one is given."""
+
+    path: str
+    old: bytes
+    new: bytes
+    expected: str | None = None
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The path."""
+        return (self.path,)
+
+    def plan(self, view: View) -> Plan:
+        """Refused when the old text is empty or absent."""
+        data = view.data(self.path)
+        _insist_on_hash(view, self.path, self.expected)
+        if not self.old:
+            raise Refusal("write_conflict", "The text to replace is empty; say which text to replace.")
+        if self.old not in data:
+            raise Refusal(
+                "write_conflict", f"The text to replace is not in {self.path!r}. Read the file and try again."
+            )
+        return Plan({self.path: data.replace(self.old, self.new, 1)}, f"Edit {self.path}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePath(Wish):
+    """Take out a file (of the blob id ``expected`` if one is given), or a folder with all that is in it."""
+
+    path: str
+    expected: str | None = None
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The path."""
+        return (self.path,)
+
+    def plan(self, view: View) -> Plan:
+        """Refused when nothing is there."""
+        _insist_on_file_hash(view, self.path, self.expected)
+        return Plan(dict.fromkeys(_files_at(view, self.path)), f"Delete {self.path}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovePath(Wish):
+    """Move a file (of the blob id ``expected`` if one is given) or a folder; nothing may be at the target."""
+
+    source: str
+    target: str
+    expected: str | None = None
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Both paths."""
+        return (self.source, self.target)
+
+    def plan(self, view: View) -> Plan:
+        """Refused when the source is absent, the target is taken, or it lies within the source."""
+        moved = _files_at(view, self.source)
+        _insist_on_file_hash(view, self.source, self.expected)
+        if under(self.target, self.source):
+            raise refused(self.target, f"it lies within {self.source!r}, which is to be moved")
+        if view.entry(self.target) is not None:
+            raise Refusal("write_conflict", f"There is already a file {self.target!r}.")
+        insist_on_room(view, self.target)
+        files: dict[str, Content] = dict.fromkeys(moved)
+        files.update({self.target + path.removeprefix(self.source): entry for path, entry in moved.items()})
+        return Plan(files, f"Move {self.source} to {self.target}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absorb(Wish):
+    """Take in what a person changed by hand in ``paths``, as far as it is at rest. The committer looks at ``touches``;
+    nothing else is changed."""
+
+    paths: tuple[str, ...] = ("",)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The paths; "" is everything."""
+        return self.paths
+
+    def plan(self, view: View) -> Plan:
+        """Nothing more."""
+        return Plan({})
+
+
+def editing(
+    path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope, expected: str | None
+) -> EditFile:
+    """The wish to replace the first ``old``. Raises Refusal for a path or text that is not allowed."""
+    return EditFile(
+        actor=actor,
+        reason=reason,
+        scope=scope,
+        path=checked(path),
+        old=encoded(path, old),
+        new=encoded(path, new),
+        expected=expected,
+    )
+
+
+def moving(
+    source: str, target: str, *, actor: str, reason: str, scope: Scope, expected: str | None
+) -> MovePath:
+    """The wish to move a file or folder. Raises Refusal for a path that is not allowed."""
+    return MovePath(
+        actor=actor,
+        reason=reason,
+        scope=scope,
+        source=checked(source),
+        target=checked(target),
+        expected=expected,
+    )
+
+
+def deleting(path: str, *, actor: str, reason: str, scope: Scope, expected: str | None) -> DeletePath:
+    """The wish to delete a file or folder. Raises Refusal for a path that is not allowed."""
+    return DeletePath(actor=actor, reason=reason, scope=scope, path=checked(path), expected=expected)
+
+
+def encoded(path: str, text: str) -> bytes:
+    """Text as it is stored. Raises Refusal ``write_failure`` for text that cannot be."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refusal(
+            "write_failure", f"{path!r} was not written: the text holds half characters (lone surrogates)."
+        ) from None
+
+
+def _files_at(view: View, path: str) -> dict[str, Entry]:
+    single = view.entry(path)
+    found = view.below(path) if single is None else {path: single}
+    if not found:
+        raise not_found(path)
+    return found
+
+
+def _insist_on_file_hash(view: View, path: str, wanted: str | None) -> None:
+    """As ``_insist_on_hash``, of something that must be there; a folder has no hash."""
+    if wanted is not None and view.entry(path) is None and view.is_folder(path):
+        raise Refusal(
+            "write_conflict", f"{path!r} is a folder; only a file can be expected to hold something."
+        )
+    _insist_on_hash(view, path, wanted)
+
+
+def _insist_on_hash(view: View, path: str, wanted: str | None) -> None:
+    if wanted is None:
+        return
+    entry = view.entry(path)
+    if wanted == ("" if entry is None else str(entry.blob)):
+        return
+    said = (
+        "it exists already" if not wanted else "it was changed since it was read" if entry else "it is gone"
+    )
+    raise Refusal("write_conflict", f"{path!r} was not written: {said}. Read it again and decide.")
+
+
+def insist_on_room(view: View, path: str, *, without: Collection[str] = ()) -> None:
+    """Raises Refusal ``invalid_path``: a folder is at the path, or a file stands where it needs a folder.
+
+    Files ``without`` which it would be count as gone.
+    """
+    above = view.file_above(path)
+    if above is not None and above not in without:
+        raise refused(path, f"{above!r} is a file, not a folder")
+    if view.entry(path) is None and view.is_folder(path) and not view.below(path).keys() <= set(without):
+        raise refused(path, "it is a folder")

@@ -1,0 +1,68 @@
+"""What is kept besides memory: on the server, with conversations' documents, in folders of the home."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import msgspec
+
+from trunkline.contracts.memory.purge import Erased, Kept
+from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.retention import Retention
+from trunkline.home.paths import Home
+from trunkline.workers.memory.audit_writer import AuditKeeper
+from trunkline.workers.memory.document_collections.collection_store import Collections
+from trunkline.workers.memory.purge.streams import Streams
+from trunkline.workers.memory.purge.unreachable_copies import outside
+from trunkline_bus import Bus
+
+UNASKED = "It does not run in the memory worker, so it was not asked what it keeps. Look there yourself."
+
+
+class Around:
+    """Around one memory. ``unasked`` names the plugins that cannot be asked."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        home: Home,
+        retention: Retention,
+        audit: AuditKeeper,
+        collections: Collections,
+        unasked: Callable[[], Iterable[str]],
+    ) -> None:
+        self._streams = Streams(bus, retention)
+        self._home = home
+        self._retention = retention
+        self._audit = audit
+        self._collections = collections
+        self._unasked = unasked
+
+    async def before(self, purge: Purge) -> Purge:
+        """Refuse while a turn runs; else the purge with the turns that are known here. What the audit log has on the
+        stream is brought into memory: nothing of it may be lost. Raises Refusal, BusError, OSError."""
+        await self._streams.refuse_running(purge)
+        await self._audit.bring()
+        return msgspec.structs.replace(purge, turns=purge.turns | await self._streams.turns(purge))
+
+    async def erase(self, purge: Purge) -> list[Erased]:
+        """Erase it, for the conversations. Raises BusError."""
+        erased = await self._streams.erase(purge)
+        for conversation in sorted(purge.conversations):
+            if count := await self._collections.clear(conversation):
+                erased.append(Erased(where="documents of the conversation", count=count))
+        return erased
+
+    @asynccontextmanager
+    async def quiet(self) -> AsyncIterator[None]:
+        """Nobody adds to the audit log's files meanwhile."""
+        async with self._audit.held():
+            yield
+
+    async def kept(self, purge: Purge) -> list[Kept]:
+        """What is left. Raises BusError."""
+        return [
+            *await self._streams.kept(purge),
+            *(Kept(where=f"plugin {name}", what=UNASKED) for name in self._unasked()),
+            *outside(self._home, self._retention, datetime.now(UTC)),
+        ]

@@ -1,0 +1,79 @@
+"""One purge of one repository, while nobody else writes: look through the past, take out what is there now, write
+history anew, sweep. It can be killed anywhere and begun again.
+"""
+
+import os
+
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.memory.store import Purged
+from trunkline.workers.memory.commit_batch import OWNER
+from trunkline.workers.memory.components import Parts
+from trunkline.workers.memory.maintenance import Tending
+from trunkline.workers.memory.operations import Absorb, DeletePath, Wish, WriteFiles
+from trunkline.workers.memory.purge.history_rewrite import Purging
+from trunkline.workers.memory.purge.scan import Traced, Tracing, Without, commit_edits
+from trunkline.workers.memory.purge.target import Target
+from trunkline.workers.memory.purge.version_index import Past
+from trunkline_bus import Refusal
+
+
+class PurgeJob:
+    """Runs where writes run."""
+
+    def __init__(self, parts: Parts, tending: Tending, *, sync: bool) -> None:
+        self._parts = parts
+        self._tending = tending
+        self._sync = sync
+
+    def run(
+        self, target: Target, purge: Purge, without: Without, actor: str
+    ) -> tuple[Purged, list[MemoryChanged]]:
+        """What was taken out, and the commits that did so."""
+        commits = self._commit([Absorb(actor=OWNER)])
+        head = self._parts.repository.head()
+        assert head is not None
+        traced = Tracing(Past(self._parts.repository.git, head), target, purge).run(without)
+        commits += self._take_out(traced, actor)
+        rewriting = self._rewrite(target, traced)
+        purged = Purged(
+            paths=tuple(sorted(traced.gone | rewriting.paths - traced.edits.keys())),
+            commits=rewriting.rewritten,
+            changed=tuple(sorted(traced.changed)),
+            versions=tuple(sorted(traced.versions)),
+            kept=traced.kept,
+        )
+        return purged, commits
+
+    def _commit(self, wishes: list[Wish]) -> list[MemoryChanged]:
+        result = self._parts.committer.commit(wishes)
+        for outcome in result.outcomes:
+            if isinstance(outcome, Refusal) and outcome.code != "not_found":
+                raise outcome
+        return result.commits
+
+    def _take_out(self, traced: Traced, actor: str) -> list[MemoryChanged]:
+        """Take it out of the files that are there now, as a change like any other."""
+        now = dict(traced.now())
+        reason = f"Purge {traced.purge.target}"
+        wishes: list[Wish] = [
+            DeletePath(actor=actor, reason=reason, path=path) for path, left in now.items() if left is None
+        ]
+        written: dict[str, bytes | None] = {path: left for path, left in now.items() if left is not None}
+        if written:
+            wishes.append(WriteFiles(actor=actor, reason=reason, files=written))
+        return self._commit(wishes) if wishes else []
+
+    def _rewrite(self, target: Target, traced: Traced) -> Purging:
+        git = self._parts.repository.git
+        self._tending.expose()
+        rewriting = Purging(git, target, commit_edits(git, traced.edits), traced.purge.conversations)
+        moves = rewriting.run()
+        if self._sync:
+            os.sync()
+        self._parts.sweeper.announce()
+        self._parts.repository.move(moves)
+        self._parts.sweeper.sweep()
+        self._parts.repository.reopen()
+        self._tending.note_rewriting()
+        return rewriting

@@ -1,0 +1,112 @@
+"""What memory itself made of a text that is purged: the audit log's lines lose their content, and chunks of the
+conversation go. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import unquote
+
+import msgspec
+
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.memory.purge import PURGED
+from trunkline.contracts.memory.purger import Purge, Purger
+from trunkline.workers.memory.chunks.chunk_file import where
+
+_ENTRY = msgspec.json.Decoder(AuditEntry)
+
+
+class Derived(Purger):
+    """The audit log, and chunks; for one purge."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self._lines: dict[bytes, bytes] = {}
+        self._paths: dict[str, str] | None = None
+
+    def without(self, path: str, data: bytes, purge: Purge) -> bytes | None:
+        """A day of the audit log with the same lines, those of the conversations without content; no chunk that came of
+        them."""
+        if path.startswith("audit/") and path.endswith(".jsonl"):
+            return b"\n".join(self._line(line, purge) for line in data.split(b"\n"))
+        if where(path) is not None:
+            return None if _said_in(data) in purge.conversations else data
+        return data
+
+    def _line(self, line: bytes, purge: Purge) -> bytes:
+        """One line; versions of a day repeat them."""
+        if line not in self._lines:
+            if self._paths is None:
+                plain = map(_plain, purge.paths)
+                self._paths = {path: path.rpartition("/")[2] for path in plain}
+            self._lines[line] = _unworded(line, purge, self._paths)
+        return self._lines[line]
+
+
+class _Metadata(msgspec.Struct):
+    conversation_id: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    metadata: _Metadata
+
+
+def _said_in(data: bytes) -> str | None:
+    """The conversation that a chunk came of, wherever its file lies."""
+    try:
+        return msgspec.json.decode(data, type=_Chunk).metadata.conversation_id
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _unworded(line: bytes, purge: Purge, paths: Mapping[str, str]) -> bytes:
+    """A line without what a call was given and gave, if it belongs to what is purged. That it was made, by whom,
+    when, and how it was decided and ended, stays."""
+    try:
+        entry = _ENTRY.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return line
+    if entry.conversation not in purge.conversations and not _names(entry, paths):
+        return line
+    left = msgspec.structs.replace(
+        entry,
+        why=PURGED if entry.why else "",
+        arguments=None if entry.arguments is None else dict.fromkeys(entry.arguments, PURGED),
+        output=PURGED if entry.output else "",
+    )
+    return msgspec.json.encode(left)
+
+
+def _names(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
+    """Whether a call was given or told one of these files by its path, as seen from the memory root or from its block:
+    in other letters too, and among other words. A longer path of another folder is another file."""
+    said = "\n".join((*(entry.arguments or {}).values(), entry.output, entry.why))
+    if not said.strip():
+        return False
+    said, own = _plain(unquote(said)), f"blocks/{_plain(entry.block)}/"
+    return any(
+        re.search(rf"(?:(?<![\w./-])/?|(?<=/memory/)){re.escape(name)}(?![\w-])(?!\.\w)", said)
+        for path, last in paths.items()
+        if last in said
+        for name in ((path, path.removeprefix(own)) if path.startswith(own) else (path,))
+    )
+
+
+def _plain(text: str) -> str:
+    """The text without differences of case, of how letters are composed, and of slashes."""
+    return re.sub(r"(?:/(?:\./)*)+", "/", unicodedata.normalize("NFC", text).casefold().replace("\\", "/"))
+
+
+def without(purgers: Sequence[Purger]) -> Callable[[str, bytes, Purge], bytes | None]:
+    """What all of them leave of a file, one after the other."""
+
+    def left(path: str, data: bytes, purge: Purge) -> bytes | None:
+        kept: bytes | None = data
+        for purger in purgers:
+            if kept is None:
+                return None
+            kept = purger.without(path, kept, purge)
+        return kept
+
+    return left

@@ -1,0 +1,120 @@
+"""The notes of purges: ``audit/purges.jsonl``, a line each. A line is there before anything is gone, and says when
+all is done; so a purge that was cut short is known, and an archive of before does not bring back what it took (C43).
+"""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from trunkline.contracts.memory.purge import PurgeMemory
+from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.memory.store import Change, MemoryStore, Purged
+from trunkline.workers.memory.transfer.purge_check import NOTES
+from trunkline_bus import Refusal, Scope, new_id
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """One purge."""
+
+    id: str = ""
+    state: Literal["begun", "done"] = "done"
+    time: datetime
+    actor: str
+    target: str
+    paths: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    changed: tuple[str, ...] = ()
+    conversations: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    commits: int = 0
+    reason: str = ""
+
+    @property
+    def purge(self) -> Purge:
+        """What it takes out."""
+        return Purge(
+            target=self.target,
+            paths=frozenset(self.paths),
+            conversations=frozenset(self.conversations),
+            turns=frozenset(self.turns),
+        )
+
+
+def _lines(text: str) -> list[str]:
+    """The notes' lines. Names and reasons may hold other characters that Python takes for ends of lines."""
+    return [line for line in text.split("\n") if line]
+
+
+def read_notes(text: str) -> tuple[list[Note], list[int]]:
+    """The notes in a text, and the numbers of the lines that are none."""
+    notes, damaged = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            notes += [msgspec.json.decode(line, type=Note)] if line.strip() else []
+        except (msgspec.MsgspecError, RecursionError):
+            damaged.append(number)
+    return notes, damaged
+
+
+class Notes:
+    """The notes of one store."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def all(self) -> tuple[list[Note], list[int]]:
+        """Every note that can be read, and the numbers of the lines that cannot."""
+        return read_notes(await self._text())
+
+    async def unfinished(self, target: str) -> Note | None:
+        """The note of a purge of this that was cut short."""
+        notes, _ = await self.all()
+        found = [note for note in notes if note.state == "begun" and note.target == target]
+        return found[-1] if found else None
+
+    async def begin(self, wish: PurgeMemory, purge: Purge, at: datetime, scope: Scope) -> Note:
+        """Note that a purge begins; one that was cut short goes on under its note."""
+        earlier = await self.unfinished(wish.target)
+        note = Note(
+            id=earlier.id if earlier else new_id("purge"),
+            state="begun",
+            time=at,
+            actor=wish.actor,
+            target=wish.target,
+            paths=tuple(sorted(purge.paths)),
+            conversations=tuple(sorted(purge.conversations)),
+            turns=tuple(sorted(purge.turns)),
+            reason=wish.reason,
+        )
+        await self._put(note, f"Begin the purge of {wish.target}", scope)
+        return note
+
+    async def finish(self, note: Note, purged: Purged, scope: Scope) -> str:
+        """Note what came of it; returns the version."""
+        done = msgspec.structs.replace(
+            note,
+            state="done",
+            paths=tuple(sorted({*note.paths, *purged.paths})),
+            versions=purged.versions,
+            changed=purged.changed,
+            commits=purged.commits,
+        )
+        return await self._put(done, f"Note the purge of {note.target}", scope)
+
+    async def _put(self, note: Note, reason: str, scope: Scope) -> str:
+        mark = f'"id":"{note.id}"'
+        lines = [line for line in _lines(await self._text()) if mark not in line]
+        text = "".join(f"{line}\n" for line in (*lines, msgspec.json.encode(note).decode()))
+        return await self._store.change(
+            Change({NOTES: text.encode()}, actor=note.actor, reason=reason, scope=scope)
+        )
+
+    async def _text(self) -> str:
+        """The notes so far. Raises Refusal when there are some that cannot be read."""
+        try:
+            return (await self._store.read(NOTES)).content
+        except Refusal as refusal:
+            if refusal.code != "not_found":
+                raise
+            return ""

@@ -1,0 +1,155 @@
+"""A purge from its begin to its report: what the server keeps, what plugins keep, then memory with its history.
+
+The note of it is written first and ended last. What leads to the rest goes last too, so a purge that was cut short goes
+on when it is asked for again. While a turn of a conversation is not over, that conversation is not purged: what the
+turn stores at its end would come back.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from trunkline.contracts.memory.purge import Erased, Kept, MemoryPurged, PurgeMemory
+from trunkline.contracts.memory.purger import Purge, Purger
+from trunkline.contracts.memory.store import MemoryStore, Purged
+from trunkline.workers.memory.purge.boilerplate import others
+from trunkline.workers.memory.purge.external_data import Around
+from trunkline.workers.memory.purge.memory_purger import Derived, without
+from trunkline.workers.memory.purge.purge_log import Note, Notes
+from trunkline.workers.memory.purge.purged_turn_rule import Late
+from trunkline.workers.memory.purge.scan import nothing, together
+from trunkline.workers.memory.purge.target import conversation_named
+from trunkline.workers.memory.purge.telling import told_once
+from trunkline.workers.memory.transfer.purge_check import NOTES
+from trunkline_bus import Refusal, Scope
+
+log = logging.getLogger(__name__)
+
+
+class Purges:
+    """Purges one store. ``purgers`` are those of plugins, ``around`` is all that is kept besides memory, ``late`` the
+    rule that learns which turns are gone, ``own`` are the program's own words."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        purgers: Sequence[Purger],
+        around: Around | None,
+        late: Late,
+        own: frozenset[bytes] = frozenset(),
+    ) -> None:
+        self._store = store
+        self._purgers = tuple(purgers)
+        self._around = around
+        self._late = late
+        self._own = own
+        self._notes = Notes(store)
+
+    async def remember(self) -> None:
+        """Know again which turns were purged before, and tell of purges that were cut short."""
+        try:
+            notes, damaged = await self._notes.all()
+        except Refusal as refusal:
+            self._shut(f"{NOTES} cannot be read ({refusal.message.rstrip('.')})")
+            return
+        if damaged:
+            self._shut(f"{NOTES}:{damaged[0]} cannot be read")
+        for note in notes:
+            self._late.add(note.turns)
+            if note.state == "begun":
+                log.warning(
+                    "a purge was cut short; to finish it, run: trunkline memory purge %s", note.target
+                )
+
+    def _shut(self, what: str) -> None:
+        """Nobody knows which turns were purged."""
+        told = (
+            f"{what}, so it is not known what was purged, and agents cannot write to memory. Take the file back with "
+            f'"trunkline memory history {NOTES}" and "trunkline memory revert", and start again.'
+        )
+        log.error("%s", told)
+        self._late.close(told)
+
+    async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
+        """Take something out for good, and say what is gone and what is left.
+
+        Raises:
+            Refusal: ``not_confirmed``, ``not_found`` (history never had it), ``invalid_path``, ``not_supported``,
+                ``turn_running``, and whatever a plugin's purger says. BusError: what was begun goes on when it is asked
+                for again.
+        """
+        _insist(wish)
+        purge = await self._known(wish)
+        if self._around is not None:
+            purge = await self._around.before(purge)
+        if not purge.paths and not purge.turns:
+            raise Refusal("not_found", f"History has never had {wish.target!r}.")
+        note = await self._notes.begin(wish, purge, datetime.now(UTC), scope)
+        self._late.add(purge.turns)
+        erased = await self._erase(purge)
+        told = [kept for purger in self._purgers for kept in await purger.erase(purge)]
+        purged = await self._take_out(purge, wish.actor)
+        erased += await self._erase(purge)  # what was under way when the first look was
+        kept = (*purged.kept, *told, *(await self._around.kept(purge) if self._around is not None else ()))
+        return await self._done(note, purge, purged, _summed(erased), told_once(kept), scope)
+
+    async def _known(self, wish: PurgeMemory) -> Purge:
+        """What the target stands for, with what a try before this one knew. A conversation of which memory has
+        nothing may be on the server."""
+        found = await self._store.trace(wish.target)
+        begun = await self._notes.unfinished(wish.target)
+        known = together(found, nothing(wish.target) if begun is None else begun.purge)
+        known = msgspec.structs.replace(known, lines=others(known.lines, self._own), own=self._own)
+        named = conversation_named(wish.target)
+        return (
+            known
+            if named is None
+            else msgspec.structs.replace(known, conversations=known.conversations | {named})
+        )
+
+    async def _erase(self, purge: Purge) -> list[Erased]:
+        return [] if self._around is None else await self._around.erase(purge)
+
+    async def _take_out(self, purge: Purge, actor: str) -> Purged:
+        left = without((Derived(), *self._purgers))
+        if self._around is None:
+            return await self._store.purge(purge, left, actor=actor)
+        async with self._around.quiet():
+            return await self._store.purge(purge, left, actor=actor)
+
+    async def _done(
+        self,
+        note: Note,
+        purge: Purge,
+        purged: Purged,
+        erased: tuple[Erased, ...],
+        kept: tuple[Kept, ...],
+        scope: Scope,
+    ) -> MemoryPurged:
+        version = await self._notes.finish(note, purged, scope)
+        return MemoryPurged(
+            paths=purged.paths,
+            commits=purged.commits,
+            version=version,
+            conversations=tuple(sorted(purge.conversations)),
+            changed=purged.changed,
+            erased=erased,
+            kept=kept,
+        )
+
+
+def _insist(wish: PurgeMemory) -> None:
+    if wish.confirm != wish.target:
+        raise Refusal("not_confirmed", f"Repeat {wish.target!r} to confirm: what is purged cannot come back.")
+    if wish.target.strip("/").split("/")[0] == NOTES.split("/")[0]:
+        raise Refusal("invalid_path", f"{NOTES} says what may not come back: it is not purged.")
+
+
+def _summed(erased: Sequence[Erased]) -> tuple[Erased, ...]:
+    """One line a place."""
+    counts: dict[str, int] = {}
+    for one in erased:
+        counts[one.where] = counts.get(one.where, 0) + one.count
+    return tuple(Erased(where=where, count=count) for where, count in counts.items())

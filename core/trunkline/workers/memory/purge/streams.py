@@ -1,0 +1,344 @@
+"""What the server keeps of conversations: erased there, byte for byte, and what else holds the same text is told.
+
+A message that was handled, replaced or has expired is not reached any more; its bytes stay in the server's file until
+the messages beside it are gone as well. That is told, too.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from trunkline.contracts.gateway.subjects import TRANSCRIPTS
+from trunkline.contracts.memory.purge import Erased, Kept
+from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.retention import Retention
+from trunkline.contracts.streams import (
+    APPROVAL_STREAM,
+    AUDIT_STREAM,
+    DEAD_STREAM,
+    EFFECT_STREAM,
+    FACT_STREAM,
+    FEED_STREAM,
+    INBOX_STREAM,
+    JOURNAL_STREAM,
+    SPAN_STREAM,
+    STREAMS,
+)
+from trunkline.contracts.tools.subjects import RESULTS
+from trunkline.contracts.topology import topology
+from trunkline.contracts.turns.messages import Finished, JournalEntry, Started, ToolPlanned, TurnRecord
+from trunkline.contracts.workers.subjects import CLAIMS
+from trunkline.workers.memory.purge.text_match import Wording
+from trunkline_bus import Bus, DecodeError, ObjectInfo, Refusal, StoredRecord
+from trunkline_bus.connection.claim_check import CLAIM
+
+Wanted = Callable[[StoredRecord, bytes], bool]
+
+SETTLED = 30.0
+"""Seconds after which a large body whose message no stream has is no part of a message on its way: longer than the
+answers last that are waited for."""
+
+
+class _Said(msgspec.Struct):
+    """What a message says of whom it belongs to."""
+
+    conversation: str = ""
+    turn: str = ""
+
+
+class _Message(msgspec.Struct):
+    data: _Said
+
+
+class _Written(msgspec.Struct):
+    data: TurnRecord
+
+
+LOOKED_THROUGH = (
+    INBOX_STREAM, JOURNAL_STREAM, FEED_STREAM, EFFECT_STREAM, FACT_STREAM, APPROVAL_STREAM, SPAN_STREAM, AUDIT_STREAM,
+    DEAD_STREAM,
+)  # fmt: skip
+
+
+def naming(ids: Iterable[str]) -> Callable[[bytes], bool]:
+    """Tells whether a body names one of these conversations and turns: an id of ours wherever it stands as a whole
+    word, another one, which may be any word of an import, only where it is said to be a conversation or a turn."""
+    ours: list[bytes] = []
+    others: list[bytes] = []
+    for id in ids:
+        (ours if id.startswith(("conv_", "turn_")) else others).append(re.escape(id.encode()))
+    patterns = []
+    if ours:
+        patterns.append(re.compile(rb"(?<![\w-])(?:" + b"|".join(ours) + rb")(?![\w-])"))
+    if others:
+        key = rb'"[\w.]*(?:conversation|turn)[\w.]*"\s*:\s*"(?:'
+        patterns.append(re.compile(key + b"|".join(others) + rb')"'))
+    return lambda body: any(pattern.search(body) for pattern in patterns)
+
+
+class Streams:
+    """The streams and stores of one server."""
+
+    def __init__(self, bus: Bus, retention: Retention) -> None:
+        self._bus = bus
+        whole = topology(retention=retention)
+        self._ages = {stream.name: stream.max_age for stream in whole.streams}
+        self._result_age = next(store.ttl for store in whole.objects if store.name == RESULTS.name)
+
+    # Before --------------------------------------------------------------------------------------------------
+
+    async def refuse_running(self, purge: Purge) -> None:
+        """Refuse while a turn of the conversations is not over. Raises Refusal ``turn_running``, BusError."""
+        for conversation in sorted(purge.conversations):
+            async for _ in self._bus.records(INBOX_STREAM, f"trunkline.turn.part.*.{conversation}"):
+                raise _running(conversation, "has a message that is not answered yet")
+            ended: dict[str, bool] = {}
+            async for turn, entries in self._turns_of(conversation):
+                over = any(isinstance(entry, Finished) for entry in entries)
+                ended[turn] = ended.get(turn, False) or over
+            for turn, over in ended.items():
+                if not over:
+                    raise _running(conversation, f"has a turn that is not over: {turn}")
+
+    async def turns(self, purge: Purge) -> frozenset[str]:
+        """The turns of the conversations that the journal knows. Raises BusError."""
+        found = set()
+        for conversation in purge.conversations:
+            async for record in self._bus.records(JOURNAL_STREAM, f"trunkline.journal.turn.{conversation}.*"):
+                found.add(record.subject.rpartition(".")[2])
+        return frozenset(found)
+
+    # Erasing -------------------------------------------------------------------------------------------------
+
+    async def erase(self, purge: Purge) -> list[Erased]:
+        """Erase all that is kept of the conversations. What leads to the rest goes last, so that it can be done again
+        after a crash. Large bodies that no message names any more go too, as far as they hold the text. Raises
+        BusError."""
+        if not purge.conversations:
+            return _counted({CLAIMS.stream_name: await self._erase_orphans(purge)})
+        calls, traces = await self._led_to(purge)
+
+        def said(_: StoredRecord, body: bytes) -> bool:
+            return _said(body).conversation in purge.conversations
+
+        names = naming(purge.conversations)
+        counts = {
+            EFFECT_STREAM: await self._erase(EFFECT_STREAM, lambda record, _: _last(record) in calls),
+            SPAN_STREAM: await self._erase(
+                SPAN_STREAM, lambda record, _: record.subject.split(".")[3] in traces
+            ),
+            APPROVAL_STREAM: await self._erase(APPROVAL_STREAM, said),
+            FACT_STREAM: await self._erase(FACT_STREAM, said),
+            AUDIT_STREAM: await self._erase(AUDIT_STREAM, said),
+            DEAD_STREAM: await self._erase(DEAD_STREAM, lambda _, body: names(body)),
+            TRANSCRIPTS.stream_name: await self._erase(TRANSCRIPTS.stream_name, lambda _, body: names(body)),
+            RESULTS.stream_name: await self._erase_results(purge),
+            FEED_STREAM: await self._erase_named(FEED_STREAM, "trunkline.feed.turn.{}.*", purge),
+            JOURNAL_STREAM: await self._erase_named(JOURNAL_STREAM, "trunkline.journal.turn.{}.*", purge),
+        }
+        return _counted(counts | {CLAIMS.stream_name: await self._erase_orphans(purge)})
+
+    async def _led_to(self, purge: Purge) -> tuple[set[str], set[str]]:
+        """The ledger keys of the calls, and the ids of the traces."""
+        calls: set[str] = set()
+        traces: set[str] = set()
+        for conversation in purge.conversations:
+            async for _, entries in self._turns_of(conversation):
+                for entry in entries:
+                    if isinstance(entry, ToolPlanned):
+                        calls.add(entry.key)
+                    elif isinstance(entry, Started) and entry.request.traceparent:
+                        traces.add(entry.request.traceparent.split("-")[1])
+        async for record, body in self._bodies(EFFECT_STREAM):
+            if _said(body).turn in purge.turns:
+                calls.add(_last(record))
+        names = naming((*purge.conversations, *purge.turns))
+        async for record, body in self._bodies(SPAN_STREAM):
+            if names(body):
+                traces.add(record.subject.split(".")[3])
+        return calls, traces
+
+    async def _erase(self, stream: str, wanted: Wanted, filter: str = ">") -> int:
+        count = 0
+        async for record, body in self._bodies(stream, filter):
+            if wanted(record, body):
+                await self._bus.erase(stream, record)
+                count += 1
+        return count
+
+    async def _erase_named(self, stream: str, filter: str, purge: Purge) -> int:
+        counts = [
+            await self._erase(stream, lambda _, __: True, filter.format(name)) for name in purge.conversations
+        ]
+        return sum(counts)
+
+    async def _erase_results(self, purge: Purge) -> int:
+        objects = self._bus.objects(RESULTS)
+        gone = [
+            info
+            for info in await objects.infos()
+            if info.metadata.get("conversation", "") in purge.conversations
+        ]
+        for info in gone:
+            await objects.erase(info.name)
+        return len(gone)
+
+    async def _erase_orphans(self, purge: Purge) -> int:
+        """Erase bodies whose message is gone: what was handled leaves them until they expire.
+
+        A body is stored before its message, and some messages are in no stream. So a body counts as left behind only
+        when it is older than any message on its way, and still has none.
+        """
+        wording, names = Wording(purge.lines), naming(purge.conversations)
+        objects, found = self._bus.objects(CLAIMS), []
+        named = await self._named()
+        for info in await objects.infos():
+            data = None if info.name in named else await objects.get(info.name)
+            if data is not None and (names(data) or await to_thread.run_sync(wording.held, data) > 0):
+                found.append(info)
+        if not found:
+            return 0
+        youngest = max(datetime.fromisoformat(info.mtime) for info in found)
+        await anyio.sleep(max(0.0, SETTLED - (datetime.now(UTC) - youngest).total_seconds()))
+        named = await self._named()
+        return sum([await objects.erase(info.name) for info in found if info.name not in named])
+
+    async def _named(self) -> set[str | None]:
+        """The bodies that messages of streams name."""
+        return {
+            record.headers.get(CLAIM) for stream in STREAMS async for record in self._bus.records(stream.name)
+        }
+
+    # Telling -------------------------------------------------------------------------------------------------
+
+    async def kept(self, purge: Purge) -> list[Kept]:
+        """What holds lines of the text still: in which conversations' messages, until when. Raises BusError."""
+        told: list[Kept] = []
+        wording = Wording(purge.lines)
+        known = await self._calls() if purge.lines else {}
+        for stream in LOOKED_THROUGH if purge.lines else ():
+            told += [
+                Kept(where=f"stream {stream}", what=HOLDING, until=until, conversation=conversation)
+                for conversation, until in (await self._holding(stream, wording, known)).items()
+            ]
+        told += [one async for one in self._results_holding(wording)] if purge.lines else []
+        if any(
+            [
+                await self._bus_has(stream)
+                for stream in (INBOX_STREAM, APPROVAL_STREAM, FEED_STREAM, DEAD_STREAM)
+            ]
+        ):
+            told.append(Kept(where="files of the NATS server", what=UNREACHED))
+        return told
+
+    async def _holding(
+        self, stream: str, wording: Wording, known: Mapping[str, str]
+    ) -> dict[str, datetime | None]:
+        """The conversations whose messages hold it ("": messages of none), each with when the last of it is gone."""
+        found: dict[str, datetime | None] = {}
+        age = self._ages[stream]
+        async for record, body in self._bodies(stream):
+            if wording.held(body):
+                until = None if age is None else record.time + timedelta(seconds=age)
+                found[_whose(record, body, known)] = until
+        return found
+
+    async def _calls(self) -> dict[str, str]:
+        """The conversations of the calls in the ledger, by their keys there."""
+        return {
+            entry.key: conversation
+            async for conversation, _, entries in self._written("*")
+            for entry in entries
+            if isinstance(entry, ToolPlanned)
+        }
+
+    async def _results_holding(self, wording: Wording) -> AsyncIterator[Kept]:
+        objects = self._bus.objects(RESULTS)
+        for info in await objects.infos():
+            data = await objects.get(info.name)
+            if data is not None and wording.held(data):
+                yield Kept(
+                    where=f"stored result {info.metadata.get('id', info.name)}",
+                    what="It holds lines of it.",
+                    until=self._gone(info),
+                    conversation=info.metadata.get("conversation", ""),
+                )
+
+    def _gone(self, info: ObjectInfo) -> datetime | None:
+        if self._result_age is None or not info.mtime:
+            return None
+        return datetime.fromisoformat(info.mtime.replace("Z", "+00:00")) + timedelta(seconds=self._result_age)
+
+    async def _turns_of(self, conversation: str) -> AsyncIterator[tuple[str, tuple[JournalEntry, ...]]]:
+        """The turns in the journal with what is written of them, by record."""
+        async for _, turn, entries in self._written(conversation):
+            yield turn, entries
+
+    async def _written(self, conversation: str) -> AsyncIterator[tuple[str, str, tuple[JournalEntry, ...]]]:
+        """Conversation, turn and what is written of it, by record; nothing of one that cannot be read. ``*`` is any
+        conversation."""
+        async for record, body in self._bodies(JOURNAL_STREAM, f"trunkline.journal.turn.{conversation}.*"):
+            try:
+                entries = msgspec.json.decode(body, type=_Written).data.entries
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                entries = ()
+            yield record.subject.split(".")[-2], _last(record), entries
+
+    async def _bus_has(self, stream: str) -> bool:
+        async for _ in self._bus.records(stream):
+            return True
+        return False
+
+    async def _bodies(self, stream: str, filter: str = ">") -> AsyncIterator[tuple[StoredRecord, bytes]]:
+        """The messages with their bodies; of one whose body is gone nothing is left but its head."""
+        async for record in self._bus.records(stream, filter):
+            try:
+                yield record, await self._bus.body(record)
+            except DecodeError:
+                yield record, record.data
+
+
+HOLDING = "Messages hold lines of it."
+
+UNREACHED = (
+    "Messages that were handled, replaced or have expired cannot be read any more, and cannot be overwritten; their "
+    "bytes stay in the files under bus/ until all messages in the same file are gone."
+)
+
+
+def _running(conversation: str, why: str) -> Refusal:
+    return Refusal(
+        "turn_running",
+        f"The conversation {conversation} {why}. Nothing was purged. Cancel the turn, or decide what it waits for, and "
+        "purge again.",
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> list[Erased]:
+    return [Erased(where=where, count=count) for where, count in counts.items() if count]
+
+
+def _last(record: StoredRecord) -> str:
+    return record.subject.rpartition(".")[2]
+
+
+def _said(body: bytes) -> _Said:
+    """Whom a message belongs to; nobody, if it does not say so."""
+    try:
+        return msgspec.json.decode(body, type=_Message).data
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Said()
+
+
+def _whose(record: StoredRecord, body: bytes, known: Mapping[str, str]) -> str:
+    """The conversation that a message is of, or that its call is ``known`` to be of; "" when it is of none."""
+    parts = record.subject.split(".")
+    if parts[1:3] == ["turn", "part"]:
+        return parts[-1]
+    if parts[1:3] in (["journal", "turn"], ["feed", "turn"]):
+        return parts[-2]
+    return _said(body).conversation or known.get(_last(record), "")

@@ -1,0 +1,63 @@
+"""What no purge reaches: places outside of memory and of the server. Told with where it lies and until when."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from trunkline.contracts.memory.purge import Kept
+from trunkline.contracts.retention import Retention
+from trunkline.home.paths import Home
+
+ELSEWHERE = (
+    Kept(
+        where="backups, exports and clones",
+        what="Copies that were made before still have it. Delete them yourself.",
+    ),
+    Kept(
+        where="model providers, channels, clients and trace collectors",
+        what="What was sent to them is theirs to keep. Ask them to delete it.",
+    ),
+    Kept(
+        where="audit/ in memory",
+        what="Ids, tools, decisions and times of the calls stay, without their content, and the note of this purge: "
+        "its target, its paths and its reason.",
+    ),
+    Kept(
+        where="commit messages",
+        what="Those made outside of the conversation stay as they are: they name paths.",
+    ),
+)
+
+
+def outside(home: Home, retention: Retention, now: datetime) -> Iterator[Kept]:
+    """What may be kept around memory, as far as there is any."""
+    if _any(home.logs):
+        days = timedelta(days=retention.log_days)
+        yield Kept(
+            where=str(home.logs), what="Logs may quote it in errors. Delete them yourself.", until=now + days
+        )
+    if _any(home.workspaces):
+        what = (
+            "Files that tools and programs wrote are no memory, and were not looked at. Delete them yourself."
+        )
+        yield Kept(where=str(home.workspaces), what=what)
+    if _any(home.path / "tasks"):
+        what = "What background tasks were given and printed was not looked at. Delete it yourself."
+        yield Kept(where=str(home.path / "tasks"), what=what)
+    if _any(home.remotes):
+        days = timedelta(days=retention.journal_days)
+        yield Kept(
+            where="other hosts",
+            what="Their ledger and audit log have the calls that they ran.",
+            until=now + days,
+        )
+    for folder in sorted((*home.path.glob("replaced-*"), *home.path.glob("before-*"))):
+        yield Kept(where=str(folder), what="A home of before has it still. Delete it yourself.")
+    damaged = home.memory / ".git" / "trunkline" / "damaged"
+    if _any(damaged):
+        yield Kept(where=str(damaged), what="What was found broken was put aside here. Delete it yourself.")
+    yield from ELSEWHERE
+
+
+def _any(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())

@@ -1,0 +1,45 @@
+"""The texts of candidates, read from where they stand. Of one search: what was read is kept until it is answered."""
+
+from collections.abc import Iterator, Sequence
+
+from trunkline.workers.memory.conversations import names_of, parse
+from trunkline.workers.memory.index.chunk import chunk_passages, is_chunk
+from trunkline.workers.memory.index.document_splitter import LETTERS, LINES
+from trunkline.workers.memory.index.json_text import readable, said
+from trunkline.workers.memory.repository import Repository
+from trunkline.workers.memory.search.candidates import Candidate
+
+
+class Texts:
+    """Reads each file once."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._files: dict[str, list[bytes]] = {}
+
+    def lines(self, one: Candidate) -> list[str]:
+        """The lines of a passage; of a message what is said."""
+        rows = self._rows(one.blob)
+        if names_of(one.path) is not None:
+            message = parse("", b"\n" + rows[one.line - 1]).messages
+            return said(message[0].content) if message else [""]
+        if is_chunk(one.path):
+            return chunk_passages(one.path, b"\n".join(rows))[0].text.split("\n")
+        first = list(_first(rows[one.line - 1 :]))
+        return readable(one.path, first) if one.kind == "file" else first
+
+    def _rows(self, blob: str) -> list[bytes]:
+        if blob not in self._files:
+            self._files[blob] = self._repository.data(self._repository.object_id(blob)).split(b"\n")
+        return self._files[blob]
+
+
+def _first(rows: Sequence[bytes]) -> Iterator[str]:
+    """As many lines as a passage may have."""
+    letters = 0
+    for row in rows[:LINES]:
+        text = row.decode("utf-8", "replace")
+        if letters and letters + len(text) > LETTERS:
+            return
+        yield text
+        letters += len(text) + 1

@@ -1,0 +1,83 @@
+"""Files and conversations as they are now, and files as they were at a version. Reads; changes nothing."""
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pygit2
+
+from trunkline.contracts.conversations.messages import ConversationSlice
+from trunkline.contracts.memory.messages import MemoryFile
+from trunkline.workers.memory.components import Parts
+from trunkline.workers.memory.conversations import Conversation, parse
+from trunkline.workers.memory.paths import checked, refused
+from trunkline.workers.memory.repository import Repository, commit_time, entry_at
+from trunkline.workers.memory.root_reader import Shut, not_found, text_of
+from trunkline.workers.memory.worktree import Stamp
+from trunkline_bus import Refusal
+
+
+class Present:
+    """Reads the root of a store."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._worktree = parts.worktree
+        self._stamps = parts.stamps
+        self._conversations = parts.conversations
+
+    def read(self, path: str) -> MemoryFile:
+        """A file. Raises Refusal ``not_found`` or ``invalid_path``."""
+        data, status = self._worktree.read(path)
+        return MemoryFile(
+            path=path,
+            content=text_of(path, data),
+            hash=str(pygit2.hash(data)),
+            modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
+        )
+
+    def read_or_not(self, path: str) -> MemoryFile | Refusal:
+        """A file, or why it cannot be read."""
+        try:
+            return self.read(checked(path))
+        except Refusal as refusal:
+            return refusal
+        except Shut as shut:
+            return refused(shut.path, shut.why)
+
+    def conversation(self, places: Sequence[str], after: int) -> ConversationSlice:
+        """The messages after ``after`` of the conversation that lies at one of some places."""
+        for path in places:
+            status = self._worktree.probe(path)
+            if status is not None:
+                return self._known(path, status).slice(after)
+        return ConversationSlice(exists=False)
+
+    def _known(self, path: str, status: os.stat_result) -> Conversation:
+        blob = self._stamps.blob(path, Stamp.of(status))
+        known = self._conversations.get(str(blob)) if blob is not None else None
+        return known or self._parsed(path)
+
+    def _parsed(self, path: str) -> Conversation:
+        data = self._worktree.read(path)[0]
+        blob = str(pygit2.hash(data))
+        known = self._conversations.get(blob)
+        if known is None:
+            known = parse(path, data)
+            self._conversations.put(blob, known)
+        return known
+
+
+def read_version(repository: Repository, path: str, version: str) -> MemoryFile:
+    """A file as it was. Raises Refusal ``not_found``."""
+    commit = repository.version(version)
+    entry = None if commit is None else entry_at(commit.tree, path)
+    if commit is None:
+        raise Refusal("not_found", f"Memory has no version {version[:64]!r}.")
+    if entry is None:
+        raise not_found(path)
+    return MemoryFile(
+        path=path,
+        content=text_of(path, repository.data(entry.blob)),
+        hash=str(entry.blob),
+        modified_at=commit_time(commit),
+    )

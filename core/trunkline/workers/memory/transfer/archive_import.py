@@ -1,0 +1,218 @@
+"""One archive on its way into a memory: unpacked, looked through, and turned into wishes. Blocking; in threads."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pygit2
+
+from trunkline._util.archives.manifest import MEMORY, OWN, Gap, Manifest
+from trunkline._util.archives.reader import BadArchive, unpack
+from trunkline.contracts.memory.messages import ImportMemory, ImportProgress, MemoryImport
+from trunkline.contracts.memory.store import Installed
+from trunkline.workers.memory.operations import Wish
+from trunkline.workers.memory.packer import Packer
+from trunkline.workers.memory.paths import plain
+from trunkline.workers.memory.repository import Repository
+from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.transfer.history_merge import Merged, Merging, Rule, Withheld, withheld_from
+from trunkline.workers.memory.transfer.import_operations import BringFiles, JoinHistory, refuse_unnamed
+from trunkline.workers.memory.transfer.incoming_history import Arrived
+from trunkline.workers.memory.transfer.missing_requirements import gaps, policies_told
+from trunkline.workers.memory.transfer.purge_check import refuse_purged
+from trunkline.workers.memory.view import GitView
+
+BATCH_FILES, BATCH_BYTES = 500, 16 * 1024 * 1024
+"""How much of another system's files comes in with one commit, so that others write in between."""
+
+LARGEST = 100 * 1024 * 1024
+
+
+class Intake:
+    """One archive. ``told`` hears how far it is."""
+
+    def __init__(
+        self,
+        archive: Path,
+        scratch: Path,
+        wish: ImportMemory,
+        rule: Rule,
+        told: Callable[[ImportProgress], None],
+    ) -> None:
+        self._told = told
+        self._withheld: Withheld = (lambda path: False) if wish.settings else withheld_from(wish.actor)
+        self._archive = archive
+        self._scratch = scratch
+        self._wish = wish
+        self._rule = rule
+        self._arrived: Arrived | None = None
+        self._accounts: list[Merged] = []
+        self._left: list[Gap] = []
+
+    def open(self, root: Path) -> None:
+        """Unpack and look it all through. Raises BadArchive, Refusal and OSError; nothing is changed by then."""
+        self.manifest: Manifest = unpack(self._archive, self._scratch, told=self._at("unpacking"))
+        self._archive.unlink(missing_ok=True)
+        if self.manifest.head:
+            self._arrived = Arrived(self._scratch, root, self._at("checking"))
+            if str(self._arrived.head) != self.manifest.head:
+                raise BadArchive("its history does not end where it says")
+            self._refuse_purged(root, self._arrived)
+        elif self.manifest.system == OWN:
+            raise BadArchive("it holds no history")
+        else:
+            refuse_unnamed(self.manifest.system)
+            if self._wish.mode == "restore":
+                raise BadArchive("only a memory of Trunkline can be restored", hint="Use --merge.")
+            self._files = self._found()
+
+    def _refuse_purged(self, root: Path, arrived: Arrived) -> None:
+        own = Repository(root)
+        try:
+            refuse_purged(own, arrived.repository, arrived.commits)
+        finally:
+            own.close()
+
+    def preview(self, root: Path) -> None:
+        """Plan without writing, against what is committed now."""
+        repository = Repository(root)
+        try:
+            for wish in self.wishes():
+                wish.plan(GitView(repository, repository.head()))
+        finally:
+            repository.close()
+
+    def take_objects(self, places: Places, packer: Packer) -> None:
+        """Put what is fresh of the history beside ours; nothing refers to it yet."""
+        if self._arrived is None or not self._arrived.fresh:
+            return
+        self._told(ImportProgress(stage="packing", total=len(self._arrived.fresh)))
+        folder = places.own / "packing" / "arrived"
+        shutil.rmtree(folder, ignore_errors=True)
+        packer.take_in(folder, self._arrived.pack(folder))
+
+    def wishes(self) -> Iterator[Wish]:
+        """What to have committed, one after the other."""
+        reason = f"Bring in a memory of {self.manifest.created:%Y-%m-%d}"
+        if self._arrived is not None:
+            merging = Merging(
+                self._arrived.repository,
+                self._arrived.head,
+                restore=self._wish.mode == "restore",
+                withheld=self._withheld,
+                rule=self._rule,
+            )
+            self._told(ImportProgress(stage="writing", total=self.manifest.files))
+            yield JoinHistory(
+                actor=self._wish.actor,
+                reason=reason,
+                merging=merging,
+                tell=self._account(len(self._accounts)),
+            )
+            return
+        yield from self._batches()
+
+    def keep_branches(self, repository: Repository) -> None:
+        """Branches and tags of the other history besides the one that was joined; ours are left where they stand."""
+        for name, commit in self._arrived.references.items() if self._arrived is not None else ():
+            there = repository.git.references.get(name)
+            if there is not None and there.target != commit:
+                name = f"{name}-{str(commit)[:10]}"
+                there = repository.git.references.get(name)
+            if there is None:
+                try:
+                    repository.git.references.create(name, commit)
+                except (pygit2.GitError, ValueError):
+                    self._accounts[-1].gaps.append(Gap(what=name, why="a branch here is in its way"))
+
+    def report(self, version: str, here: Installed) -> MemoryImport:
+        """The account of all of it. ``here`` is what the memory may count on."""
+        accounts = self._accounts
+        told = (gap for one in accounts for gap in one.gaps)
+        missing = [*self.manifest.gaps, *self._left, *told, *self._missing(here)]
+        return MemoryImport(
+            system=self.manifest.system,
+            version=version,
+            commits=len(self._arrived.commits) if self._arrived is not None else 0,
+            added=sum(one.added for one in accounts),
+            changed=sum(one.changed for one in accounts),
+            removed=sum(one.removed for one in accounts),
+            joined=tuple(path for one in accounts for path in one.joined),
+            conflicts=tuple(conflict for one in accounts for conflict in one.conflicts),
+            gaps=tuple(missing),
+            dry_run=self._wish.dry_run,
+        )
+
+    def close(self) -> None:
+        """Let go of files."""
+        if self._arrived is not None:
+            self._arrived.close()
+
+    def _missing(self, here: Installed) -> Iterator[Gap]:
+        root = self._scratch / MEMORY
+
+        def read(path: str) -> bytes | None:
+            file = root / path
+            return file.read_bytes() if file.is_file() else None
+
+        def named(folder: str) -> dict[str, bytes]:
+            files = sorted((root / folder).glob("*.json"))
+            return {f"{folder}/{file.name}": file.read_bytes() for file in files}
+
+        blocks = sorted(file.parent.name for file in root.glob("blocks/*/block.toml"))
+        yield from gaps(self.manifest.plugins, blocks, read, here)
+        known = {path.removeprefix("identities/").removesuffix(".json") for path in named("identities")}
+        yield from policies_told(named("policies"), known | {"owner"})
+
+    def _found(self) -> dict[str, Path]:
+        root = self._scratch / MEMORY
+        if (root / ".git").exists():
+            raise BadArchive("it holds a history that it does not tell of")
+        files: dict[str, Path] = {}
+        for file in sorted(file for file in root.rglob("*") if file.is_file()):
+            path = file.relative_to(root).as_posix()
+            if not plain(path):
+                self._left.append(Gap(what=path, why="no file of memory may have that name"))
+            elif file.stat().st_size > LARGEST:
+                self._left.append(Gap(what=path, why=f"it is larger than {LARGEST // 1024 // 1024} MB"))
+            else:
+                files[path] = file
+        return files
+
+    def _batches(self) -> Iterator[Wish]:
+        batch: dict[str, Path] = {}
+        size = 0
+        for number, (path, file) in enumerate(self._files.items(), start=1):
+            batch[path] = file
+            size += file.stat().st_size
+            if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
+                yield self._bringing(batch)
+                batch, size = {}, 0
+            self._told(ImportProgress(stage="writing", done=number, total=len(self._files)))
+        if batch:
+            yield self._bringing(batch)
+
+    def _bringing(self, batch: dict[str, Path]) -> BringFiles:
+        return BringFiles(
+            actor=self._wish.actor,
+            system=self.manifest.system,
+            files=batch,
+            sources=self.manifest.sources,
+            withheld=self._withheld,
+            tell=self._account(len(self._accounts)),
+        )
+
+    def _account(self, place: int) -> Callable[[Merged], None]:
+        """Where a wish tells its account. It may be planned more than once: the last one counts."""
+        self._accounts.append(Merged())
+
+        def tell(merged: Merged) -> None:
+            self._accounts[place] = merged
+
+        return tell
+
+    def _at(self, stage: str) -> Callable[[int], None]:
+        def told(done: int) -> None:
+            self._told(ImportProgress(stage=stage, done=done))
+
+        return told

@@ -1,0 +1,164 @@
+"""The wishes by which an archive comes in: a whole memory with its history, or files without one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pygit2
+
+from trunkline._util.archives.manifest import Gap
+from trunkline.contracts.memory.messages import ImportConflict
+from trunkline.workers.memory.conversations import conversation_places, names_of
+from trunkline.workers.memory.operations import Plan, Wish
+from trunkline.workers.memory.transfer.conversation_merge import join
+from trunkline.workers.memory.transfer.history_merge import SEEDS, Merged, Merging, Withheld
+from trunkline.workers.memory.transfer.merge_choice import Choice, choose
+from trunkline.workers.memory.view import GitView, View
+from trunkline_bus import Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinHistory(Wish):
+    """Make another memory's history part of this one, and the files what both make together."""
+
+    merging: Merging
+    tell: Callable[[Merged], None]
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Everything: what was edited by hand is committed first."""
+        return ("",)
+
+    def plan(self, view: View) -> Plan:
+        """Nothing, when this memory has it all already."""
+        assert isinstance(view, GitView)
+        merged = self.merging.plan(view)
+        self.tell(merged)
+        known = self.merging.known(view.head)
+        return Plan(
+            merged.files, "Bring in a memory", joins=None if known else self.merging.theirs, ruled=True
+        )
+
+
+class Brought(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that came from elsewhere: the blob it was when it came, and where it was there."""
+
+    blob: str
+    source: str
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """What came from one system so far. It lies in memory, so a person sees where things are from, and the next import
+    from there knows what changed on which side."""
+
+    system: str
+    files: dict[str, Brought] = {}
+
+    @staticmethod
+    def path(system: str) -> str:
+        """Where it lies."""
+        return f"imported/{system}/brought.json"
+
+    @classmethod
+    def read(cls, system: str, view: View) -> "Record":
+        """What memory has of it. One that cannot be read counts as none."""
+        entry = view.entry(cls.path(system))
+        try:
+            return msgspec.json.decode(view.blob(entry), type=cls) if entry else cls(system=system)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return cls(system=system)
+
+    def encode(self) -> bytes:
+        """Its bytes: one key a line, sorted."""
+        return msgspec.json.format(msgspec.json.encode(self, order="sorted"), indent=2) + b"\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BringFiles(Wish):
+    """Bring files of another system: path to the file that holds its bytes, and to where it was there."""
+
+    system: str
+    files: dict[str, Path]
+    sources: dict[str, str]
+    withheld: Withheld
+    tell: Callable[[Merged], None]
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The paths, and the record of what came."""
+        places = [place for path in self.files for place in _places(path)]
+        return (*places, *(self._aside(path) for path in self.files), Record.path(self.system))
+
+    def plan(self, view: View) -> Plan:
+        """What changed there since it came last, unless it was changed here too: then it comes beside it."""
+        merged, record = Merged(), Record.read(self.system, view)
+        for path, file in self.files.items():
+            data = file.read_bytes()
+            if self.withheld(path):
+                merged.gaps.append(Gap(what=path, why="it is the owner's to bring"))
+            else:
+                self._one(path, data, view, record, merged)
+        text = record.encode()
+        entry = view.entry(Record.path(self.system))
+        files = dict(merged.files)
+        if record.files and (entry is None or view.blob(entry) != text):
+            files[Record.path(self.system)] = text
+        self.tell(merged)
+        return Plan(files, f"Bring in {len(merged.files)} files of {self.system}")
+
+    def _one(self, path: str, data: bytes, view: View, record: Record, merged: Merged) -> None:
+        places = _places(path)
+        path = next((place for place in places if view.entry(place) is not None), places[0])
+        theirs, entry, before = str(pygit2.hash(data)), view.entry(path), record.files.get(path)
+        ours = None if entry is None else str(entry.blob)
+        record.files[path] = Brought(blob=theirs, source=self.sources.get(path, ""))
+        base = None if before is None else before.blob
+        choice = choose(base, ours, theirs, related=before is not None)
+        if choice is Choice.BOTH and base is None and ours in SEEDS:
+            choice = Choice.THEIRS
+        if choice is Choice.THEIRS:
+            self._take(path, data, view, merged)
+        elif choice is Choice.BOTH and entry is not None and names_of(path):
+            text, _ = join(view.blob(entry), data)
+            if text != view.blob(entry):
+                merged.files[path] = text
+                merged.joined.append(path)
+        elif choice is Choice.BOTH and entry is not None:
+            self._keep_beside(path, data, view, merged)
+        elif choice is Choice.BOTH:
+            merged.conflicts.append(
+                ImportConflict(path=path, what="changed there and deleted here: it stays deleted", version="")
+            )
+
+    def _take(self, path: str, data: bytes, view: View, merged: Merged) -> None:
+        above = view.file_above(path)
+        if above is not None or (view.entry(path) is None and view.is_folder(path)):
+            merged.gaps.append(Gap(what=path, why=f"{above or path} is in the way"))
+            return
+        merged.files[path] = data
+        merged.added += view.entry(path) is None
+        merged.changed += view.entry(path) is not None
+
+    def _keep_beside(self, path: str, data: bytes, view: View, merged: Merged) -> None:
+        aside = self._aside(path)
+        entry = view.entry(aside)
+        if entry is None or view.blob(entry) != data:
+            self._take(aside, data, view, merged)
+        what = f"changed there and here: this memory's text stays, the other is in {aside}"
+        merged.conflicts.append(ImportConflict(path=path, what=what, version=""))
+
+    def _aside(self, path: str) -> str:
+        return f"imported/{self.system}/conflicts/{path}"
+
+
+def _places(path: str) -> tuple[str, ...]:
+    """Where a file belongs: a conversation has two places."""
+    names = names_of(path)
+    return (path,) if names is None else conversation_places(*names)
+
+
+def refuse_unnamed(system: str) -> None:
+    """Refuse a system's name that would be no name of a folder."""
+    if not system or not all(letter.isascii() and (letter.isalnum() or letter == "-") for letter in system):
+        raise Refusal("bad_archive", "The archive cannot be used: it does not say whose memory it was.")

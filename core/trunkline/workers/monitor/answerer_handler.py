@@ -1,0 +1,39 @@
+"""Tells who answers in a block, before anything is said there."""
+
+from collections.abc import Awaitable, Callable
+
+from trunkline.config import Config
+from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.workers.monitor.block_profile import Standing
+from trunkline.workers.monitor.model_errors import Explainer
+from trunkline.workers.monitor.model_registry import Models
+from trunkline_bus import BusError, Refusal, Request
+
+
+class Answerers:
+    """The same choice as for a turn. ``standing`` tells what stands for a block."""
+
+    def __init__(
+        self,
+        config: Config,
+        models: Models,
+        standing: Callable[[str], Awaitable[Standing]],
+        explainer: Explainer,
+    ) -> None:
+        self._config = config
+        self._models = models
+        self._standing = standing
+        self._explainer = explainer
+
+    async def answerer(self, request: Request[GetAnswerer]) -> Answerer:
+        """Who answers, or why nobody does. Raises Refusal while memory or tools do not answer."""
+        try:
+            standing = await self._standing(request.data.block or self._config.settings.gateway.default_block)
+            choice = self._models.choose(standing.model(None))
+        except BusError as error:
+            code = ErrorCode.ENGINE_UNAVAILABLE
+            raise Refusal(code, "Who answers cannot be told now: memory or tools do not answer.") from error
+        except ModelError as error:
+            return Answerer(problem=self._explainer.why(error))
+        return Answerer(label=choice.label, window=self._config.settings.models.windows.get(choice.label, 0))

@@ -1,0 +1,186 @@
+"""What stands for every turn of a block until somebody changes it: its tools, its choices, the owner's preferences,
+and the files that context sources read."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import anyio
+import msgspec
+
+from trunkline._util.toml import BadSettings, read_settings
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
+from trunkline.contracts.memory.cache import Known
+from trunkline.contracts.memory.initial_files import INSTRUCTIONS, is_untouched
+from trunkline.contracts.memory.messages import UNREADABLE, MemoryFile, ReadManyMemory
+from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
+from trunkline.contracts.tools.messages import ListTools, ToolCatalogue, ToolSchema, ToolSpec
+from trunkline.contracts.tools.subjects import LIST_TOOLS
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.workers.monitor.tool_schema import lean
+from trunkline.workers.monitor.tool_selection import unknown_names
+from trunkline_bus import Bus
+
+log = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+PATIENCE = 10.0
+"""Seconds to wait for another worker's reply before the lane tries the turn again: who had the request may be gone."""
+
+FRESH_FOR = 0.2
+"""Seconds for which it is not asked for again. What memory commits counts at once; an edit by hand and another
+catalogue of tools, of which nobody tells, after this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """A block's tools, and the platform's ``own``. ``version`` is the catalogue's; None before the first.
+    ``restricted`` are those that the block may not use, ``schemas`` what a model is shown of each tool, by name."""
+
+    version: str | None = None
+    specs: tuple[ToolSpec, ...] = ()
+    own: tuple[ToolSpec, ...] = ()
+    restricted: frozenset[str] = frozenset()
+    schemas: Mapping[str, ToolSchema] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: ToolCatalogue) -> "Tools":
+        """A catalogue that has come."""
+        specs = found.tools or ()
+        schemas = {spec.name: lean(spec) for spec in (*specs, *found.own)}
+        return cls(found.version, specs, found.own, frozenset(found.restricted), schemas)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands for a block. ``files`` are those that context sources name, by the names that they use. ``problem``
+    says which of the block's and the owner's files cannot be read, "" when all can. ``there`` is whether the block has
+    a file of its own; a block that is not there has the choices of an empty one."""
+
+    tools: Tools
+    block: BlockConfig
+    preferences: Preferences
+    files: Mapping[str, MemoryFile] = field(default_factory=dict)
+    problem: str = ""
+    there: bool = True
+
+    def model(self, wish: str | None) -> str | None:
+        """The model that is wished for: by whoever asks, else the block, else the owner; None when nobody says.
+
+        Raises:
+            ModelError: a file that may say which one cannot be read, so no model is given the text.
+        """
+        self.refuse_if_unknown()
+        return wish or self.block.model or self.preferences.model
+
+    def refuse_if_unknown(self) -> None:
+        """Raises ModelError when nobody knows which models the block and the owner chose."""
+        if self.problem:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", f"No model is asked. {self.problem}")
+
+    @property
+    def always_send(self) -> tuple[str, ...] | None:
+        """The tools that the owner wants to be shown always, as the block says, else for all blocks."""
+        return self.preferences.always_send if self.block.always_send is None else self.block.always_send
+
+
+class Standings:
+    """Asks the tools worker and memory, both at once; each once, whatever number of ``files`` is read besides.
+    ``open`` before use."""
+
+    def __init__(self, bus: Bus, files: Iterable[str] = ()) -> None:
+        self._bus = bus
+        self._files = tuple(dict.fromkeys(files))
+        self._tools: dict[str, Tools] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
+        self._known = Known(bus, self._ask, counts=self._counts, fresh_for=FRESH_FOR)
+        self.open = self._known.open
+        self.close = self._known.close
+
+    async def of(self, block: str) -> Standing:
+        """What stands for a block. Raises BusError when a worker does not answer for PATIENCE seconds."""
+        return await self._known.of(block)
+
+    async def _ask(self, block: str) -> Standing:
+        files: dict[str, MemoryFile] = {}
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._load_tools, block)
+                tasks.start_soon(self._load_files, block, files)
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        own, block_problem = _decoded(BlockConfig, files.get(_block_file(block)))
+        preferences, problem = _decoded(Preferences, files.get(PREFERENCES))
+        standing = Standing(
+            tools=self._tools[block],
+            block=own,
+            preferences=preferences,
+            problem=block_problem or problem or self._unread(block, files),
+            there=_block_file(block) in files,
+            files={name: file for name in self._files if (file := _said(files.get(whole_path(block, name))))},
+        )
+        self._tell_unknown(block, standing)
+        return standing
+
+    def _unread(self, block: str, files: Mapping[str, MemoryFile]) -> str:
+        """What is said of the first of the sources' files that is there and cannot be read: it may hold what the owner
+        forbids."""
+        found = (files.get(whole_path(block, name)) for name in self._files)
+        return next((file.unread for file in found if file is not None and file.unread), "")
+
+    def _tell_unknown(self, block: str, standing: Standing) -> None:
+        """Log once which tools the owner wants to be shown always and nobody has (PA-F43)."""
+        tools = standing.tools
+        missing = unknown_names(standing.always_send or (), tools.specs, tools.own)
+        if missing != self._told.get(block, ()):
+            self._told[block] = missing
+            if missing:
+                log.warning("always_send of block %s names no tool: %s", block, ", ".join(missing))
+
+    async def _load_tools(self, block: str) -> None:
+        known = self._tools.setdefault(block, Tools())
+        wish = ListTools(block=block, version=known.version)
+        found = await self._bus.call(LIST_TOOLS, wish, timeout=PATIENCE, repeatable=True)
+        if found.tools is not None:
+            self._tools[block] = Tools.of(found)
+
+    async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
+        named = (whole_path(block, name) for name in self._files)
+        wish = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, _block_file(block), *named))))
+        found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)
+        files.update({file.path: file for file in found.files})
+
+    def _counts(self, path: str) -> bool:
+        """Whether a change of this file changes what stands."""
+        if path == PREFERENCES or path.rpartition("/")[2] == "block.toml":
+            return True
+        inside = path.removeprefix("blocks/").partition("/")[2]
+        return f"/{path}" in self._files or (path.startswith("blocks/") and inside in self._files)
+
+
+def _block_file(block: str) -> str:
+    """Where a block's configuration lies in memory."""
+    return f"blocks/{block}/block.toml"
+
+
+def _said(file: MemoryFile | None) -> MemoryFile | None:
+    """The file, if it says something: it is there, it is text, and it holds instructions or what somebody wrote."""
+    if file is None or file.content == UNREADABLE:
+        return None
+    return file if file.path == INSTRUCTIONS or not is_untouched(file.path, file.content) else None
+
+
+def _decoded(kind: type[S], file: MemoryFile | None) -> tuple[S, str]:
+    """The file's settings, and what is wrong with them: then they are those of no file."""
+    if file is None:
+        return kind(), ""
+    if file.unread:
+        return kind(), file.unread
+    try:
+        return read_settings(file.path, file.content, kind), ""
+    except BadSettings as error:
+        return kind(), str(error)

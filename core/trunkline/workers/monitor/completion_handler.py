@@ -1,0 +1,190 @@
+"""Answers one question to a model, asked over the bus by tools and background work (``model.complete``).
+
+The same adapters, choice of model, middleware, limits and span as a turn's model call; no journal, no feed, no tools.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import anyio
+from opentelemetry import trace
+
+from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, TIMEOUT, Complete, Completion
+from trunkline.contracts.turns.messages import FeedEvent, ModelCallFailed, ModelCallFinished
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
+from trunkline.telemetry import semconv
+from trunkline.workers.monitor.block_profile import Standing
+from trunkline.workers.monitor.feed_writer import TextStream
+from trunkline.workers.monitor.model_call import Asker, Terms
+from trunkline.workers.monitor.model_registry import Choice, Models
+from trunkline.workers.monitor.prices import Rate
+from trunkline_bus import BusError, Refusal, Request
+
+log = logging.getLogger(__name__)
+
+_HOW_TO_SEE = (
+    'A person can name one that does, as in vision_model = "openai/gpt-4.1-mini": in the block\'s block.toml, or in '
+    "preferences.toml for all blocks."
+)
+
+FLUSH = 3_600.0
+"""Seconds between two pieces of text to nobody."""
+
+MOST_REMEMBERED = 100
+"""How many models are remembered by name; who names models must not be able to fill log and memory."""
+
+
+class Completions:
+    """The completions under way in this monitor. ``standing`` tells what stands for a block; ``block`` is the one of
+    questions that name none."""
+
+    def __init__(
+        self,
+        models: Models,
+        standing: Callable[[str], Awaitable[Standing]],
+        block: str,
+        terms: Terms,
+    ) -> None:
+        self._models = models
+        self._standing = standing
+        self._block = block
+        self._terms = terms
+        self._running: set[anyio.CancelScope] = set()
+        self._warned: set[str] = set()
+        self._answered_by: dict[str, str] = {}
+        """Which model answered, for choices that leave it to the adapter: its price is known before the next call."""
+        self._idle = anyio.Event()
+        self._idle.set()
+
+    async def complete(self, request: Request[Complete]) -> AsyncIterator[Completion]:
+        """The one answer. When the asker goes away the bus cancels this, and with it the call at the vendor.
+
+        Raises:
+            Refusal: with a code; see ``Completer``.
+        """
+        yield await self._answered(request)
+
+    async def drain(self) -> None:
+        """Wait until none is under way."""
+        await self._idle.wait()
+
+    def stop(self) -> None:
+        """End what is under way; the askers may ask another monitor."""
+        for scope in self._running:
+            scope.cancel()
+
+    async def _answered(self, request: Request[Complete]) -> Completion:
+        wish = request.data
+        with anyio.CancelScope() as stopping:
+            self._running.add(stopping)
+            self._idle = anyio.Event() if self._idle.is_set() else self._idle
+            try:
+                with anyio.move_on_after(wish.timeout):
+                    return await self._asked(request)
+                raise Refusal(TIMEOUT, f"The model did not end its answer within {wish.timeout:g} s.")
+            finally:
+                self._running.discard(stopping)
+                if not self._running:
+                    self._idle.set()
+        raise _refused(ErrorCode.ENGINE_UNAVAILABLE)
+
+    async def _asked(self, request: Request[Complete]) -> Completion:
+        wish, block = request.data, request.envelope.block or self._block
+        choice = await self._chosen(wish, block)
+        rate = self._terms.prices.of(choice.label, self._answered_by.get(choice.label, choice.label))
+        asked = ModelRequest(
+            messages=wish.messages,
+            model=choice.model,
+            max_tokens=_room(wish, rate),
+            temperature=wish.temperature,
+            block=block,
+            conversation=request.envelope.conversation or "",
+            turn=request.envelope.turn or "",
+            actor=wish.actor,
+            purpose=wish.purpose,
+            adapter=choice.adapter.name,
+        )
+        asker = Asker(self._models.ask(choice), choice, self._terms)
+        entry = await asker.answer(asked, 0, TextStream(_Nobody(), 0, FLUSH), set())
+        if isinstance(entry, ModelCallFailed):
+            raise _refused(entry.code)
+        return self._told(wish, choice, asker.model, entry)
+
+    async def _chosen(self, wish: Complete, block: str) -> Choice:
+        try:
+            standing = await self._standing(block)
+            if any(message.images for message in wish.messages):
+                return self._seeing(wish, standing)
+            return self._models.choose(standing.model(wish.model))
+        except BusError as error:
+            log.warning("a question for %s cannot be asked: %s", block, error)
+            raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
+        except ModelError as error:
+            log.warning("a question for %s has no model: %s", block, error)
+            raise _refused(error.code) from error
+
+    def _seeing(self, wish: Complete, standing: Standing) -> Choice:
+        """The model that somebody chose to look at pictures: not every model can, and none can tell."""
+        standing.refuse_if_unknown()
+        name = wish.model or standing.block.vision_model or standing.preferences.vision_model
+        if name is None:
+            raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_HOW_TO_SEE}")
+        choice = self._models.choose(name)
+        if not choice.adapter.sees:
+            blind = f"The vision model {name} cannot be used: the adapter {choice.adapter.name} takes no pictures."
+            raise Refusal(NO_VISION_MODEL, f"{blind} {_HOW_TO_SEE}")
+        return choice
+
+    def _told(self, wish: Complete, choice: Choice, model: str, entry: ModelCallFinished) -> Completion:
+        name = f"{choice.adapter.name}/{model}"
+        rate = self._terms.prices.of(choice.label, name)
+        self._learn(choice, name)
+        if rate is None:
+            self._warn(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')
+        elif not entry.usage.input_tokens:
+            self._warn(f"{name} does not say how many tokens it used, and counts as free")
+        cost = entry.cost or 0
+        trace.get_current_span().set_attributes({semconv.COST: cost, semconv.PURPOSE: wish.purpose})
+        return Completion(
+            text=entry.text,
+            adapter=choice.adapter.name,
+            model=model,
+            purpose=wish.purpose,
+            usage=entry.usage,
+            cost=cost,
+            price=rate.name if rate is not None else "",
+            finish_reason=entry.finish_reason,
+        )
+
+    def _learn(self, choice: Choice, name: str) -> None:
+        if not choice.model and len(self._answered_by) < MOST_REMEMBERED:
+            self._answered_by[choice.label] = name
+
+    def _warn(self, what: str) -> None:
+        if what not in self._warned and len(self._warned) < MOST_REMEMBERED:
+            self._warned.add(what)
+            log.warning(what)
+
+
+class _Nobody:
+    """Nobody watches a completion; its text comes whole."""
+
+    async def emit(self, *events: FeedEvent) -> None:
+        """Let them fall."""
+
+
+def _room(wish: Complete, rate: Rate | None) -> int | None:
+    """How long the answer may be. Raises Refusal when the question alone costs too much."""
+    if wish.max_cost is None or rate is None:
+        return wish.max_tokens
+    affordable = rate.tokens_for(wish.messages, wish.max_cost)
+    if affordable is None:
+        return wish.max_tokens
+    if affordable < 1:
+        raise Refusal(OVER_BUDGET, f"The question alone could cost more than {wish.max_cost} micro-USD.")
+    return affordable if wish.max_tokens is None else min(affordable, wish.max_tokens)
+
+
+def _refused(code: ErrorCode) -> Refusal:
+    return Refusal(code, FIXED_SENTENCES[code])

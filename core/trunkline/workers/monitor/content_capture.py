@@ -1,0 +1,99 @@
+"""What a model was sent and what it said, in the span of the call, by OpenTelemetry's GenAI conventions.
+
+Only where the owner asks for it (``[telemetry] capture_content``). What looks like a key or a password is taken out.
+"""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+from opentelemetry import trace
+
+from trunkline._util.secrets.redactor import Secrets
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.models.adapter import AskModel, Call, Finish, ModelEvent, ModelRequest, Text
+from trunkline.telemetry import semconv
+
+MOST = 60_000
+"""Characters of messages in one span, the newest first; spans travel together, and a message on the bus has an end."""
+
+LONGEST = 20_000
+"""Characters of one text."""
+
+AHEAD = 4_096
+"""Characters behind those that are looked at too: half of a key is not known for one."""
+
+Part = dict[str, Any]
+
+
+class Capture:
+    """Puts content into spans."""
+
+    def __init__(self) -> None:
+        self._secrets = Secrets()
+
+    def around(self, ask: AskModel) -> AskModel:
+        """The same call, which tells the current span what it is asked and what comes back."""
+
+        async def told(request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            span = trace.get_current_span()
+            self._tell_request(span, request)
+            text, calls, reason = "", list[ToolCall](), ""
+            try:
+                async with aclosing(ask(request)) as events:  # type: ignore[type-var]
+                    async for event in events:
+                        match event:
+                            case Text(piece):
+                                text += piece
+                            case Call(call):
+                                calls.append(call)
+                            case Finish():
+                                reason = event.reason
+                        yield event
+            finally:
+                answer = {"role": "assistant", "parts": self._said(text, calls), "finish_reason": reason}
+                span.set_attribute(semconv.GEN_AI_OUTPUT_MESSAGES, json.dumps([answer], ensure_ascii=False))
+
+        return told
+
+    def _tell_request(self, span: trace.Span, request: ModelRequest) -> None:
+        system = [self._text(one.content) for one in request.messages if one.role == "system"]
+        messages = [one for one in request.messages if one.role != "system"]
+        span.set_attribute(semconv.GEN_AI_SYSTEM_INSTRUCTIONS, json.dumps(system, ensure_ascii=False))
+        span.set_attribute(semconv.GEN_AI_INPUT_MESSAGES, self._newest(messages))
+
+    def _newest(self, messages: Sequence[Message]) -> str:
+        """As many of the messages as there is room for, the newest ones."""
+        told: list[str] = []
+        room = MOST
+        for message in reversed(messages):
+            one = json.dumps({"role": message.role, "parts": self._parts(message)}, ensure_ascii=False)
+            room -= len(one)
+            if told and room < 0:
+                break
+            told.append(one)
+        return f"[{', '.join(reversed(told))}]"
+
+    def _parts(self, message: Message) -> list[Part]:
+        if message.role == "tool":
+            answer = {"type": "tool_call_response", "id": message.tool_call_id}
+            return [{**answer, "response": self._clean(message.content)}]
+        return self._said(message.content, message.tool_calls)
+
+    def _said(self, text: str, calls: Sequence[ToolCall]) -> list[Part]:
+        parts = [self._text(text)] if text else []
+        return parts + [
+            {"type": "tool_call", "id": call.id, "name": call.name, "arguments": self._arguments(call)}
+            for call in calls
+        ]
+
+    def _arguments(self, call: ToolCall) -> str:
+        return self._clean(json.dumps(msgspec.to_builtins(call.arguments), ensure_ascii=False))
+
+    def _text(self, text: str) -> Part:
+        return {"type": "text", "content": self._clean(text)}
+
+    def _clean(self, text: str) -> str:
+        return self._secrets.redacted(text[: LONGEST + AHEAD])[:LONGEST]

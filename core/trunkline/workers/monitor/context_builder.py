@@ -1,0 +1,247 @@
+"""What a turn begins with: conversation, tools, preferences, context. Collects; writes nothing and asks no model."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import anyio
+import msgspec
+from opentelemetry import trace
+
+from trunkline.config.settings import MonitorSettings
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message, Role
+from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
+from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSource, TurnInfo
+from trunkline.contracts.turns.messages import StatusShown, TurnRequested
+from trunkline.policy import ActorPermissions
+from trunkline.policy.turn_permissions import given
+from trunkline.telemetry import semconv
+from trunkline.workers.monitor.block_profile import PATIENCE, Standing, Standings
+from trunkline.workers.monitor.context_budget import assembled
+from trunkline.workers.monitor.tool_selection import Showing, gone, showing, visible
+from trunkline.workers.monitor.turn_messages import message_id
+from trunkline_bus import Bus
+
+log = logging.getLogger(__name__)
+
+SOURCE_SECONDS = 5.0
+
+Given = ContextPart | StatusShown | ContextGap
+"""What a context source may give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """A turn's material. ``history`` is the conversation before the turn. With more tools than ``discovery_above`` the
+    model finds most of them by itself."""
+
+    request: TurnRequested
+    history: tuple[Message, ...]
+    standing: Standing
+    discovery_above: int
+
+    @property
+    def block(self) -> BlockConfig:
+        """The block's choices."""
+        return self.standing.block
+
+    def schemas(self, new: Sequence[Message]) -> tuple[ToolSchema, ...]:
+        """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
+        for ours of the same name."""
+        tools = self.standing.tools
+        specs = visible(tools.specs, tools.own, self.showing, (*self.history, *new), tools.restricted)
+        own = tuple(tools.schemas[spec.name] for spec in specs)
+        if not self.request.client_tools:
+            return own
+        clients = {tool.name: tool for tool in self.request.client_tools}
+        return (*(tool for tool in own if tool.name not in clients), *clients.values())
+
+    @property
+    def all_tools(self) -> tuple[ToolSchema | ToolSpec, ...]:
+        """Every tool, shown to the model or not, and also those that the block may not use; the client's first."""
+        tools = self.standing.tools
+        return (*self.request.client_tools, *tools.specs, *tools.own)
+
+    @property
+    def showing(self) -> Showing:
+        """How tools are shown: as the block says, else the owner, else by the number of those that may be used."""
+        standing, tools = self.standing, self.standing.tools
+        wish = self.block.discovery or standing.preferences.discovery or "auto"
+        count = len(tools.specs) - len(tools.restricted)
+        return showing(wish, standing.always_send, count, self.discovery_above)
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """Tools that were loaded in this conversation and are not there any more."""
+        return gone(self.standing.tools.specs, self.standing.tools.own, self.history)
+
+    @property
+    def preference(self) -> str | None:
+        """The model that is wished for: by the message, else the block, else the owner. Raises ModelError when nobody
+        can know."""
+        return self.standing.model(self.request.model)
+
+
+class Context(NamedTuple):
+    """What a turn is given besides the conversation, and what people are shown of it."""
+
+    messages: tuple[Message, ...]
+    statuses: tuple[StatusShown, ...] = ()
+
+
+class Briefer:
+    """Collects briefings. ``open`` before use."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        sources: Sequence[ContextSource],
+        settings: MonitorSettings,
+        windows: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self._bus = bus
+        self._sources = tuple(sources)
+        self._settings = settings
+        self._windows = windows
+        self._standings = Standings(
+            bus, (name for source in sources for name in getattr(source, "files", ()))
+        )
+        self.open = self._standings.open
+        self.close = self._standings.close
+        self.standing = self._standings.of
+
+    async def brief(self, request: TurnRequested, known: list[Message]) -> Briefing:
+        """Collect all at once. ``known`` are the conversation's first messages; new ones are added to it.
+
+        Raises BusError when a worker does not answer for PATIENCE seconds.
+        """
+        if request.history is not None:
+            standing = await self._standings.of(request.block)
+            return self._briefing(request, request.history, standing)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._load_history, request, known)
+                standing = await self._standings.of(request.block)
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        return self._briefing(request, known, standing)
+
+    def _briefing(self, request: TurnRequested, messages: Iterable[Message], standing: Standing) -> Briefing:
+        standing = _within(standing, given(request))
+        return Briefing(request, _before(request, messages), standing, self._settings.discovery_above)
+
+    def info(self, briefing: Briefing, model: str = "") -> TurnInfo:
+        """What plugins are told of a turn that is about to begin."""
+        request = briefing.request
+        return TurnInfo(
+            request=request,
+            block=briefing.block,
+            memory=BlockMemory(self._bus, request.block, "monitor"),
+            model=model,
+            files=briefing.standing.files,
+            history=briefing.history,
+            window=self._window(model),
+        )
+
+    async def context(self, briefing: Briefing, model: str) -> Context:
+        """What the context sources give, within the budget for ``model``, after the bootstrap line."""
+        turn, settings = briefing.request.turn, self._settings
+        given = await self._given(self.info(briefing, model))
+        _tell_gaps(one for one in given if isinstance(one, ContextGap))
+        ours = (*_told_of(briefing.gone), *_told_of_channel(briefing.request))
+        parts = [*ours, *(one for one in given if isinstance(one, ContextPart))]
+        budget = int(self._window(model) * settings.context_share)
+        staying, changing = assembled(settings.bootstrap, parts, budget)
+        messages = [_message(turn, "system", staying)]
+        if changing:
+            messages.append(_message(turn, "user", changing))
+        return Context(tuple(messages), tuple(one for one in given if isinstance(one, StatusShown)))
+
+    def _window(self, model: str) -> int:
+        return self._windows.get(model, self._settings.window)
+
+    async def _given(self, info: TurnInfo) -> list[Given]:
+        """What all sources give, in their order."""
+        found: list[Sequence[Given]] = [()] * len(self._sources)
+        async with anyio.create_task_group() as tasks:
+            for number, source in enumerate(self._sources):
+                tasks.start_soon(self._ask_source, source, info, found, number)
+        return [one for some in found for one in some]
+
+    async def _ask_source(
+        self,
+        source: ContextSource,
+        info: TurnInfo,
+        found: list[Sequence[Given]],
+        number: int,
+    ) -> None:
+        try:
+            with anyio.move_on_after(SOURCE_SECONDS) as deadline:
+                found[number] = tuple(await source(info))
+            if deadline.cancelled_caught:
+                late = f"it took more than {SOURCE_SECONDS:g} s"
+                log.warning("context source %s is left out: %s", source.name, late)
+                found[number] = (ContextGap(source.name, late),)
+        except Exception as error:
+            log.exception("context source %s failed and is left out", source.name)
+            found[number] = (ContextGap(source.name, f"it failed with {type(error).__name__}"),)
+
+    async def _load_history(self, request: TurnRequested, known: list[Message]) -> None:
+        found = await self._slice(request, len(known))
+        if found.count < len(known):  # somebody made it shorter: begin anew
+            known.clear()
+            found = await self._slice(request, 0)
+        known.extend(found.messages)
+
+    async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
+        wish = LoadConversation(block=request.block, conversation=request.conversation, after=after)
+        return await self._bus.call(LOAD_MESSAGES, wish, timeout=PATIENCE, repeatable=True)
+
+
+def _within(standing: Standing, permissions: ActorPermissions) -> Standing:
+    """Without the tools that the permissions of whoever asks leave out: a model is not shown them, and ``/tool`` names
+    them as those that may not be used. Whether a call is permitted the tools worker decides."""
+    tools = standing.tools
+    barred = frozenset(spec.name for spec in tools.specs if not permissions.tool(spec.name, spec.identity))
+    own = tuple(spec for spec in tools.own if permissions.tool(spec.name, spec.identity))
+    if not barred and len(own) == len(tools.own):
+        return standing
+    return replace(standing, tools=replace(tools, own=own, restricted=tools.restricted | barred))
+
+
+def _before(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Without this turn's own messages, which are stored already when a crash came just after storing."""
+    return tuple(message for message in messages if message.turn != request.turn)
+
+
+def _told_of(gone: tuple[str, ...]) -> tuple[ContextPart, ...]:
+    """What is said when tools are gone that a model may remember to have."""
+    if not gone:
+        return ()
+    text = f"Tools that were loaded in this conversation and are not there any more: {', '.join(gone)}."
+    return (ContextPart(source="tools", text=text, changing=True),)
+
+
+def _told_of_channel(request: TurnRequested) -> tuple[ContextPart, ...]:
+    """What people see of an answer where this message came from (MB-F13). The channel says it, so it is data; it stands
+    last, so that another channel's message leaves what is before it as it was."""
+    if isinstance(request.shows, msgspec.UnsetType):
+        return ()
+    return (ContextPart(source=f"channel {request.channel}", text=request.shows, priority=1, share=0.05),)
+
+
+def _tell_gaps(gaps: Iterable[ContextGap]) -> None:
+    """Say in the turn's trace what it began without."""
+    for gap in gaps:
+        trace.get_current_span().add_event(
+            semconv.CONTEXT_LEFT_OUT, {semconv.CONTEXT_SOURCE: gap.source, semconv.REASON: gap.reason}
+        )
+
+
+def _message(turn: str, role: Role, text: str) -> Message:
+    return Message(id=message_id(turn, "context", role), role=role, content=text)

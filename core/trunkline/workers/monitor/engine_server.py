@@ -1,0 +1,365 @@
+"""The bare agent loop over HTTP: ``POST /engine/chat`` on loopback (PA-F31 to PA-F33), so that it can be swapped.
+
+Messages and tools in, events out. The same machine and runner as a durable turn, without journal, feed stream or
+storage: nothing is persisted and no prompt is built. It is off unless ``monitor.engine`` asks for it, and behind the
+same gate as the gateway: the token of the home, our own Host, and no page of another origin. The two actor headers say
+for whom it works and within which permissions. A block that takes no messages at the gateway takes none here.
+"""
+
+import errno
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import msgspec
+from opentelemetry import trace
+
+from trunkline.config.settings import MonitorSettings
+from trunkline.contracts.blocks.availability import is_block_name, not_there, why_shut
+from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.conversations.orphan_results import NO_CALL, unasked_result
+from trunkline.contracts.gateway.access import OWNER, Identity
+from trunkline.contracts.turns.feed_events import Teller, Told
+from trunkline.contracts.turns.messages import (
+    FeedEvent,
+    Started,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnRequested,
+)
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError, TrunklineError
+from trunkline.policy import ActorPermissions
+from trunkline.runtime.http.auth import Door
+from trunkline.runtime.http.server import serve_app
+from trunkline.runtime.http.validation_errors import Field, field_and_reason, pointer
+from trunkline.workers.monitor.context_builder import Briefer
+from trunkline.workers.monitor.mailbox import Mailbox
+from trunkline.workers.monitor.model_call import Terms
+from trunkline.workers.monitor.model_registry import Choice, Models
+from trunkline.workers.monitor.runner import Means, Runner
+from trunkline.workers.monitor.tool_caller import Unasking
+from trunkline.workers.monitor.turn import Turn
+from trunkline_bus import Bus, BusError, key_of, new_id
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
+
+LOOPBACK = "127.0.0.1"
+
+STATUS = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.UNAUTHORIZED: 401,
+    ErrorCode.FORBIDDEN: 403,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.CONFLICT: 409,
+    ErrorCode.ENGINE_UNAVAILABLE: 503,
+    ErrorCode.INTERNAL: 500,
+}
+
+BLOCK: Field = ("metadata", "client_context", "block")
+"""Where a request names its block."""
+
+
+class EngineMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message as PA-F31 writes it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+class EngineMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes with a request; only ``correlation_id`` is required."""
+
+    correlation_id: str
+    conversation_id: str | None = None
+    trigger: str = "message"
+    client_context: dict[str, Any] = {}
+
+
+class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The request body."""
+
+    messages: tuple[EngineMessage, ...]
+    metadata: EngineMetadata
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Whom a request is for, and the scopes that its calls are kept within."""
+
+    actor: str
+    permissions: tuple[str, ...]
+
+
+class EngineServer:
+    """Serves the loop on a loopback port, to those whom ``door`` knows."""
+
+    def __init__(
+        self,
+        settings: MonitorSettings,
+        default_block: str,
+        models: Models,
+        terms: Terms,
+        briefer: Briefer,
+        bus: Bus,
+        door: Callable[[], Door],
+    ) -> None:
+        self._settings = settings
+        self._default_block = default_block
+        self._models = models
+        self._terms = terms
+        self._briefer = briefer
+        self._bus = bus
+        self._door = door
+        self._socket: socket.socket | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens, such as ``http://127.0.0.1:8422``; "" before ``open()`` and where nobody asked for it."""
+        return "" if self._socket is None else "http://{}:{}".format(*self._socket.getsockname())
+
+    def open(self) -> None:
+        """Bind the port, if the settings ask for it. Raises TrunklineError when it cannot be had."""
+        if not self._settings.engine:
+            return
+        self._socket = _bound(self._settings.engine_port)
+        log.info("agent loop on %s/engine/chat", self.url)
+
+    def close(self) -> None:
+        """Let go of the port."""
+        if self._socket is not None:
+            self._socket.close()
+
+    async def run(self) -> None:
+        """Serve until cancelled; without a port there is nothing to do."""
+        if self._socket is not None:
+            await serve_app(self._app(), self._socket)
+
+    def _app(self) -> "Starlette":
+        from starlette.applications import Starlette
+        from starlette.middleware import Middleware
+        from starlette.routing import Route
+
+        from trunkline.runtime.http.auth_middleware import Gate
+
+        gate = Middleware(Gate, door=self._door(), refuse=_refused, tracer=tracer, host=LOOPBACK)
+        return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])], middleware=[gate])
+
+    async def _chat(self, request: "Request") -> "Response":
+        from starlette.responses import StreamingResponse
+
+        from trunkline.runtime.http.auth_middleware import IDENTITY
+
+        actors, given = (request.headers.getlist(name) for name in ("x-actor-id", "x-actor-permissions"))
+        if len(actors) != 1 or not actors[0] or len(given) != 1:
+            return _refused(ErrorCode.UNAUTHORIZED)
+        caller = _caller(request.scope[IDENTITY], actors[0], given[0])
+        if caller is None:
+            return _refused(ErrorCode.FORBIDDEN)
+        try:
+            wish = msgspec.json.decode(await request.body(), type=EngineRequest)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            log.info("engine request refused: %s", error)
+            return _unfit(error)
+        if not wish.messages:
+            return _invalid(("messages",), "There is no message.")
+        messages = tuple(map(_message, wish.messages))
+        if (number := unasked_result(messages)) is not None:
+            return _invalid(("messages", number, "tool_call_id"), NO_CALL)
+        if not wish.metadata.correlation_id:
+            return _invalid(("metadata", "correlation_id"), "It is not empty.")
+        block = wish.metadata.client_context.get("block", self._default_block)
+        refused = await self._turned_away(block, is_owner=request.scope[IDENTITY] == OWNER)
+        if refused is not None:
+            return refused
+        events = self._events(_request(wish, messages, block, caller), wish.metadata.correlation_id)
+        return StreamingResponse(events, media_type="text/event-stream")
+
+    async def _turned_away(self, block: object, *, is_owner: bool) -> "Response | None":
+        """The refusal for a block that takes no messages, as the gateway has it; None for one that does. The default
+        block is there before its first message made its file. Which file is wrong is told to the owner alone."""
+        if not isinstance(block, str):
+            return _invalid(BLOCK, "It is a block's name.")
+        try:
+            standing = await self._briefer.standing(block) if is_block_name(block) else None
+        except BusError as error:
+            log.error("the block %s cannot be looked up: %s", block, error)
+            return _refused(ErrorCode.ENGINE_UNAVAILABLE)
+        if standing is None or not (standing.there or block == self._default_block):
+            return _invalid(BLOCK, not_there(block), ErrorCode.NOT_FOUND)
+        why = why_shut(block, standing.block, standing.problem)
+        return _refused(ErrorCode.CONFLICT, reason=why if is_owner else "") if why else None
+
+    async def _events(self, request: TurnRequested, correlation: str) -> AsyncIterator[bytes]:
+        send, receive = anyio.create_memory_object_stream[FeedEvent](1000)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._loop, request, correlation, _Show(send.send))
+            async with receive:
+                async for event in receive:
+                    for line in _sse(event):
+                        yield line
+                    if isinstance(event, TurnEnded):
+                        break
+            tasks.cancel_scope.cancel()
+
+    async def _loop(self, request: TurnRequested, correlation: str, show: "_Show") -> None:
+        """Run the loop; whatever happens, it ends with an event that says so."""
+        try:
+            await self._run(request, show)
+        except (BusError, BaseExceptionGroup) as error:
+            log.exception("engine request %s failed", correlation, exc_info=error)
+            await show.emit(TurnEnded(reason="error", code=ErrorCode.TOOL_ERROR))
+
+    async def _run(self, request: TurnRequested, show: "_Show") -> None:
+        async def nowhere(*_: object) -> None:
+            return None
+
+        briefing = await self._briefer.brief(request, [])
+        try:
+            choice: Choice | ModelError = self._models.choose(briefing.preference)
+        except ModelError as error:
+            choice = error
+        means = Means(
+            models=self._models,
+            actor=Unasking(self._bus, self._settings.tool_silence),
+            record=nowhere,
+            store=nowhere,
+            settle=nowhere,
+            stop=lambda turn: None,
+            terms=self._terms,
+            window=self._settings.coalesce,
+            max_calls=self._settings.max_tool_calls,
+            patience=0.0,
+        )
+        runner = Runner(Turn(), briefing, choice, show, means, Mailbox(request.turn), Teller())
+        parallel = self._settings.parallel_tool_calls
+        await runner.run([Started(request=request, model="", context=(), parallel=parallel)])
+
+
+class _Show:
+    """Shows events to the caller alone."""
+
+    def __init__(self, send: Callable[[FeedEvent], Awaitable[None]]) -> None:
+        self._send = send
+
+    async def emit(self, *events: FeedEvent) -> None:
+        """Send them on."""
+        for event in events:
+            await self._send(event)
+
+    async def tell(self, *told: Told) -> None:
+        """Send them on."""
+        await self.emit(*(one.event for one in told))
+
+
+def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
+    """Who has the token may speak for anybody; whoever has another credential for themselves alone. Each within the
+    permissions that the credential gives, whatever type of identity it is. None for anybody else."""
+    given = ActorPermissions.parse(permissions).scopes
+    own = ActorPermissions(identity.permissions)
+    return Caller(actor, own.narrowed(given)) if actor == identity.id or identity == OWNER else None
+
+
+def _message(given: EngineMessage) -> Message:
+    return Message(
+        id=new_id("msg"),
+        role=given.role,
+        content=given.content,
+        tool_calls=given.tool_calls,
+        tool_call_id=given.tool_call_id,
+    )
+
+
+def _request(wish: EngineRequest, messages: tuple[Message, ...], block: str, caller: Caller) -> TurnRequested:
+    """The turn. Its conversation is one of its own: what a person allowed in a conversation of the gateway does not
+    count here, whatever id the caller names."""
+    return TurnRequested(
+        turn=new_id("turn"),
+        block=block,
+        conversation=f"engine_{key_of(caller.actor, wish.metadata.conversation_id or wish.metadata.correlation_id)}",
+        message=messages[-1],
+        history=messages[:-1],
+        actor=caller.actor,
+        permissions=caller.permissions,
+        channel="engine",
+    )
+
+
+def _sse(event: FeedEvent) -> list[bytes]:
+    match event:
+        case TextDelta(text=text):
+            return [_line("text-delta", {"content": text})]
+        case ToolStarted(call=call):
+            return [_line("tool-call", {"id": call.id, "name": call.name, "arguments": call.arguments})]
+        case ToolEnded(call_id=id, output=output, error=error):
+            return [_line("tool-result", {"id": id, "error" if error else "output": output})]
+        case TurnEnded(code=code) if code is not None:
+            known = code in (ErrorCode.PROVIDER_ERROR, ErrorCode.TOOL_ERROR, ErrorCode.CONTEXT_OVERFLOW)
+            safe = code if known else ErrorCode.PROVIDER_ERROR
+            return [_line("error", {"code": safe, "message": FIXED_SENTENCES[safe]})]
+        case TurnEnded(reason=reason, usage=usage):
+            tokens = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+            return [_line("done", {"finish_reason": reason, "usage": tokens})]
+        case _:
+            return []
+
+
+def _line(event: str, data: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data))
+
+
+def _unfit(error: Exception) -> "Response":
+    """The refusal of a body that is no request, with the field that is wrong."""
+    match error:
+        case msgspec.ValidationError():
+            return _invalid(*field_and_reason(str(error)))
+        case RecursionError():
+            return _invalid((), "Too many lists and objects within each other.")
+        case _:
+            return _invalid((), "It is not JSON.")
+
+
+def _invalid(field: Field, reason: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> "Response":
+    return _refused(code, reason=reason, field=pointer(field))
+
+
+def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = "") -> "Response":
+    """The code with its fixed sentence; in ``metadata`` why, and which field is wrong, as at the gateway."""
+    from starlette.responses import Response
+
+    body: dict[str, Any] = {"code": code, "message": FIXED_SENTENCES[code]}
+    if reason:
+        body["metadata"] = {"reason": reason, **({"field": field} if field else {})}
+    headers = {"www-authenticate": "Bearer"} if code is ErrorCode.UNAUTHORIZED else None
+    return Response(msgspec.json.encode(body), STATUS[code], headers=headers, media_type="application/json")
+
+
+def _bound(port: int) -> socket.socket:
+    """A listening socket on the loopback port. It takes no other port in its place: whoever has this one would be sent
+    the token by every program that was told of it.
+
+    It names its protocol, or asyncio would not send small pieces at once (TCP_NODELAY).
+    """
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise TrunklineError(
+            f"The agent loop cannot listen on {LOOPBACK}:{port}: {why}.",
+            hint="Set monitor.engine_port to another one (0 takes any free one), or monitor.engine to false.",
+        ) from error
+    return listening

@@ -1,0 +1,221 @@
+"""What a turn shows while it runs: positions, coalescing of text, and repair after the server was away.
+
+The feed is stored asynchronously, so a crash of the server may lose its last items. Whoever wrote them still has
+them and sends again what the server does not know; readers drop what they have seen.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.lowlevel import cancel_shielded_checkpoint
+
+from trunkline.contracts.turns.feed_events import Teller, Told
+from trunkline.contracts.turns.messages import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
+from trunkline.contracts.turns.subjects import FEED
+from trunkline.workers.monitor.turn import Turn
+from trunkline_bus import Bus, BusError, Scope
+
+log = logging.getLogger(__name__)
+
+LINGER = 20.0
+"""Seconds for which an ended turn's items are kept, in case the server lost them."""
+
+
+AT_ONCE = 64
+"""Items after which other turns have their turn: an answer may have thousands of tool calls."""
+
+
+class Show(Protocol):
+    """Where text is shown while it comes."""
+
+    async def emit(self, *events: FeedEvent) -> None:
+        """Show events, in this order."""
+        ...
+
+
+class Tell(Show, Protocol):
+    """Where a runner shows what happens."""
+
+    async def tell(self, *told: Told) -> None:
+        """Show what the journal tells, in this order."""
+        ...
+
+
+class TurnFeed:
+    """Writes the feed of one turn in one epoch."""
+
+    def __init__(self, bus: Bus, block: str, conversation: str, turn: str, epoch: int) -> None:
+        self._bus = bus
+        self._scope = Scope(block=block, conversation=conversation, turn=turn)
+        self._keys = {"conversation": conversation, "turn": turn}
+        self._turn = turn
+        self._epoch = epoch
+        self._items: list[FeedItem] = []
+        self._order = anyio.Lock(fast_acquire=True)
+
+    async def emit(self, *events: FeedEvent) -> None:
+        """Send events at the next positions."""
+        await self.tell(*(Told(event) for event in events))
+
+    async def tell(self, *told: Told) -> None:
+        """Send what the journal tells at the next positions."""
+        async with self._order:
+            for event, number in told:
+                index = len(self._items)
+                item = FeedItem(turn=self._turn, epoch=self._epoch, index=index, event=event, number=number)
+                self._items.append(item)
+                await self._send(item)
+                if index % AT_ONCE == AT_ONCE - 1:
+                    await cancel_shielded_checkpoint()
+
+    async def repair(self) -> None:
+        """Send again what the server does not have, unless somebody else tells the turn by now.
+
+        What it lost may lie before what it has: new items are sent as soon as the connection is back.
+        """
+        kept = set[int]()
+        async for stored in self._bus.history(FEED, after=0, **self._keys):
+            if stored.data.epoch > self._epoch:
+                return
+            if stored.data.epoch == self._epoch:
+                kept.add(stored.data.index)
+        for item in tuple(self._items):
+            if item.index not in kept:
+                await self._send(item)
+
+    async def _send(self, item: FeedItem) -> None:
+        try:
+            await self._bus.publish(FEED, item, scope=self._scope, **self._keys)
+        except BusError as error:
+            log.info("feed item %s.%s of %s waits for the bus: %s", item.epoch, item.index, item.turn, error)
+
+
+class TextStream:
+    """Gathers the text of one model call into few items: the first piece at once, then one item a window."""
+
+    def __init__(self, feed: Show, step: int, window: float, *, begun: str = "") -> None:
+        self._feed = feed
+        self._step = step
+        self._window = window
+        self._waiting: list[tuple[bool, str]] = []
+        self._some = anyio.Event()
+        self._sent = {False: len(begun), True: 0}
+        self._closed = False
+        self._pieces: dict[bool, list[str]] = {
+            False: [begun],
+            True: [],
+        }  # one string would be copied for each
+
+    @property
+    def text(self) -> str:
+        """All of the text so far."""
+        return "".join(self._pieces[False])
+
+    @property
+    def reasoning(self) -> str:
+        """All of the reasoning so far."""
+        return "".join(self._pieces[True])
+
+    async def run(self) -> None:
+        """Send what gathers, until cancelled."""
+        while True:
+            await self._some.wait()
+            await self.flush()
+            await anyio.sleep(self._window)
+
+    def add(self, piece: str, *, reasoning: bool = False) -> None:
+        """Take in a piece of text; after ``cut()`` it is let fall."""
+        if self._closed:
+            return
+        self._pieces[reasoning].append(piece)
+        self._waiting.append((reasoning, piece))
+        self._some.set()
+
+    async def cut(self) -> str:
+        """Send what is waiting and take no more; returns the text, which is then exactly what people see."""
+        await self.flush()
+        self._closed = True
+        return self.text
+
+    async def flush(self) -> None:
+        """Send all that is waiting, also what comes meanwhile.
+
+        Once begun it is done, since what was taken out would be lost with a cancelled task.
+        """
+        with anyio.CancelScope(shield=True):
+            while self._waiting:
+                waiting, self._waiting = self._waiting, []
+                await self._feed.emit(*self._events(waiting))
+            self._some = anyio.Event()
+
+    async def show(self, *events: FeedEvent) -> None:
+        """Show something else, after the text that came before it."""
+        with anyio.CancelScope(shield=True):
+            await self.flush()
+            await self._feed.emit(*events)
+
+    def _events(self, waiting: list[tuple[bool, str]]) -> Iterable[FeedEvent]:
+        for kind, text in _joined(waiting):
+            offset = self._sent[kind]
+            self._sent[kind] += len(text)
+            shape = ReasoningDelta if kind else TextDelta
+            yield shape(step=self._step, offset=offset, text=text)
+
+
+def _joined(pieces: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
+    """Neighbours of the same kind as one."""
+    runs: list[tuple[bool, list[str]]] = []
+    for kind, text in pieces:
+        if runs and runs[-1][0] is kind:
+            runs[-1][1].append(text)
+        else:
+            runs.append((kind, [text]))
+    return [(kind, "".join(texts)) for kind, texts in runs]
+
+
+class FeedDesk:
+    """Holds the feeds of this monitor's turns, the lately ended ones too, and repairs them after a reconnection."""
+
+    def __init__(self, bus: Bus, tasks: TaskGroup) -> None:
+        self._bus = bus
+        self._tasks = tasks
+        self._feeds: set[TurnFeed] = set()
+        self.undo = bus.on_reconnect(self._repair)
+
+    def open(self, block: str, conversation: str, turn: str, epoch: int) -> TurnFeed:
+        """The feed of a turn that begins or resumes."""
+        feed = TurnFeed(self._bus, block, conversation, turn, epoch)
+        self._feeds.add(feed)
+        return feed
+
+    def close(self, feed: TurnFeed) -> None:
+        """The turn is over here; its items are kept a while."""
+        self._tasks.start_soon(self._linger, feed)
+
+    async def _linger(self, feed: TurnFeed) -> None:
+        await anyio.sleep(LINGER)
+        self._feeds.discard(feed)
+
+    async def _repair(self) -> None:
+        for feed in tuple(self._feeds):
+            try:
+                await feed.repair()
+            except BusError as error:
+                log.warning("a feed could not be repaired: %s", error)
+
+
+def told_again(turn: Turn, teller: Teller, *, begun: str = "") -> Iterable[Told]:
+    """Everything so far, in full, for a new epoch. Readers trim what they have seen.
+
+    ``begun`` is the text of an interrupted answer that is gone on with. It is told again too: a reader that missed
+    the epoch before could not know it otherwise.
+    """
+    for entry in turn.entries:
+        yield from teller.tell(entry)
+    if begun:
+        yield Told(TextDelta(step=turn.step, offset=0, text=begun))
+    elif not (turn.steps and turn.steps[-1].partial):
+        yield Told(TextReset(step=turn.step))

@@ -1,0 +1,267 @@
+"""One model call: events in, text to the feed, one journal entry out. Never raises for what a vendor does wrong."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import msgspec
+from opentelemetry import trace
+
+from trunkline._util.json_safe import unsayable
+from trunkline._util.text import printable
+from trunkline.contracts.conversations.messages import RAW, ToolCall
+from trunkline.contracts.models.adapter import (
+    AskModel,
+    Call,
+    Finish,
+    ModelEvent,
+    ModelRequest,
+    Reasoning,
+    Text,
+    ToolRan,
+)
+from trunkline.contracts.turns.feed_events import ran_events
+from trunkline.contracts.turns.messages import FinishReason, ModelCallFailed, ModelCallFinished, RanTool
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.telemetry import semconv
+from trunkline.workers.monitor.feed_writer import TextStream
+from trunkline.workers.monitor.model_errors import Explainer
+from trunkline.workers.monitor.model_registry import Choice
+from trunkline.workers.monitor.prices import Prices
+from trunkline_bus import span_of
+
+log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
+
+REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", "content_filter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What every model call is held to: ``silence`` is how long a model may say nothing, in seconds, ``max_answer`` how
+    much it may say, in bytes; ``prices`` say what it cost, and ``explainer`` why it failed."""
+
+    silence: float
+    max_answer: int
+    prices: Prices
+    explainer: Explainer
+
+
+class Answer:
+    """What a model call has brought so far, up to ``limit`` bytes of text, reasoning and calls together."""
+
+    def __init__(self, step: int, stream: TextStream, limit: int) -> None:
+        self.step = step
+        self.stream = stream
+        self._room = limit - len(stream.text.encode())
+        self.calls: list[ToolCall] = []
+        self.ran: list[RanTool] = []
+        self.finish: Finish | None = None
+        self.first_chunk = 0.0
+        """How long the first event took, in seconds."""
+
+    @property
+    def full(self) -> bool:
+        """Whether more came than there is room for; what was too much is gone."""
+        return self._room < 0
+
+    def take(self, event: ModelEvent) -> None:
+        """Add an event, or as much of it as there is room for. Raises ModelError for one after the end."""
+        if self.finish is not None:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "an event after the finish")
+        match event:
+            case Text(text):
+                self.stream.add(self._fitting(text))
+            case Reasoning(text):
+                self.stream.add(self._fitting(text), reasoning=True)
+            case Call(call):
+                call = sayable_call(call)
+                if self._fits(call):
+                    self.calls.append(call)
+            case ToolRan(call, output, error):
+                call = sayable_call(call)
+                if self._fits(call):
+                    output, at = self._fitting(output), len(self.stream.text)
+                    self.ran.append(RanTool(call=call, output=output, error=error, at=at))
+            case Finish():
+                self.finish = event
+
+    def entry(self, used: set[str]) -> ModelCallFinished:
+        """The complete answer. Raises ModelError when the model never finished."""
+        if self.full:
+            self.finish = Finish(reason="max_tokens")
+        if self.finish is None:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "interrupted", "the stream ended without a finish")
+        return ModelCallFinished(
+            step=self.step,
+            text=self.stream.text,
+            reasoning=self.stream.reasoning,
+            tool_calls=unique_calls(self.calls, self.step, used),
+            ran=tuple(self.ran),
+            finish_reason=_reason(self.finish.reason),
+            usage=self.finish.usage,
+            first_chunk=self.first_chunk,
+        )
+
+    def _fitting(self, text: str) -> str:
+        """As much of the text as fits, with a question mark for each half character (lone surrogate): no message
+        can carry one."""
+        whole = text.encode(errors="replace")
+        fitting = whole[: max(0, self._room)]
+        self._room -= len(whole)
+        return fitting.decode(errors="ignore")
+
+    def _fits(self, call: ToolCall) -> bool:
+        """Whether there is room for the call, which then is taken."""
+        self._room -= len(msgspec.json.encode(call))
+        return not self.full
+
+
+def _reason(said: str) -> FinishReason:
+    """The reason as one of ours. It is the very constant, because msgspec leaves a default out only when it is the same
+    object: written from an equal string, a replay would find other bytes."""
+    return next((reason for reason in REASONS if reason == said), "stop")
+
+
+def sayable_call(call: ToolCall) -> ToolCall:
+    """The call as messages can carry it. Arguments that none can travel as their JSON text, as if they had been sent
+    so: who runs the call refuses them with what is wrong, and the model may try again."""
+    why = unsayable(call.arguments)
+    if not why and not unsayable((call.id, call.name)):
+        return call
+    arguments = {RAW: _as_text(call.arguments, why)} if why else call.arguments
+    return msgspec.structs.replace(
+        call, id=printable(call.id), name=printable(call.name), arguments=arguments
+    )
+
+
+def _as_text(arguments: dict[str, Any], why: str) -> str:
+    """In ASCII, where half a character is escaped."""
+    try:
+        return json.dumps(arguments)
+    except (ValueError, TypeError, RecursionError):
+        return f"The arguments hold {why}."
+
+
+def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
+    """The calls with ids that the turn has not seen: some servers begin at ``call_0`` in each answer."""
+    unique = []
+    for number, call in enumerate(calls):
+        if not call.id or call.id in used:
+            call = msgspec.structs.replace(call, id=f"call_{step}_{number}_{call.id}".rstrip("_"))
+        used.add(call.id)
+        unique.append(call)
+    return tuple(unique)
+
+
+def model_attributes(adapter: str, vendor: str, model: str) -> dict[str, str]:
+    """Who is asked. A model that nobody named has no attribute, as an empty one would be wrong."""
+    named = {semconv.GEN_AI_REQUEST_MODEL: model} if model else {}
+    label = f"{adapter}/{model}" if model else adapter
+    return {semconv.GEN_AI_PROVIDER: vendor or adapter, semconv.MODEL: label, **named}
+
+
+class Asker:
+    """Asks a model once, and shows its text as it comes."""
+
+    def __init__(self, ask: AskModel, choice: Choice, terms: Terms) -> None:
+        self._ask = ask
+        self._choice = choice
+        self._terms = terms
+        self.model = choice.model
+        """Which model was asked; where nobody named one, it is known when that has answered."""
+
+    async def answer(
+        self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
+    ) -> ModelCallFinished | ModelCallFailed:
+        """Ask; return what to record. The text is in ``stream`` also when this is cancelled. The span
+        around it (a turn's, or that of a tool's question) is told who answered, too."""
+        around, answer = trace.get_current_span(), Answer(step, stream, self._terms.max_answer)
+        with span_of(
+            tracer,
+            f"{semconv.CHAT} {request.model}".strip(),
+            kind=trace.SpanKind.CLIENT,
+            attributes=self._attributes(request, step),
+        ) as span:
+            try:
+                entry = await self._collect(request, answer, used, span)
+            except ModelError as error:
+                return self._failed(error, step, stream, span)
+            except Exception as error:  # an adapter or a middleware broke its contract
+                log.exception("the model call of turn %s failed", request.turn)
+                fault = ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", type(error).__name__)
+                return self._failed(fault, step, stream, span)
+            if answer.finish is not None and answer.finish.model:
+                self.model = answer.finish.model
+                told = self._answered_by(request, answer.finish.model)
+                span.set_attributes(told)
+                around.set_attributes(told)
+            span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
+            span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
+            span.set_attribute(semconv.GEN_AI_FINISH_REASONS, [entry.finish_reason])
+            rate = self._terms.prices.of(self._choice.label, f"{self._choice.adapter.name}/{self.model}")
+            return entry if rate is None else msgspec.structs.replace(entry, cost=rate.cost(entry.usage))
+
+    async def _collect(
+        self, request: ModelRequest, answer: Answer, used: set[str], span: trace.Span
+    ) -> ModelCallFinished:
+        failure: Exception | None = None
+        async with anyio.create_task_group() as sending:
+            sending.start_soon(answer.stream.run)
+            try:
+                await self._events(request, answer, span)
+            except Exception as error:  # raised again below, bare: the group would wrap it
+                failure = error
+            sending.cancel_scope.cancel()
+        await answer.stream.flush()
+        if failure is not None:
+            raise failure
+        return answer.entry(used)
+
+    async def _events(self, request: ModelRequest, answer: Answer, span: trace.Span) -> None:
+        began = anyio.current_time()
+        async with aclosing(self._ask(request)) as events:  # type: ignore[type-var]
+            while (event := await self._next(events)) is not None:
+                if not answer.first_chunk:
+                    span.add_event(semconv.FIRST_TOKEN)
+                    answer.first_chunk = round(anyio.current_time() - began, 6) or 1e-6
+                answer.take(event)
+                if answer.full:
+                    log.warning(
+                        "the answer in turn %s is cut at %d bytes", request.turn, self._terms.max_answer
+                    )
+                    return
+                if isinstance(event, ToolRan):
+                    await answer.stream.show(*ran_events(step=answer.step, ran=answer.ran[-1]))
+
+    async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
+        """The next event, None at the end. Raises ModelError when the model is silent for too long."""
+        with anyio.move_on_after(self._terms.silence):
+            return await anext(events, None)
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._terms.silence:g} s")
+
+    def _attributes(self, request: ModelRequest, step: int) -> dict[str, str | int]:
+        conversation = {semconv.GEN_AI_CONVERSATION_ID: request.conversation} if request.conversation else {}
+        return {
+            semconv.GEN_AI_OPERATION: "chat",
+            **model_attributes(request.adapter, self._choice.adapter.vendor, request.model),
+            **conversation,
+            semconv.STEP: step,
+            semconv.PURPOSE: request.purpose,
+        }
+
+    def _answered_by(self, request: ModelRequest, model: str) -> dict[str, str]:
+        """Where nobody named a model, the adapter chose it, and nobody knew which before."""
+        asked = model_attributes(request.adapter, self._choice.adapter.vendor, request.model or model)
+        return {**asked, semconv.GEN_AI_RESPONSE_MODEL: model}
+
+    def _failed(self, error: ModelError, step: int, stream: TextStream, span: trace.Span) -> ModelCallFailed:
+        log.warning("model call failed: %s", error)
+        span.set_status(trace.StatusCode.ERROR, error.fault)
+        span.set_attribute(semconv.ERROR_TYPE, error.fault)
+        why = self._terms.explainer.why(error, self._choice.label)
+        return ModelCallFailed(step=step, code=error.code, fault=error.fault, detail=why, partial=stream.text)

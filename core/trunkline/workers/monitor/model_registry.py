@@ -1,0 +1,112 @@
+"""Which adapter and which model answer. Chooses by configuration and preference; asks nobody."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import msgspec
+
+from trunkline.contracts.models.adapter import (
+    AskModel,
+    ModelAdapter,
+    ModelEvent,
+    ModelMiddleware,
+    ModelRequest,
+)
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.home.kill_switch import STOPPED, Latch
+from trunkline.workers.monitor.content_capture import Capture
+from trunkline.workers.monitor.transcript_repair import repaired
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An adapter and the name of its model ("" = the adapter's default)."""
+
+    adapter: ModelAdapter
+    model: str
+
+    @property
+    def label(self) -> str:
+        """``adapter/model``, as preferences and journals write it."""
+        return f"{self.adapter.name}/{self.model}" if self.model else self.adapter.name
+
+
+class Models:
+    """The adapters of this monitor, and the middleware around every call. ``named`` are the models that the settings of
+    adapters name, for choices of an adapter alone."""
+
+    def __init__(
+        self,
+        adapters: Sequence[ModelAdapter],
+        default: str,
+        named: Mapping[str, str] = MappingProxyType({}),
+        middleware: Sequence[ModelMiddleware] = (),
+        latch: Latch | None = None,
+        capture: Capture | None = None,
+    ) -> None:
+        self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
+        self._default = default
+        self._named = named
+        self._middleware = tuple(middleware)
+        self._latch = latch
+        self._capture = capture
+
+    def choose(self, preference: str | None) -> Choice:
+        """The choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
+
+        Raises:
+            ModelError: there is no such adapter; which ones there are is in the detail.
+        """
+        head, _, rest = (preference or "").partition("/")
+        if head in self._adapters:
+            return Choice(self._adapters[head], rest or self._named.get(head, ""))
+        if self._default in self._adapters:
+            model = preference or self._named.get(self._default, "")
+            return Choice(self._adapters[self._default], model)
+        known = ", ".join(sorted(self._adapters)) or "none"
+        detail = f"no adapter named {self._default}; installed: {known}"
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", detail)
+
+    def ask(self, choice: Choice) -> AskModel:
+        """The call to the adapter with the middleware around it, the first plugin's outermost.
+
+        Whatever the transcript was and middleware made of it, the adapter is given a valid one. While everything is
+        stopped by panic nobody is asked, and the call fails with a ModelError.
+        """
+        ask: AskModel = choice.adapter.stream
+        if self._capture is not None:
+            ask = self._capture.around(ask)
+        ask = _with_valid_transcript(ask)
+        for middleware in reversed(self._middleware):
+            ask = _around(middleware, ask)
+        return lambda request: _nobody() if self._stopped() else ask(request)
+
+    def _stopped(self) -> bool:
+        return self._latch is not None and self._latch.holds
+
+    async def aclose(self) -> None:
+        """Let all adapters go of their connections."""
+        for adapter in self._adapters.values():
+            try:
+                await adapter.aclose()
+            except Exception:
+                log.exception("adapter %s could not be closed", adapter.name)
+
+
+def _with_valid_transcript(ask: AskModel) -> AskModel:
+    return lambda request: ask(msgspec.structs.replace(request, messages=repaired(request.messages)))
+
+
+def _around(
+    middleware: ModelMiddleware, proceed: AskModel
+) -> Callable[[ModelRequest], AsyncIterator[ModelEvent]]:
+    return lambda request: middleware(request, proceed)
+
+
+async def _nobody() -> AsyncIterator[ModelEvent]:
+    raise ModelError(ErrorCode.PANIC, "refused", STOPPED)
+    yield  # so that it is asked as adapters are

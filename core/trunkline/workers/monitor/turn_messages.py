@@ -1,0 +1,178 @@
+"""A turn as messages: what the model is given, and what is stored. Pure functions over the machine's state.
+
+Ids are derived from the turn, so storing a turn twice stores each message once.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import msgspec
+
+from trunkline.contracts.conversations.messages import SHOWN, AppendConversation, Message, ToolCall
+from trunkline.errors import ToolErrorKind
+from trunkline.workers.monitor.steps import Action, Step
+from trunkline.workers.monitor.tool_selection import LOADS, loads_of
+from trunkline.workers.monitor.turn import Turn
+from trunkline_bus import key_of
+
+UNFINISHED = "The turn ended before this call did; whether it took effect is not known."
+"""The result of a call that was under way when the turn was cancelled."""
+
+NOT_BEGUN = "The turn ended before this call began; it was not run."
+"""The result of a call that had to wait for others of the same answer."""
+
+UNDECIDED = "The turn ended before anybody decided about this call; it was not run."
+"""The result of a call that a person was still to allow."""
+
+SHOWN_TO_PERSON = "The person was shown this as it is."
+"""What a model is given for a text that only shows what a command brought: the result stands before it, marked as data,
+and would else come a second time as the model's own words."""
+
+
+def message_id(turn: str, *parts: str) -> str:
+    """The id of a message that this turn makes."""
+    return f"msg_{key_of(turn, *parts)}"
+
+
+def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
+    """What the turn adds to the conversation: what the client said, the person's message last, then its own.
+
+    When ``closing``, a call of ours that never finished gets a result that says so: no model takes a call without one.
+    """
+    assert turn.request is not None
+    id, preceding = turn.request.turn, turn.request.preceding or ()
+    own = [message for step in turn.steps[:-1] for message in _settled(id, step)]
+    for step in turn.steps[-1:]:
+        own.extend(_step_messages(id, step, closing))
+    said = (*preceding, turn.request.message, *turn.early)
+    return (*(_of(id, message) for message in said), *own, *(_of(id, message) for message in turn.pending))
+
+
+def _settled(turn: str, step: Step) -> tuple[Message, ...]:
+    """The messages of a step that another one follows, made once: a turn may have thousands of steps."""
+    if step.messages is None:
+        step.messages = tuple(_step_messages(turn, step, closing=True))
+    return step.messages
+
+
+def given(
+    context: Sequence[Message], history: Sequence[Message], new: Sequence[Message]
+) -> tuple[Message, ...]:
+    """What the model is given. Context that changes with each turn comes just before the person's message, so that
+    all before it stays as it was."""
+    history, new = tuple(map(_of_model, history)), tuple(map(_of_model, new))
+    staying = [message for message in context if message.role == "system"]
+    changing = [message for message in context if message.role != "system"]
+    if not changing:
+        return (*staying, *history, *new)
+    told = [*history, *new]
+    backwards = range(len(history), -1, -1)  # a client may bring a tool's result, which stays with its call
+    at = next((number for number in backwards if told[number].role == "user"), 0)
+    return (*staying, *told[:at], *changing, *told[at:])
+
+
+def _of_model(message: Message) -> Message:
+    if message.role != "assistant" or not message.metadata.get(SHOWN):
+        return message
+    return msgspec.structs.replace(message, content=SHOWN_TO_PERSON)
+
+
+def _of(turn: str, message: Message) -> Message:
+    """Marked as this turn's, so that a later reader can tell them from what came before it."""
+    return message if message.turn == turn else msgspec.structs.replace(message, turn=turn)
+
+
+def to_store(turn: Turn) -> AppendConversation:
+    """What is appended to the conversation when the turn ends."""
+    request = turn.request
+    assert request is not None
+    return AppendConversation(
+        block=request.block,
+        conversation=request.conversation,
+        messages=(*(request.history or ()), *new_messages(turn, closing=True)),
+        actor=request.actor,
+        turn=request.turn,
+        forked_from=request.fork.origin if request.fork else None,
+        one_shot=bool(request.one_shot),
+    )
+
+
+def last_answer(messages: Iterable[Message]) -> str | None:
+    """The id of the last assistant message, which ``done`` names."""
+    ids = [message.id for message in messages if message.role == "assistant"]
+    return ids[-1] if ids else None
+
+
+def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
+    yield from _ran_messages(turn, step)
+    text = step.text[step.ran[-1].at :] if step.ran else step.text
+    if text or step.actions or not step.ran:
+        yield Message(
+            id=message_id(turn, "step", str(step.number)),
+            role="assistant",
+            content=text,
+            turn=turn,
+            tool_calls=tuple(action.call for action in step.actions),
+            partial=step.partial,
+            metadata={SHOWN: True} if step.commanded and text else {},
+            derived=step.derived or bool(step.commanded and text) or None,
+        )
+    for action in step.actions:
+        if action.outcome is not None:
+            outcome = action.outcome
+            derived = outcome.derived if isinstance(outcome.derived, bool) else None
+            loads = loads_of(outcome)
+            yield _result(turn, step, action.call, outcome.output, outcome.kind, loads, derived)
+        elif closing and not action.client:
+            yield _result(turn, step, action.call, *_unfinished(action))
+    yield from (_of(turn, message) for message in step.steered)
+
+
+def _unfinished(action: Action) -> tuple[str, ToolErrorKind]:
+    """What is known of a call of ours that has no result, and which kind of error that is."""
+    if action.waiting:
+        return UNDECIDED, "cancelled"
+    if action.due and not action.again:
+        return NOT_BEGUN, "cancelled"
+    return UNFINISHED, "outcome_unknown"
+
+
+def _ran_messages(turn: str, step: Step) -> Iterable[Message]:
+    """Calls that the model's side ran, each with the text that came before it, as if we had run them."""
+    begin = 0
+    for at, together in groupby(step.ran, key=lambda ran: ran.at):
+        group = tuple(together)
+        yield Message(
+            id=message_id(turn, "ran", str(step.number), group[0].call.id),
+            role="assistant",
+            content=step.text[begin:at],
+            turn=turn,
+            derived=step.derived or None,
+            tool_calls=tuple(ran.call for ran in group),
+        )
+        for ran in group:
+            yield _result(turn, step, ran.call, ran.output, "upstream_error" if ran.error else None)
+        begin = at
+
+
+def _result(
+    turn: str,
+    step: Step,
+    call: ToolCall,
+    output: str,
+    kind: ToolErrorKind | None,
+    loads: tuple[str, ...] = (),
+    derived: bool | None = None,
+) -> Message:
+    return Message(
+        id=message_id(turn, "result", str(step.number), call.id),
+        role="tool",
+        content=output,
+        turn=turn,
+        tool_call_id=call.id,
+        name=call.name,
+        error=kind is not None,
+        error_kind=kind or "",
+        derived=derived,
+        metadata={LOADS: list(loads)} if loads else {},
+    )

@@ -1,0 +1,468 @@
+"""Where lanes and runners meet the world: finds a turn its lane, its briefing, its model, and settles its items."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Literal
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+from opentelemetry import trace
+
+from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.streams import FAILOVER
+from trunkline.contracts.turns.context import TurnInfo, TurnMiddleware
+from trunkline.contracts.turns.feed_events import Teller
+from trunkline.contracts.turns.messages import (
+    Finished,
+    JournalEntry,
+    Parked,
+    Resumed,
+    Started,
+    TextDelta,
+    TextReset,
+    TurnFact,
+    TurnRecord,
+    TurnRequested,
+)
+from trunkline.contracts.turns.subjects import FEED, TURN_FACT
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.plugins import Plugins
+from trunkline.telemetry import semconv
+from trunkline.telemetry.instruments import Instruments
+from trunkline.telemetry.turn_metrics import Tally
+from trunkline.workers.monitor.approval_publisher import Approvals, Said, concerned
+from trunkline.workers.monitor.block_status import PulseBoard
+from trunkline.workers.monitor.context_builder import Briefer, Briefing
+from trunkline.workers.monitor.conversation_queue import Lane, Run
+from trunkline.workers.monitor.feed_writer import FeedDesk, TurnFeed
+from trunkline.workers.monitor.fork_history import with_transcript
+from trunkline.workers.monitor.inbox_item import Held, give_back
+from trunkline.workers.monitor.journal import Fenced, Journal
+from trunkline.workers.monitor.mailbox import cuts
+from trunkline.workers.monitor.membership import Roster
+from trunkline.workers.monitor.message_writer import Storing
+from trunkline.workers.monitor.model_call import Terms, model_attributes
+from trunkline.workers.monitor.model_registry import Choice, Models
+from trunkline.workers.monitor.parked_turns import Resting, RestingTurns
+from trunkline.workers.monitor.runner import Means, Runner
+from trunkline.workers.monitor.slots import Slots
+from trunkline.workers.monitor.tool_caller import Actor
+from trunkline.workers.monitor.turn import Phase, Turn
+from trunkline.workers.monitor.turn_messages import to_store
+from trunkline_bus import Bus, BusError, RemoteFault, remote_parent, span_of
+
+log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
+
+IDLE_LANES = 512
+
+_FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
+    Started: "started",
+    Parked: "parked",
+    Finished: "finished",
+}
+
+
+class TurnDesk:
+    """Runs the turns of all conversations that come in through ``offer``."""
+
+    def __init__(
+        self,
+        *,
+        bus: Bus,
+        worker: str,
+        tasks: TaskGroup,
+        plugins: Plugins,
+        models: Models,
+        terms: Terms,
+        briefer: Briefer,
+        feeds: FeedDesk,
+        pulse: PulseBoard,
+        roster: Roster,
+        limit: int,
+        tool_silence: float,
+        window: float,
+        patience: float,
+        approvals: Approvals,
+        max_calls: int,
+        parallel_calls: int,
+        release: Callable[[Held], None],
+        ran: Callable[[TurnRequested], None],
+    ) -> None:
+        self._bus = bus
+        self._worker = worker
+        self._tasks = tasks
+        self._plugins = plugins
+        self._models = models
+        self._terms = terms
+        self._briefer = briefer
+        self._feeds = feeds
+        self._resting = RestingTurns(feeds.close)
+        self._pulse = pulse
+        self._roster = roster
+        self._slots = Slots(limit)
+        self._actor = Actor(bus, tool_silence)
+        self._storing = Storing(bus)
+        self._window = window
+        self._patience = patience
+        self._approvals = approvals
+        self._max_calls = max_calls
+        self._parallel_calls = parallel_calls
+        self._release = release
+        self._ran = ran
+        self._tally = Tally(Instruments("trunkline.monitor"))
+        self._lanes: dict[str, Lane] = {}
+        self._runners: set[Runner] = set()
+        self._leaving: dict[str, float] = {}
+        """Until when the new owner of a conversation's partition is asked to wait for the turn that runs here."""
+        self._draining = False
+        self._idle = anyio.Event()
+
+    # Lanes ---------------------------------------------------------------------------------------------------
+
+    async def offer(self, held: Held) -> None:
+        """Take an item into its conversation's lane."""
+        conversation = held.conversation
+        self._leaving.pop(conversation, None)
+        lane = self._lanes.pop(conversation, None)
+        if lane is None:
+            lane = Lane(self, Journal(self._bus, self._worker, conversation))
+        self._lanes[conversation] = lane  # the lately used ones are last
+        lane.offer(held)
+        if not lane.working and not self._draining:
+            lane.working = True
+            self._tasks.start_soon(self._work, conversation, lane)
+
+    async def _work(self, conversation: str, lane: Lane) -> None:
+        try:
+            await lane.work()
+        except Fenced as error:
+            log.info("conversation %s has another owner now: %s", conversation, error)
+            self._forget(conversation)
+        finally:
+            lane.working = False
+            self._idle.set()
+            self._forget_idle_lanes()
+        if lane.closed:
+            self._forget(conversation)
+            await give_back(lane.drop())
+
+    def _forget(self, conversation: str) -> None:
+        self._lanes.pop(conversation, None)
+        self._leaving.pop(conversation, None)
+
+    def _forget_idle_lanes(self) -> None:
+        for conversation, lane in list(self._lanes.items())[: max(0, len(self._lanes) - IDLE_LANES)]:
+            if not lane.working and not lane.waiting:
+                del self._lanes[conversation]
+
+    def leave(self, partition: int) -> list[Held]:
+        """Begin nothing more of a partition, and return what has not begun. What runs is ended here, and told of in
+        ``finishing``; what another owner may write to is forgotten."""
+        returned: list[Held] = []
+        for conversation, lane in tuple(self._lanes.items()):
+            if lane.partition == partition:
+                returned.extend(lane.close())
+                if lane.working:
+                    self._leaving[conversation] = anyio.current_time() + self._patience
+                else:
+                    self._forget(conversation)
+        return returned
+
+    async def keep_looking(self) -> None:
+        """Let go of what waits here in vain, until cancelled. A monitor that stood still, or was cut off, is told by
+        nobody that it has lost a partition."""
+        while True:
+            await anyio.sleep(FAILOVER)
+            for lane in tuple(self._lanes.values()):
+                try:
+                    if await lane.waits_in_vain():
+                        self._let_go(lane)
+                except BusError as error:
+                    log.debug("whether somebody else went on could not be seen: %s", error)
+
+    def _let_go(self, lane: Lane) -> None:
+        for held in lane.drop():
+            log.info("conversation %s has another owner now: %s is let go", held.conversation, held.id)
+            if self._lanes.get(held.conversation) is lane:
+                self._forget(held.conversation)
+
+    @property
+    def finishing(self) -> tuple[str, ...]:
+        """The conversations whose turns run here though their partition was left; not for ever, so that a message
+        for a very long turn is not kept waiting: then its new owner takes the turn over."""
+        now = anyio.current_time()
+        return tuple(conversation for conversation, until in self._leaving.items() if now < until)
+
+    @property
+    def unstored(self) -> int:
+        """How many answers wait for memory longer than they should."""
+        return self._storing.late
+
+    async def drain(self) -> None:
+        """Begin nothing more, give back what has not begun, and return when what runs is done."""
+        self._draining = True
+        for lane in tuple(self._lanes.values()):
+            await give_back(lane.close())
+        while any(lane.working for lane in self._lanes.values()):
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    def cancel_all(self, by: str) -> None:
+        """Have every turn that runs here end now."""
+        for runner in self._runners:
+            runner.cancel(by)
+
+    def release(self, held: Held) -> None:
+        """The item is somebody else's now."""
+        self._release(held)
+
+    async def settle(self, held: Held) -> None:
+        """The item is done."""
+        await held.finish()
+        self._release(held)
+
+    def slot(self, begun: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
+        """See ``Desk.slot``."""
+        return self._slots.one(begun)
+
+    async def is_finishing(self, worker: str, conversation: str) -> bool:
+        """See ``Desk.is_finishing``."""
+        return await self._roster.is_finishing(worker, conversation)
+
+    # Turns ---------------------------------------------------------------------------------------------------
+
+    async def run(self, run: Run) -> None:
+        """See ``Desk.run``."""
+        request = run.request
+        error: str | None = "interrupted"
+        self._pulse.begin(request.block, request.turn)
+        attributes: dict[str, str | int] = {
+            semconv.GEN_AI_OPERATION: "invoke_agent",
+            semconv.GEN_AI_AGENT_NAME: request.block,
+            semconv.GEN_AI_CONVERSATION_ID: request.conversation,
+            semconv.TURN: request.turn,
+            semconv.EPOCH: run.epoch,
+        }
+        try:
+            with (
+                remote_parent(request.traceparent),
+                span_of(
+                    tracer,
+                    f"{semconv.INVOKE_AGENT} {request.block}",
+                    kind=trace.SpanKind.CONSUMER,
+                    attributes=attributes,
+                ) as span,
+            ):
+                await self._run(run)
+                if run.turn.code is not None:
+                    span.set_status(trace.StatusCode.ERROR, run.turn.code)
+                error = run.turn.code
+        except BaseExceptionGroup as failures:
+            failure = _first(failures)
+            if isinstance(failure, Fenced):
+                error = None  # the turn is another monitor's, and no failure of this one
+            raise failure from failures
+        finally:
+            self._pulse.end(request.block, request.turn, error)
+            self._ran(request)
+
+    async def _run(self, run: Run) -> None:
+        rest = run.resting
+        feed = rest.feed if rest is not None else self._open_feed(run)
+        teller = rest.teller if rest is not None else Teller()
+        put_down = False
+        try:
+            await self._go_through(run, feed, teller)
+            put_down = self._put_down(run, feed, teller)
+        finally:
+            if not put_down:
+                self._feeds.close(feed)
+
+    async def _go_through(self, run: Run, feed: TurnFeed, teller: Teller) -> None:
+        """The turn until it is done or parked."""
+        request = run.request
+        if run.turn.phase is Phase.NEW and request.fork is not None:
+            request = await with_transcript(self._bus, request, request.fork)
+        briefing = await self._briefer.brief(request, run.known)
+        choice = self._choose(briefing)
+        if isinstance(choice, Choice):
+            asked = model_attributes(choice.adapter.name, choice.adapter.vendor, choice.model)
+            trace.get_current_span().set_attributes(asked)
+        runner = Runner(run.turn, briefing, choice, feed, self._means(run, briefing), run.mailbox, teller)
+        first: tuple[JournalEntry, ...] = (Resumed(),) if run.resting is None else ()
+        if run.turn.phase is Phase.NEW:
+            first = (await self._started(request, briefing, choice),)
+        elif run.turn.phase is Phase.THINKING and (
+            _continues(choice) or any(cuts(c.item) for c in run.controls)
+        ):
+            runner.begun = await self._begun(run)
+        self._runners.add(runner)
+        try:
+            await self._around(run, briefing, lambda: runner.run(first, run.controls))
+        finally:
+            self._runners.discard(runner)
+
+    def _open_feed(self, run: Run) -> TurnFeed:
+        request = run.request
+        return self._feeds.open(request.block, request.conversation, request.turn, run.epoch)
+
+    async def _started(
+        self, request: TurnRequested, briefing: Briefing, choice: Choice | ModelError
+    ) -> Started:
+        label = choice.label if isinstance(choice, Choice) else ""
+        context, statuses = await self._briefer.context(briefing, label)
+        return Started(
+            request=request,
+            model=label,
+            context=context,
+            statuses=statuses or msgspec.UNSET,
+            parallel=self._parallel_calls,
+            derived=_derived(choice),
+        )
+
+    def _put_down(self, run: Run, feed: TurnFeed, teller: Teller) -> bool:
+        """Keep a turn that is parked for whoever decides next. Returns whether it is kept."""
+        end = run.journal.end
+        if run.turn.phase is not Phase.PARKED or end is None:
+            return False
+        self._resting.put(run.request.turn, Resting(run.turn, run.epoch, end, feed, teller, run.said))
+        return True
+
+    def resting(self, turn: str, end: int | None) -> Resting | None:
+        """See ``Desk.resting``."""
+        return self._resting.take(turn, end)
+
+    async def _around(self, run: Run, briefing: Briefing, proceed: Callable[[], Awaitable[None]]) -> None:
+        """The turn with the plugins' middleware around it, the first plugin's outermost."""
+        info = self._info(run.turn, briefing)
+        for owned in reversed(self._plugins.turn_middleware()):
+            proceed = _wrapped(owned.item, info, proceed)
+        await proceed()
+
+    def _means(self, run: Run, briefing: Briefing) -> Means:
+        async def record(entries: tuple[JournalEntry, ...]) -> None:
+            await run.journal.write(run.request, run.epoch, entries)
+            self._count(run.request.turn, run.epoch, entries)
+            for entry in entries:
+                await self.tell(run.request, entry)
+            await self._approvals.try_to_tell(run.turn, run.said, concerned(entries))
+
+        async def settle(held: Held) -> None:
+            if held is not run.carrier:
+                await self.settle(held)
+
+        return Means(
+            models=self._models,
+            actor=self._actor,
+            record=record,
+            store=self._storing.store,
+            settle=settle,
+            stop=lambda turn: self._plugins.stop_turn(self._info(turn, briefing)),
+            terms=self._terms,
+            window=self._window,
+            max_calls=self._max_calls,
+            patience=self._approvals.patience(run.request),
+            commands=True,
+        )
+
+    def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:
+        model = turn.started.model if turn.started else ""
+        info = self._briefer.info(briefing, model)
+        return replace(info, step=turn.step, input_tokens=turn.last_input_tokens)
+
+    def _choose(self, briefing: Briefing) -> Choice | ModelError:
+        try:
+            preference = briefing.preference
+            if briefing.request.model is None:
+                info = self._info(Turn(), briefing)
+                preference = self._plugins.select_model(info, preference or "") or preference
+            return self._models.choose(preference)
+        except ModelError as error:
+            return error
+
+    async def _begun(self, run: Run) -> str:
+        """The text of the interrupted model call, as far as people have seen it."""
+        text = ""
+        keys = {"conversation": run.request.conversation, "turn": run.request.turn}
+        async for stored in self._bus.history(FEED, after=0, **keys):
+            event = stored.data.event
+            if isinstance(event, TextReset) and event.step == run.turn.step:
+                text = ""
+            elif isinstance(event, TextDelta) and event.step == run.turn.step and event.offset <= len(text):
+                text = text[: event.offset] + event.text
+        return text
+
+    async def tell(self, request: TurnRequested, entry: JournalEntry) -> None:
+        """See ``Desk.tell``."""
+        fact = _FACTS.get(type(entry))
+        if fact is None:
+            return
+        reason = entry.reason if isinstance(entry, Finished) else None
+        told = TurnFact(
+            turn=request.turn,
+            block=request.block,
+            conversation=request.conversation,
+            fact=fact,
+            reason=reason,
+        )
+        try:
+            await self._bus.publish(TURN_FACT, told, block=request.block, fact=fact)
+        except BusError as error:
+            log.debug("a fact about turn %s was not told: %s", request.turn, error)
+
+    async def tell_approvals(self, turn: Turn, said: Said) -> None:
+        """See ``Desk.tell_approvals``."""
+        await self._approvals.tell_missing(turn, said)
+
+    def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
+        record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
+        self._tally.take(record, now())
+
+    async def give_up(
+        self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
+    ) -> None:
+        """See ``Desk.give_up``: what it has is stored, and it ends with the code ``internal``."""
+        request = turn.request
+        assert request is not None
+        try:
+            await self._storing.store(to_store(turn), _nobody_is_told)
+        except RemoteFault as fault:
+            log.error("turn %s, which was given up, could not be stored: %s", request.turn, fault)
+        end = Finished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
+        await journal.write(request, epoch, (*missing, end))
+        self._count(request.turn, epoch, (*missing, end))
+        turn.apply(end)
+        await self._approvals.try_to_tell(turn, Said())
+        feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
+        await feed.tell(*Teller().tell(end))
+        self._feeds.close(feed)
+
+
+async def _nobody_is_told() -> None:
+    """Of a turn that was given up people hear at its end."""
+
+
+def _derived(choice: Choice | ModelError) -> bool | msgspec.UnsetType:
+    return True if isinstance(choice, Choice) and choice.adapter.derived else msgspec.UNSET
+
+
+def _continues(choice: Choice | ModelError) -> bool:
+    return isinstance(choice, Choice) and choice.adapter.continues
+
+
+def _wrapped(
+    middleware: TurnMiddleware, info: TurnInfo, proceed: Callable[[], Awaitable[None]]
+) -> Callable[[], Awaitable[None]]:
+    return lambda: middleware(info, proceed)
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The failure that decides what becomes of the turn: losing it counts before everything else."""
+    flat: list[BaseException] = []
+    for failure in failures.exceptions:
+        flat.append(_first(failure) if isinstance(failure, BaseExceptionGroup) else failure)
+    return next((failure for failure in flat if isinstance(failure, Fenced)), flat[0])

@@ -1,0 +1,74 @@
+"""The life of the process: limits first, then the one plugin, then its tools and channels until it is told to stop."""
+
+import logging
+from contextlib import AsyncExitStack
+
+import anyio
+import msgspec
+
+import trunkline
+from trunkline.config import Config
+from trunkline.contracts.plugins.subjects import PLUGIN_MEMORY, PLUGIN_RUN, PLUGIN_TOOLS
+from trunkline.errors import PluginError
+from trunkline.plugins import Plugins, PluginState
+from trunkline.runtime.plugin_supervisor import UNUSABLE
+from trunkline.workers.channels.channel_supervisor import keep_channel
+from trunkline.workers.plugin_process.resource_limits import apply_limits
+from trunkline.workers.plugin_process.tool_service import OwnToolsService
+from trunkline_bus import BusSettings, Service, connect, new_id
+from trunkline_bus.task_group import background_tasks
+
+log = logging.getLogger(__name__)
+
+WHOLE = 8 * 1024 * 1024
+"""Bytes up to which a message is sent whole: the bucket of large bodies is closed to plugins."""
+
+DRAIN_SECONDS = 10.0
+
+
+class CannotServe(PluginError):
+    """The plugin cannot be used, and starting it again would not change that."""
+
+    exit_status = UNUSABLE
+
+
+async def serve_plugin(config: Config, name: str, bus: BusSettings, stop: anyio.Event) -> None:
+    """Serve one plugin until ``stop`` is set.
+
+    Raises:
+        CannotServe: it is not installed, does not load, is in quarantine, or has nothing that can be served from here.
+    """
+    hosting = config.hosting(name)
+    apply_limits(hosting)
+    plugins = Plugins.load(config, only=name)
+    state = _state(plugins, name)
+    settings = msgspec.structs.replace(bus, name=new_id("plugin"), claim_threshold=WHOLE)
+    async with AsyncExitStack() as stack:
+        stack.callback(plugins.crumbs.close)
+        connection = await stack.enter_async_context(connect(settings))
+        service = Service(connection, f"trunkline-plugin-{name}", trunkline.__version__, f"plugin-{name}", "")
+        own = OwnToolsService(plugins, settings.name)
+        await service.add(PLUGIN_TOOLS, own.listed, plugin=name)
+        await service.add(PLUGIN_RUN, own.run, limit=256, plugin=name)
+        await service.add(PLUGIN_MEMORY, own.answered, limit=256, plugin=name)
+        tasks = await stack.enter_async_context(background_tasks())
+        spoken = {*hosting.speaks_for(state.name)} & {*config.settings.channels.enabled}
+        for owned in plugins.channels():
+            if owned.item.name in spoken:
+                tasks.start_soon(keep_channel, owned, plugins, connection)
+        log.info("plugin %s serves from a process of its own", name)
+        await stop.wait()
+        plugins.crumbs.leave()
+        with anyio.move_on_after(DRAIN_SECONDS):
+            await service.close()
+        tasks.cancel_scope.cancel()
+
+
+def _state(plugins: Plugins, name: str) -> PluginState:
+    for state in plugins.report.plugins:
+        if state.status == "loaded":
+            return state
+        raise CannotServe(f"The plugin {name} cannot be served: {state.reason}", hint=state.hint)
+    raise CannotServe(
+        f"There is no plugin {name!r}.", hint='"trunkline plugins list" shows what is installed.'
+    )

@@ -1,0 +1,23 @@
+"""The model of a tool that runs apart: the tools worker asks, as if the tool ran there."""
+
+import msgspec
+
+from trunkline.contracts.models.client import Questioner
+from trunkline.contracts.models.messages import Complete, Completion
+from trunkline.contracts.plugins.messages import ModelWish
+from trunkline.errors import CompletionError
+from trunkline.workers.plugin_process.host_calls import Wishes
+
+
+class DistantModel(Questioner):
+    """``Completer`` by ``wishes``."""
+
+    def __init__(self, wishes: Wishes) -> None:
+        self._wishes = wishes
+
+    async def ask(self, question: Complete) -> Completion:
+        """Have it asked."""
+        answer = await self._wishes.ask(lambda number: ModelWish(number=number, question=question))
+        if answer.error is not None:
+            raise CompletionError(answer.code, answer.error)
+        return msgspec.json.decode(answer.result, type=Completion)

@@ -1,0 +1,146 @@
+"""Answers for the plugin's tools: which there are, and running one. What reaches this has been checked already."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.streams.memory import MemoryObjectSendStream
+
+from trunkline._util.paths import Reach
+from trunkline.contracts.plugins.messages import (
+    Heard,
+    ListOwnTools,
+    MemoryAnswer,
+    OwnTools,
+    RunEnded,
+    RunReply,
+    RunText,
+    RunTool,
+)
+from trunkline.contracts.tools.messages import ToolProgress
+from trunkline.contracts.tools.tool import Tool, ToolContext
+from trunkline.errors import ToolError
+from trunkline.plugins import Plugins
+from trunkline.workers.plugin_process.host_calls import Wishes
+from trunkline.workers.plugin_process.memory_proxy import DistantMemory
+from trunkline.workers.plugin_process.model_proxy import DistantModel
+from trunkline.workers.plugin_process.sandbox_proxy import DistantSandbox
+from trunkline_bus import Request, new_id
+
+log = logging.getLogger(__name__)
+
+PIECE = 16_000
+"""Characters of a result that travel in one message."""
+
+LARGEST = 16 * 1024 * 1024
+
+
+class OwnToolsService:
+    """The tools of the one plugin. ``life`` names this process."""
+
+    def __init__(self, plugins: Plugins, life: str) -> None:
+        self._plugins = plugins
+        self._life = life
+        self._tools = {owned.item.spec.name: owned for owned in plugins.tools()}
+        self._wishes: dict[str, Wishes] = {}
+
+    async def listed(self, request: Request[ListOwnTools]) -> OwnTools:
+        """All tools."""
+        return OwnTools(life=self._life, tools=tuple(owned.item.spec for owned in self._tools.values()))
+
+    async def answered(self, request: Request[MemoryAnswer]) -> Heard:
+        """Hand the answer to a wish to the call that waits for it."""
+        wishes = self._wishes.get(request.data.call)
+        if wishes is not None:
+            wishes.answered(request.data)
+        return Heard()
+
+    async def run(self, request: Request[RunTool]) -> AsyncIterator[RunReply]:
+        """Run a tool; what it wants and says, then how it ended. Cancelled when the caller leaves."""
+        call = request.data
+        owned = self._tools.get(call.name)
+        if owned is None:
+            yield RunEnded(
+                status="error",
+                text=f"There is no tool called {call.name!r} any more. Nothing was run.",
+                kind="not_found",
+            )
+            return
+        send, receive = anyio.create_memory_object_stream[RunReply](64)
+        wishes = self._wishes[call.call] = Wishes(send.send)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._carry_out, owned.owner, owned.item, call, wishes, send)
+                async with receive:
+                    async for reply in receive:
+                        yield reply
+        finally:
+            del self._wishes[call.call]
+
+    async def _carry_out(
+        self,
+        owner: str,
+        tool: Tool,
+        call: RunTool,
+        wishes: Wishes,
+        send: MemoryObjectSendStream[RunReply],
+    ) -> None:
+        loads: list[str] = []
+        derived: list[bool] = []
+        async with send:
+            context = ToolContext(
+                block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
+                workspace=Path(call.workspace), memory=DistantMemory(wishes), model=DistantModel(wishes),
+                sandbox=DistantSandbox(wishes, Path(call.workspace)),
+                reach=Reach(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
+                report=_Report(call.call, send), load=loads.extend,
+                derived=lambda: derived.append(True),
+            )  # fmt: skip
+            with self._plugins.at_work(owner, "tool"):
+                ended, text = await _ended(tool, context, call)
+            for start in range(0, len(text), PIECE):
+                await send.send(RunText(text=text[start : start + PIECE]))
+            await send.send(
+                msgspec.structs.replace(ended, loads=tuple(map(str, loads)), derived=any(derived))
+            )
+
+
+async def _ended(tool: Tool, context: ToolContext, call: RunTool) -> tuple[RunEnded, str]:
+    """How the tool ended, and its result."""
+    try:
+        text = await tool(context, call.arguments)
+    except BaseException as error:
+        if isinstance(error, anyio.get_cancelled_exc_class()):
+            raise
+        if isinstance(error, ToolError):
+            return RunEnded(status="error", text=str(error), kind=error.kind), ""
+        number = new_id("incident")
+        log.error("%s: the tool %s failed", number, call.name, exc_info=error)
+        said = f"{call.name} failed unexpectedly. The log has the details under {number}."
+        return RunEnded(status="failed", text=said, kind="internal"), ""
+    if not isinstance(text, str):
+        said = f"{call.name} ran, but returned {type(text).__name__} in place of text."
+        return RunEnded(status="failed", text=said, kind="internal"), ""
+    if len(text) > LARGEST:
+        said = f"{call.name} ran, but its output of {len(text)} characters is too large."
+        return RunEnded(status="failed", text=said, kind="too_large"), ""
+    return RunEnded(status="ok"), text.encode(errors="replace").decode()
+
+
+class _Report:
+    """Sends a line of progress, from any thread; one that does not fit any more is left out."""
+
+    def __init__(self, call: str, send: MemoryObjectSendStream[RunReply]) -> None:
+        self._call, self._send = call, send
+        self._token = anyio.lowlevel.current_token()
+
+    def __call__(self, note: str) -> None:
+        reply = ToolProgress(call=self._call, note=str(note)[:500])
+        with suppress(Exception):
+            try:
+                self._send.send_nowait(reply)
+            except RuntimeError:
+                anyio.from_thread.run_sync(self._send.send_nowait, reply)

@@ -1,0 +1,294 @@
+"""What a call may do, by the block's table of permissions and the owner's policies. Asks nobody, refuses nothing.
+
+The policy stage refuses what is denied here, the path stage asks how far files reach, the gatekeeper whom to ask.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from trunkline._util.egress.urls import read_url
+from trunkline._util.paths import check_path, is_far
+from trunkline.contracts.policies.messages import PermissionTable, Policy, Scope
+from trunkline.contracts.tools.messages import CallTool, ToolSpec
+from trunkline.contracts.tools.tool import ToolContext, ToolInvocation
+from trunkline.errors import ToolError
+from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
+from trunkline.policy.explanation import WORDS, explained
+from trunkline.policy.presets import HOST_NETWORK, LOOK, NOTING, PLANNING
+from trunkline.policy.read_only_programs import is_look
+from trunkline.workers.tools.memory_requests import in_memory, memory_paths_of
+from trunkline.workers.tools.owner_policies import Rules
+from trunkline.workers.tools.path_locks import paths_of, texts_at
+from trunkline.workers.tools.path_resolution import settled
+from trunkline.workers.tools.path_scopes import scopes_of
+from trunkline.workers.tools.quotas import Quotas
+from trunkline.workers.tools.sandboxes import Bounds
+
+FAR = SCOPES[1:]
+
+OWNER = "owner"
+"""A permission for the owner does not extend to the owner's agents: theirs names the agent or its block."""
+
+
+class _Caller(NamedTuple):
+    """Who would call: the agent of a block, for somebody, in a conversation."""
+
+    block: str
+    actor: str
+    conversation: str
+
+
+class Permissions:
+    """Decides about calls, by the table of each block and the owner's policies. When one of them cannot be read, every
+    method raises ToolError, so the call is refused."""
+
+    def __init__(
+        self,
+        table_of: Callable[[str], Awaitable[PermissionTable]],
+        rules: Callable[[], Awaitable[Rules]],
+        quotas: Quotas,
+    ) -> None:
+        self.table_of = table_of
+        self._rules = rules
+        self._quotas = quotas
+
+    async def decide(self, invocation: ToolInvocation) -> Decision:
+        """Whether the call may be made, and whether a person must be asked."""
+        policies = await self.policies(invocation.context.block)
+        wishes = [*_asked(invocation, policies), *_asked_of_memory(invocation, policies)]
+        return await self._decided(invocation.context.block, wishes, policies)
+
+    async def of_tools(
+        self, specs: Sequence[ToolSpec], block: str, actor: str, conversation: str = ""
+    ) -> list[Decision]:
+        """For each tool whether there is any call of it that may be made, as far as that can be said without
+        arguments, and whether a person must be asked."""
+        policies, now = await self.policies(block), datetime.now(UTC)
+        who = _Caller(block, actor, conversation)
+        return [_best(block, _wishes(spec, who), policies, now) for spec in specs]
+
+    async def in_short(self, context: ToolContext) -> list[tuple[str, str]]:
+        """What the block's agent may do in general: what, and whether it may."""
+        lines = explained(context.block, await self.policies(context.block), datetime.now(UTC))
+        return [(line.what, WORDS[line.answer]) for line in lines]
+
+    async def take(self, invocation: ToolInvocation) -> None:
+        """Count the call where a policy sets a daily limit. Raises ToolError when the limit is reached."""
+        policies = await self.policies(invocation.context.block)
+        if not any(policy.conditions.max_per_day is not None for policy in policies):
+            return
+        decision = await self.decide(invocation)
+        for policy in policies:
+            if policy.id in decision.counts:
+                await self._quotas.take(policy, datetime.now(UTC))
+
+    async def permit(self, invocation: ToolInvocation) -> None:
+        """Raises ToolError when the call may not be made."""
+        refuse_unless_allowed(invocation, await self.decide(invocation))
+
+    async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[Scope]:
+        """How far beyond the block's own folder the files of a call of this tool may reach."""
+        policies, now = await self.policies(call.block), datetime.now(UTC)
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=(),
+            action=_action(spec, {}),
+            conversation=call.conversation,
+        )
+        return frozenset(
+            scope
+            for scope in FAR
+            if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
+        )
+
+    async def bounds(self, call: CallTool) -> Bounds:
+        """What the programs of a call may at most."""
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=("system:network",),
+            action="network",
+            conversation=call.conversation,
+        )
+        policies, now = await self.policies(call.block), datetime.now(UTC)
+        decision = decide(wish, policies, now, {})
+        lent = decide(replace(wish, resources=(HOST_NETWORK,)), policies, now, {}).allowed
+        return Bounds(
+            network=decision.allowed or lent,
+            host="lent" if lent else "no",
+            seconds=(await self.table_of(call.block)).max_timeout,
+            hint=hint(call.block, wish, decision.by),
+        )
+
+    async def memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
+        """Whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
+        policies, now = await self.policies(call.block), datetime.now(UTC)
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=(),
+            action=action,
+            conversation=call.conversation,
+        )
+        return together(decide(one, policies, now, {}) for one in in_memory(wish, path, whole, policies))
+
+    async def policies(self, block: str) -> list[Policy]:
+        """All policies: the owner's, and those that the block's table stands for."""
+        return [*preset(block, await self.table_of(block)), *await self._rules()]
+
+    async def _decided(self, block: str, wishes: list[Asked], policies: list[Policy]) -> Decision:
+        now, used = datetime.now(UTC), dict[str, int | None]()
+        made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
+        decision = together(decision for _, decision in made)
+        if decision.counts:
+            used = await self._quotas.used([one for one in policies if one.id in decision.counts], now)
+            made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
+            decision = together(decision for _, decision in made)
+        if decision.allowed:
+            return replace(decision, asks=decision.asks and not _settled(made[0][1], policies))
+        refused = next(wish for wish, one in made if not one.allowed)
+        return replace(decision, why=reason(refused, decision), hint=hint(block, refused, decision.by))
+
+
+def _settled(of_tool: Decision, policies: list[Policy]) -> bool:
+    """Whether a person has allowed calls of this very shape for longer, with all that they do."""
+    ruling = (policy for policy in policies if policy.id in of_tool.by)
+    return not of_tool.asks and any(policy.conditions.shape is not None for policy in ruling)
+
+
+def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> None:
+    """Raises ToolError for a refusal: what was refused, why, and what would be allowed."""
+    if decision.allowed:
+        return
+    spec, block = invocation.spec, invocation.context.block
+    hint = f" {decision.hint}." if decision.hint else ""
+    raise ToolError(
+        f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run.",
+        kind="permission_denied",
+    )
+
+
+def _best(block: str, ways: Iterable[list[Asked]], policies: list[Policy], now: datetime) -> Decision:
+    """What is decided about the first of several ways that is allowed, else about the first."""
+    refusals = list[Decision]()
+    for wishes in ways:
+        made = [(wish, decide(wish, policies, now, {})) for wish in wishes]
+        refused = next(((wish, one) for wish, one in made if not one.allowed), None)
+        if refused is None:
+            return together(one for _, one in made)
+        wish, one = refused
+        refusals.append(replace(one, why=reason(wish, one), hint=hint(block, wish, one.by)))
+    return refusals[0]
+
+
+def _wishes(spec: ToolSpec, who: _Caller) -> Iterator[list[Asked]]:
+    """What a call of the tool wants, by each action that some call of it may be."""
+    own, others = names_of(spec)
+    for action in actions_of(spec):
+        wish = Asked(
+            subjects=_subjects(who.block, who.actor),
+            resources=own,
+            aliases=others,
+            action=action,
+            conversation=who.conversation,
+        )
+        yield [wish, replace(wish, action="network")] if spec.network else [wish]
+
+
+def actions_of(spec: ToolSpec) -> tuple[str, ...]:
+    """What calls of the tool may do, apart from reaching other hosts."""
+    match spec.effect:
+        case "exec":
+            return ("exec:run", LOOK) if spec.argv or spec.look else ("exec:run",)
+        case "write":
+            empty = _action(spec, {})  # a note stays one, whatever the arguments
+            return (
+                (NOTING,) if empty == NOTING else ("write:make", PLANNING) if spec.plan else ("write:make",)
+            )
+        case effect:
+            return (effect,)
+
+
+def _asked(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked]:
+    """What the call wants of its tool, of hosts and of files. Its shape is made only if a policy speaks of one."""
+    spec, context = invocation.spec, invocation.context
+    shaped = any(policy.conditions.shape is not None for policy in policies)
+    own, others = names_of(spec)
+    wish = Asked(
+        subjects=_subjects(context.block, context.actor),
+        resources=own,
+        aliases=others,
+        action=_action(spec, invocation.arguments),
+        conversation=context.conversation,
+        shape=shape_of(spec, settled(spec, invocation.arguments)) if shaped else "",
+    )
+    yield wish
+    if spec.network:
+        yield replace(wish, action="network")
+    yield from _reaching(spec, invocation.arguments, wish)
+    for path in paths_of(invocation):
+        for scope in scopes_of(path, context.workspace):
+            yield replace(wish, resources=(f"files:{scope}",), aliases=())
+
+
+def _asked_of_memory(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked]:
+    """What the call wants of the paths of memory among its arguments."""
+    spec, context = invocation.spec, invocation.context
+    wish = Asked(
+        subjects=_subjects(context.block, context.actor),
+        resources=(),
+        action="read" if spec.effect == "read" else "write",
+        conversation=context.conversation,
+    )
+    for path, whole in memory_paths_of(invocation):
+        yield from in_memory(wish, path, whole, policies)
+
+
+def _reaching(spec: ToolSpec, arguments: Mapping[str, Any], wish: Asked) -> Iterator[Asked]:
+    """The same of each host that the arguments choose. Who owns a name owns it with ``www.``, and may send us there.
+
+    Raises UrlRefused for what is no address.
+    """
+    for name in spec.urls:
+        if isinstance(text := arguments.get(name), str):
+            page = read_url(text)
+            hosts = dict.fromkeys((page.host, page.site))
+            yield replace(
+                wish,
+                resources=(*wish.resources, *(f"external:{host}" for host in hosts)),
+                aliases=(*wish.aliases, f"external:www.{page.site}"),
+            )
+
+
+def names_of(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tool's names in rules, and further ones that a rule may mean it by and that permit nothing: others may have
+    them too."""
+    others = (f"tool:{name}" for name in (spec.own_name, *spec.also) if name)
+    return (f"tool:{spec.name}", f"tool:{spec.identity}"), tuple(others)
+
+
+def _subjects(block: str, actor: str) -> frozenset[str]:
+    """The names of the agent of a block that works for somebody."""
+    names = {"*", "type:agent", f"block:{block}"}
+    return frozenset(names if actor == OWNER else {*names, actor})
+
+
+def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+    """What the call does, as far as that can be told by its arguments: the most that they leave possible."""
+    if spec.effect == "exec":
+        return LOOK if is_look(spec, arguments) else "exec:run"
+    if spec.effect == "write":
+        if spec.plan and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.away):
+            return NOTING
+        paths = list(texts_at(spec, arguments))
+        return PLANNING if spec.plan and all(map(_is_plan, paths)) else "write:make"
+    return spec.effect
+
+
+def _is_plan(path: str) -> bool:
+    """Whether a path is that of a plan: Markdown below ``plans/`` in the block's folder."""
+    if is_far(path):
+        return False
+    names = check_path(path).split("/")
+    return len(names) > 1 and names[0] == "plans" and names[-1].endswith(".md")

@@ -1,0 +1,86 @@
+"""Which tools a block may use: the ``tools`` line of its ``block.toml`` (read through memory, never from the disk).
+
+It is enforced here and not by the asker, because every call must pass policy in the tools worker. A block whose file
+cannot be used has no tools: guards fail closed.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from trunkline._util.toml import BadSettings, read_settings
+from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.memory.messages import ReadMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ
+from trunkline.contracts.tools.messages import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
+from trunkline.errors import ToolError, ToolErrorKind
+from trunkline.workers.tools.guard_cache import Remembered
+from trunkline_bus import Bus, RemoteFault
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 5.0
+
+
+class BrokenLimits(ToolError):
+    """The block's ``block.toml`` is there and cannot be used; waiting does not help."""
+
+    kind: ToolErrorKind = "unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A block's limits: the names it may use, or None for all, the remotes whose tools may be among them, and which
+    block it is, for tools that only some have."""
+
+    names: frozenset[str] | None = None
+    remotes: frozenset[str] = frozenset()
+    block: str = ""
+
+    def allow(self, spec: ToolSpec) -> bool:
+        """Whether the block may use the tool."""
+        if spec.blocks and self.block not in spec.blocks:
+            return False
+        if spec.away and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
+            return False
+        return self.names is None or spec.name in self.names or (bool(self.names) and _handles_others(spec))
+
+
+def _handles_others(spec: ToolSpec) -> bool:
+    """Whether it is the platform's, so that who may use any tool may use it: what the others gave or are."""
+    return spec.source == PLATFORM_SOURCE
+
+
+def block_files(bus: Bus) -> Remembered[BlockConfig]:
+    """The ``block.toml`` of every block. Raises BrokenLimits besides for one that cannot be used."""
+
+    async def read(block: str) -> BlockConfig:
+        try:
+            file = await bus.call(MEMORY_READ, ReadMemory(path=_file(block)), timeout=PATIENCE)
+        except RemoteFault as fault:
+            if fault.code == "not_found":
+                return BlockConfig()
+            if fault.code == "invalid_path":
+                raise _broken(block, fault) from fault
+            raise
+        return _config(block, file.content)
+
+    unknown = "Which tools this block may use cannot be read now."
+    return Remembered(bus, read, counts=lambda path: path.endswith("block.toml"), unknown=unknown)
+
+
+def _file(block: str) -> str:
+    return f"blocks/{block}/block.toml"
+
+
+def _config(block: str, text: str) -> BlockConfig:
+    try:
+        return read_settings(_file(block), text, BlockConfig)
+    except BadSettings as error:
+        raise _broken(block, error) from error
+
+
+def _broken(block: str, error: Exception) -> BrokenLimits:
+    log.error("block %s may use no tool: %s", block, error)
+    return BrokenLimits(
+        f"This block's block.toml is not valid, so none of its tools may be used until a person mends it. {error}"
+    )

@@ -1,0 +1,289 @@
+"""Carries one call out: ledger, guards, tool, ledger. What a caller sees while it lasts is in ``call_registry.py``."""
+
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from anyio.abc import TaskGroup
+
+from trunkline.contracts.tools.function_tool import DEFAULT_TIMEOUT
+from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolOutcome, ToolSpec
+from trunkline.contracts.tools.tool import ToolContext, ToolInvocation
+from trunkline.errors import ToolError, TrunklineError
+from trunkline.workers.tools import error_outcomes
+from trunkline.workers.tools.block_tool_limits import Limits
+from trunkline.workers.tools.call_registry import Run
+from trunkline.workers.tools.catalogue import Catalogue, Listed, NoSuchTool
+from trunkline.workers.tools.dispatch import AtWork, call_hash
+from trunkline.workers.tools.ledger import Abandoned, Asked, Done, Fresh, Ledger, Settled, Taken, repeated
+from trunkline.workers.tools.live_catalogue import Shelf
+from trunkline.workers.tools.path_locks import Resources
+from trunkline.workers.tools.planning import unbound
+from trunkline.workers.tools.result_store import Results
+from trunkline.workers.tools.sandboxes import held
+from trunkline.workers.tools.tool_execution import execute
+from trunkline_bus import BusError
+
+BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+MOST_LOADED = 50
+"""Tools that one call may have the model given."""
+
+ContextOf = Callable[[Run, ToolSpec], Awaitable[ToolContext]]
+"""Makes what a tool is given. Raises TrunklineError when the workspace cannot be made, ToolError when nobody can say
+what it may reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
+    none, ``judged_by`` waits, not for ever, until what calls of a block are judged by can be read, ``tasks`` is where
+    tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut, or
+    marked as data."""
+
+    ledger: Ledger
+    shelf: Shelf
+    resources: Resources
+    context_of: ContextOf
+    judged_by: Callable[[str], Awaitable[None]]
+    limits_of: Callable[[str], Awaitable[Limits]]
+    slots: AbstractAsyncContextManager[object]
+    timeout: float
+    tasks: TaskGroup
+    at_work: AtWork
+    results: Results | None = None
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What is known of a call while it is carried out.
+
+    ``seq`` is the ledger's last record, ``record`` whether the outcome is to be written over it, ``started`` whether
+    the tool may have begun, ``lost`` whether another worker was first.
+    """
+
+    spec: ToolSpec | None = None
+    seq: int = 0
+    record: bool = False
+    started: bool = False
+    lost: bool = False
+
+
+class Carrier:
+    """Carries calls out, any number at once. Give its ``carry_out`` to ``Calls``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def carry_out(self, run: Run) -> ToolOutcome | None:
+        """The outcome of the call, recorded where it has to be; None when another worker has it and we must leave.
+
+        Raises nothing that a tool or guard raised.
+        """
+        attempt = _Attempt()
+        outcome = await self._once_only(run, attempt)
+        if outcome is not None and attempt.spec is not None:
+            outcome = _known(run, attempt.spec, outcome)
+            outcome = await self._fitting(run, attempt.spec, outcome)
+        if outcome is None or not attempt.record or outcome.status == "approval":
+            return outcome
+        if attempt.spec is not None and attempt.spec.effect == "read":
+            await self._parts.ledger.note(run.call, outcome, attempt.seq)
+            return outcome  # nobody waits for that: a read whose result is not recorded may run again
+        patient = attempt.spec is None or not attempt.spec.repeatable
+        return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
+
+    async def _fitting(self, run: Run, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+        """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded, and
+        mark by themselves."""
+        if run.loads and outcome.status == "ok" and not outcome.repeated:
+            outcome = msgspec.structs.replace(outcome, loads=tuple(dict.fromkeys(run.loads))[:MOST_LOADED])
+        if self._parts.results is None or outcome.repeated or spec.source == PLATFORM_SOURCE:
+            return outcome
+        return await self._parts.results.fitting(run.call, spec, outcome)
+
+    async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome | None:
+        """Run the call unless the ledger knows how it ended; as often as another worker is quicker.
+
+        Of a call that nobody has asked for before the ledger knows nothing. Should it know something all the same, the
+        start cannot be written, and it is looked at then.
+        """
+        look = run.call.again or run.call.decided
+        while True:
+            state, trouble = await self._looked(run) if look else (Fresh(), None)
+            look = True
+            if state is None:
+                return None
+            if isinstance(state, Done):
+                return repeated(state.outcome)
+            if isinstance(state, Asked) and run.call.approved != state.outcome.call_hash:
+                return state.outcome
+            catalogue = await self._parts.shelf.catalogue()
+            listed = _meant(catalogue, run)
+            attempt.seq, attempt.lost = state.seq, False
+            if isinstance(state, Abandoned) and not (isinstance(listed, Listed) and listed.spec.repeatable):
+                attempt.record = True
+                return error_outcomes.unknown(run.call.call, state.started.tool)
+            if isinstance(listed, NoSuchTool):
+                listed = await self._with_hint(catalogue, listed, run.call.block)
+            if isinstance(listed, ToolError):
+                refusal = error_outcomes.refused(run.call.call, listed)
+                if await self._stands(run, refusal, attempt):
+                    return refusal
+                continue
+            run.resumed, run.away = isinstance(state, Abandoned), listed.spec.away
+            if trouble is not None and not listed.spec.repeatable:
+                return error_outcomes.unread(run.call.call, run.call.name, trouble)
+            outcome = await self._attempted(run, catalogue, listed, attempt)
+            if run.stopped is not None and not attempt.started:
+                return await self._elsewhere(run) or outcome
+            if not attempt.lost and await self._stands(run, outcome, attempt):
+                return outcome
+
+    async def _with_hint(self, catalogue: Catalogue, missing: NoSuchTool, block: str) -> ToolError:
+        """What is missing, with what may have been meant; without that where nobody can tell what the block may use."""
+        try:
+            limits = await self._parts.limits_of(block)
+        except ToolError:
+            return missing
+        return NoSuchTool(missing.name, catalogue.near(missing.name, limits))
+
+    async def _stands(self, run: Run, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
+        """Whether the outcome may be told. A refusal of a call that another worker may have, under other rules or by
+        other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited for. So is
+        a question to a person: none begins the call but with that approval."""
+        unmade = outcome is not None and outcome.status in ("error", "approval") and not attempt.started
+        if outcome is None or not (unmade and run.call.again) or (attempt.spec and attempt.spec.repeatable):
+            return True
+        if attempt.spec is not None:
+            outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
+        try:
+            await self._parts.ledger.refuse(run.call, outcome, attempt.seq)
+        except Taken:
+            return False
+        return True
+
+    async def _elsewhere(self, run: Run) -> ToolOutcome | None:
+        """What came of a call that was stopped before it began here: another worker may have begun it meanwhile."""
+        state, _ = await self._settled(run)
+        return repeated(state.outcome) if isinstance(state, Done) else None
+
+    async def _looked(self, run: Run) -> tuple[Settled | None, BusError | None]:
+        """The same as ``_settled``; None when we must leave before another worker has come to the end of the call."""
+        with anyio.CancelScope() as run.waiting:
+            return await self._settled(run)
+        return None, None
+
+    async def _settled(self, run: Run) -> tuple[Settled, BusError | None]:
+        """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
+        listed = _meant(await self._parts.shelf.catalogue(), run)
+        patient = not (isinstance(listed, Listed) and listed.spec.repeatable)
+        try:
+            return await self._parts.ledger.settled(run.call.call, patient=patient), None
+        except BusError as error:
+            return Fresh(), error
+
+    async def _attempted(
+        self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
+    ) -> ToolOutcome | None:
+        """Dispatch the call, unless it is stopped before or meanwhile; None when it is handed back."""
+        attempt.spec = listed.spec
+        if run.stopped is not None:
+            return _stopped(run, attempt)
+        with anyio.CancelScope() as run.attempt:
+            return await self._dispatched(run, catalogue, listed, attempt)
+        if run.question is not None and run.stopped is None:
+            return run.question
+        return None if run.handed_back else _stopped(run, attempt)
+
+    async def _dispatched(
+        self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
+    ) -> ToolOutcome:
+        try:
+            invocation = await self._invocation(run, listed)
+        except ToolError as error:
+            return error_outcomes.refused(run.call.call, error)
+        except TrunklineError as error:
+            return error_outcomes.incident(
+                run.call.call, f"{listed.spec.name} has no workspace to work in.", error
+            )
+
+        async def perform(checked: ToolInvocation) -> ToolOutcome:
+            return await self._performed(run, listed, checked, attempt)
+
+        outcome = await catalogue.dispatch(invocation, perform)
+        return msgspec.structs.replace(outcome, call=run.call.call)
+
+    async def _invocation(self, run: Run, listed: Listed) -> ToolInvocation:
+        call = run.call
+        if BLOCK.fullmatch(call.block) is None:
+            raise ToolError(
+                f"{call.block!r} is not the name of a block. Nothing was run.", kind="invalid_arguments"
+            )
+        await self._parts.judged_by(call.block)
+        return ToolInvocation(
+            spec=listed.spec,
+            arguments=run.arguments,
+            context=await self._parts.context_of(run, listed.spec),
+            call_hash=call_hash(listed.spec, run.arguments),
+            approved=call.approved,
+        )
+
+    async def _performed(
+        self, run: Run, listed: Listed, invocation: ToolInvocation, attempt: _Attempt
+    ) -> ToolOutcome:
+        """The last step: take the resources, record the start, run the tool."""
+        spec, parts = listed.spec, self._parts
+        slot = nullcontext() if spec.away else parts.slots  # what runs elsewhere takes no place here
+        async with parts.resources.held(invocation), slot:
+            if spec.effect != "read":
+                try:
+                    attempt.seq = await parts.ledger.start(run.call, spec, attempt.seq)
+                except Taken:
+                    attempt.lost = True
+                    return error_outcomes.failed(run.call.call, "", "internal")
+                except BusError as error:
+                    return error_outcomes.incident(run.call.call, _NO_LEDGER.format(spec.name), error)
+            attempt.record = True
+            await anyio.lowlevel.checkpoint_if_cancelled()  # it was stopped while its start was recorded
+            attempt.started = True
+            timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
+            noted = parts.at_work(listed.owner, "tool")
+            return await execute(
+                listed.tool,
+                unbound(held(invocation)),
+                timeout=timeout,
+                limit=run.limit,
+                tasks=parts.tasks,
+                noted=noted,
+            )
+
+
+_NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."
+
+
+def _known(run: Run, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome with what is known of its tool; of a repeated one the ledger knows whether it is derived."""
+    derived = outcome.derived if outcome.repeated else spec.derived or run.derived
+    return msgspec.structs.replace(outcome, effect=spec.effect, derived=derived)
+
+
+def _meant(catalogue: Catalogue, run: Run) -> Listed | ToolError:
+    try:
+        listed, run.arguments = catalogue.meant(run.call.name, run.call.arguments)
+    except ToolError as error:
+        return error
+    run.tool = listed.spec.name
+    return listed
+
+
+def _stopped(run: Run, attempt: _Attempt) -> ToolOutcome:
+    name, why = run.call.name, run.stopped or "the call was cancelled"
+    if not attempt.started or attempt.spec is None:
+        return error_outcomes.failed(run.call.call, f"{name} was not run: {why}.", "cancelled")
+    told = f"{name} was stopped before it ended: {why}."
+    return error_outcomes.cut_off(run.call.call, attempt.spec, told, "cancelled")

@@ -1,0 +1,117 @@
+"""What a call asks a person in its middle: how it waits for the answer, and what it is told of it.
+
+What may run again is given up and run again with the answer, so no worker holds anything for days. What must not run
+twice waits in its worker, not for long. Who is asked, and how, the monitor and the channels know.
+"""
+
+import json
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+
+from trunkline._util.text import printable
+from trunkline.contracts.approvals.messages import DEADLINE, decider
+from trunkline.contracts.approvals.preview import preview
+from trunkline.contracts.channels.subjects import TELL_OWNER
+from trunkline.contracts.gateway.messages import TellOwner
+from trunkline.contracts.tools.messages import Answer, ToolOutcome, ToolSpec
+from trunkline.contracts.tools.person import Person
+from trunkline.errors import NoAnswer, OutcomeUnknown, ToolError, kind_of_code
+from trunkline.workers.tools.call_registry import Run
+from trunkline_bus import Bus, BusError, NoResponders, RemoteFault, SubjectError, key_of
+
+TELL_SECONDS, ABSENT_SECONDS = 20.0, 2.0
+"""How long a channel may take to tell its owner something, and how long one that starts again may be away: a model may
+name any channel, and most names are nobody's."""
+
+MOST_QUESTIONS = 20
+"""How often one call may ask: each question parks its turn, and a server or a plugin could go on for ever."""
+
+MOST_OPTIONS, LONGEST_OPTION = 20, 200
+"""How many answers may be proposed, and how many characters each may have."""
+
+
+class CallPerson(Person):
+    """The person whom one call asks. ``hold`` is for how many seconds one that must not run twice waits."""
+
+    def __init__(self, bus: Bus, run: Run, spec: ToolSpec, hold: float) -> None:
+        self._bus = bus
+        self._run = run
+        self._spec = spec
+        self._hold = hold
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """See ``Person.ask``."""
+        run, outcome = self._run, _question(self._run, self._spec, question, tuple(options))
+        answer = run.answer_to(outcome.call_hash)
+        if answer is None and len(run.call.answers) + run.unanswered >= MOST_QUESTIONS:
+            raise NoAnswer(
+                f"This call has asked {MOST_QUESTIONS} times, which is as often as one may. Nobody was asked again."
+            )
+        if answer is None and self._spec.repeatable:
+            await run.give_up(outcome)
+        if answer is None:
+            with run.without_limit(), anyio.move_on_after(self._hold):
+                answer = await run.hold(msgspec.structs.replace(outcome, within=self._hold))
+        return _words(answer)
+
+    async def tell(self, channel: str, text: str) -> None:
+        """See ``Person.tell``."""
+        try:
+            TELL_OWNER.subject.format(channel=channel)
+        except SubjectError as error:
+            raise ToolError(
+                f"{channel!r} is no name of a channel. Nothing was sent.", kind="invalid_arguments"
+            ) from error
+        news = TellOwner(block=self._run.call.block, text=text)
+        try:
+            await self._bus.call(
+                TELL_OWNER, news, timeout=TELL_SECONDS, absent=ABSENT_SECONDS, channel=channel
+            )
+        except NoResponders as error:
+            raise ToolError(
+                f"No channel {channel} takes messages now. Nothing was sent.", kind="unavailable"
+            ) from error
+        except RemoteFault as fault:
+            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+        except BusError as error:
+            raise OutcomeUnknown(f"The channel {channel} did not say whether it told the owner.") from error
+
+
+def _words(answer: Answer | None) -> str:
+    if answer is None or answer.by == DEADLINE:
+        raise NoAnswer(
+            "Nobody answered in time. Do not ask the same again; go on without it, or say what is missing."
+        )
+    if answer.text is None:
+        raise NoAnswer(f"It was left unanswered by {decider(answer.by)}. Do not ask the same again.")
+    return answer.text
+
+
+def _question(run: Run, spec: ToolSpec, question: str, options: tuple[str, ...]) -> ToolOutcome:
+    """What the monitor is told: a question of this call, whose hash is no call's, so that no answer approves one."""
+    text, proposed = (
+        printable(question).strip(),
+        tuple(" ".join(printable(option).split()) for option in options),
+    )
+    if not text:
+        raise ToolError("The question is empty. Nobody was asked.", kind="invalid_arguments")
+    if len(proposed) > MOST_OPTIONS or any(not 0 < len(option) <= LONGEST_OPTION for option in proposed):
+        raise ToolError(
+            f"Propose {MOST_OPTIONS} answers at most, each of 1 to {LONGEST_OPTION} characters. Nobody was asked.",
+            kind="invalid_arguments",
+        )
+    shown = preview("question", text)
+    if shown.left_out:
+        raise ToolError(
+            f"The question is {shown.left_out} characters too long to be read. Nobody was asked.",
+            kind="too_large",
+        )
+    return ToolOutcome(
+        call=run.call.call,
+        status="approval",
+        call_hash=key_of("question", run.call.call, json.dumps([text, *proposed])),
+        question=f"The agent of block {run.call.block} asks you, by {spec.name}:",
+        detail=msgspec.structs.replace(shown, options=proposed, effect=spec.effect),
+    )

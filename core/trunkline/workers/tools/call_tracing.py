@@ -1,0 +1,92 @@
+"""The span around a tool call, and its measurement, by the GenAI conventions. Uses the OpenTelemetry API alone.
+
+A call that a person approves comes twice: first it only asks. A call whose worker leaves comes again at another one.
+One call is one ``execute_tool`` span all the same, so the conventions' attributes are set at the end, and only if it
+was this attempt that carried the call out.
+"""
+
+import json
+from time import perf_counter
+
+from opentelemetry import trace
+from opentelemetry.trace import Status, StatusCode
+
+from trunkline._util.secrets.redactor import Secrets
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.telemetry import semconv
+from trunkline.telemetry.instruments import Instruments
+from trunkline.workers.tools.call_registry import Run, Work
+from trunkline_bus import span_of
+
+
+def traced(work: Work, *, capture: bool) -> Work:
+    """The same work with a span around it. ``capture`` puts arguments and result into the span, without
+    what looks like a key or a password."""
+    tracer = trace.get_tracer("trunkline.tools")
+    instruments = Instruments("trunkline.tools")
+    secrets = Secrets()
+
+    async def with_span(run: Run) -> ToolOutcome | None:
+        with span_of(tracer, f"{semconv.EXECUTE_TOOL} {run.call.name}", attributes=_whose(run)) as span:
+            began = perf_counter()
+            try:
+                outcome = await work(run)
+            except BaseException:
+                span.set_attributes(_executed(run))
+                raise
+            if outcome is None or outcome.status == "approval":
+                span.update_name(
+                    f"{semconv.REQUEST_APPROVAL if outcome else semconv.HAND_BACK} {run.call.name}"
+                )
+                return outcome
+            span.set_attributes(_executed(run))
+            _tell(span, outcome)
+            instruments.add(semconv.TOOL_DURATION, perf_counter() - began, _measured(outcome))
+            if capture and span.is_recording():
+                span.set_attribute(
+                    semconv.GEN_AI_TOOL_ARGUMENTS, secrets.redacted(json.dumps(run.call.arguments))
+                )
+                span.set_attribute(semconv.GEN_AI_TOOL_RESULT, secrets.redacted(outcome.output))
+            return outcome
+
+    return with_span
+
+
+def _whose(run: Run) -> dict[str, str]:
+    return {
+        semconv.GEN_AI_CONVERSATION_ID: run.call.conversation,
+        semconv.TURN: run.call.turn,
+        semconv.TOOL: run.call.name,
+        semconv.CALL: run.call.call,
+    }
+
+
+def _executed(run: Run) -> dict[str, str]:
+    """What makes a collector take a span for the call itself."""
+    return {
+        semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
+        semconv.GEN_AI_TOOL_NAME: run.call.name,
+        semconv.GEN_AI_TOOL_CALL_ID: run.call.call,
+        semconv.GEN_AI_TOOL_TYPE: "function",
+    }
+
+
+def _measured(outcome: ToolOutcome) -> dict[str, str]:
+    """No tool's name: an MCP server may bring any number of them."""
+    return {
+        semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
+        semconv.EFFECT: outcome.effect or "",
+        semconv.ERROR_TYPE: outcome.kind or "",
+    }
+
+
+def _tell(span: trace.Span, outcome: ToolOutcome) -> None:
+    if (
+        outcome.kind == "not_found" and outcome.effect is None
+    ):  # no tool's name but what a model made up, ids included
+        span.update_name(semconv.EXECUTE_TOOL)
+    span.set_attribute(semconv.TOOL_STATUS, outcome.status)
+    span.set_attribute(semconv.REPEATED, outcome.repeated)
+    if outcome.kind is not None:
+        span.set_attribute(semconv.ERROR_TYPE, outcome.kind)
+        span.set_status(Status(StatusCode.ERROR))

@@ -1,0 +1,148 @@
+"""The catalogue as it is now. What lies in ``tool_sources`` is looked at again whenever it changes (SWAP-3).
+
+``*.py``
+    a plugin in one file, loaded by ``trunkline.plugins``. Its tools and guards come and go with the file.
+``tool.json``, also one folder down
+    a program with its definition (PA-F36), run in the sandbox; see ``tool_manifest.py``.
+
+What is broken is logged and left out; what is gone is gone.
+"""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from trunkline.config import Config
+from trunkline.contracts.tools.tool import Tool
+from trunkline.errors import PluginError
+from trunkline.plugins import Owned, Plugins
+from trunkline.workers.tools.catalogue import PLATFORM, Catalogue
+from trunkline.workers.tools.dispatch import Dispatch, Guard
+from trunkline.workers.tools.isolated_tools import IsolatedTools
+from trunkline.workers.tools.remote_tools import Remotes
+from trunkline.workers.tools.tool_manifest import manifest_tool
+from trunkline.workers.tools.tool_sources import Sources, distinct, unmistaken
+
+log = logging.getLogger(__name__)
+
+MANIFEST = "tool.json"
+T = TypeVar("T")
+FILE = "file:"
+"""How the owner of a plugin begins that is one file of a tool source."""
+
+Mark = tuple[Path, int, int, int]
+"""A manifest as it was: its path, inode, size, and the time of its last change in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplies:
+    """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
+    built in, the tools of plugins in processes of their own, those that come and go, and the platform's ``own``."""
+
+    plugins: Plugins
+    config: Config
+    built_in: tuple[Guard, ...]
+    isolated: IsolatedTools
+    sources: Sources
+    own: tuple[Tool, ...] = ()
+
+
+class Shelf:
+    """Keeps the catalogue, and makes a new one when the tool sources or the remotes' tools changed."""
+
+    def __init__(self, supplies: Supplies, remotes: Remotes) -> None:
+        self._supplies = supplies
+        self._remotes = remotes
+        self._seen = remotes.version
+        self._places = supplies.config.settings.runtime.tool_sources
+        self._files = supplies.plugins
+        self._marks = tuple(_marks(self._places))
+        self._lock = anyio.Lock()
+        self._moving = self._versions()
+        self._catalogue = self._made()
+
+    async def catalogue(self) -> Catalogue:
+        """The tools and guards that are there now."""
+        if self._moving != self._versions():
+            self._moving = self._versions()
+            self._catalogue = self._made()
+        if self._changed():
+            async with self._lock:
+                if self._changed():
+                    await anyio.to_thread.run_sync(self._renew)
+        return self._catalogue
+
+    def _versions(self) -> tuple[int, int]:
+        return self._supplies.isolated.version, self._supplies.sources.version
+
+    def _changed(self) -> bool:
+        if self._remotes.version != self._seen:
+            return True
+        return bool(self._places) and (self._files.outdated() or tuple(_marks(self._places)) != self._marks)
+
+    def _renew(self) -> None:
+        self._marks, self._seen = tuple(_marks(self._places)), self._remotes.version
+        if self._places and self._files.outdated():
+            self._files = Plugins.load(self._supplies.config)
+        self._catalogue = self._made()
+
+    def _made(self) -> Catalogue:
+        fixed, files = self._supplies.plugins, self._files
+        guards = _merged(fixed.tool_middleware(), files.tool_middleware())
+        tools = _merged(fixed.tools(), files.tools())
+        owned = (Guard(one.owner, one.item) for one in guards)
+        dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
+        apart = unmistaken(tools, self._supplies.isolated.tools())
+        own = (Owned(PLATFORM, tool) for tool in self._supplies.own)
+        settled = (*own, *tools, *apart, *self._programs(), *self._remotes.tools())
+        return Catalogue((*settled, *distinct(settled, self._supplies.sources.tools())), dispatch)
+
+    def _programs(self) -> Iterator[Owned[Tool]]:
+        for file, *_ in self._marks:
+            try:
+                yield Owned(f"{FILE}{file}", manifest_tool(file))
+            except PluginError as error:
+                log.error("a tool is left out: %s", error)
+
+
+def _merged(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[T]]:
+    """What does not come from files as it was loaded first, what does as it is now."""
+    kept = [owned for owned in fixed if not owned.owner.startswith(FILE)]
+    return kept + [owned for owned in files if owned.owner.startswith(FILE)]
+
+
+def manifests(places: Sequence[Path]) -> tuple[Path, ...]:
+    """The manifests of tools in the tool sources, readable or not."""
+    return tuple(file for file, *_ in _marks(places))
+
+
+def _marks(places: Sequence[Path]) -> Iterator[Mark]:
+    for place in places:
+        for folder in (str(place), *_folders_in(place)):
+            file = Path(folder, MANIFEST)
+            try:
+                status = file.stat()
+            except OSError:
+                continue
+            yield file, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _folders_in(place: Path) -> list[str]:
+    try:
+        with os.scandir(place) as found:
+            return sorted(one.path for one in found if _is_folder(one))
+    except OSError:
+        return []
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads round in a circle takes nothing from the folders beside it
+        return False

@@ -1,0 +1,35 @@
+"""What is wished of memory, as the policies are asked: by path, and with all that lies below where that is meant."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.policies.messages import Policy
+from trunkline.contracts.tools.tool import ToolInvocation
+from trunkline.policy import Asked, inside
+from trunkline.workers.tools.path_locks import texts_of
+
+
+def in_memory(wish: Asked, path: str, whole: bool, policies: Iterable[Policy]) -> Iterator[Asked]:
+    """The wish for a path from the memory root on. With ``whole`` besides for a name below it by each policy that
+    speaks of such names: who deletes or exports a folder does it to all that is in it."""
+    name = f"memory:{plain(path)}"
+    below = f"{name.rstrip('/')}/"
+    yield replace(wish, resources=(name,), aliases=(below,))
+    if whole:
+        names = {inside(policy.resource, below) for policy in policies}
+        yield from (replace(wish, resources=(one,)) for one in sorted(filter(None, names)))
+
+
+def memory_paths_of(invocation: ToolInvocation) -> Iterator[tuple[str, bool]]:
+    """The paths of memory among the arguments, from the memory root on, and whether all below is meant."""
+    spec, block = invocation.spec, invocation.context.block
+    for names, whole in ((spec.memory_paths, False), (spec.memory_trees, True)):
+        for path in texts_of(names, invocation.arguments):
+            yield plain(whole_path(block, path)), whole
+
+
+def plain(path: str) -> str:
+    """A path from the memory root on, with one slash before each name."""
+    return "/" + "/".join(name for name in path.split("/") if name not in ("", "."))

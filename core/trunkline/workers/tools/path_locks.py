@@ -1,0 +1,84 @@
+"""Which calls must not run at the same time: writes to the same path of a workspace (conflict C41). Nothing else.
+
+It holds within one worker; workers on several machines that share a folder rely on the tools' atomic replacement.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from trunkline._util.paths import check_path, is_far, real_path
+from trunkline.contracts.tools.messages import ToolSpec
+from trunkline.contracts.tools.tool import ToolInvocation
+from trunkline.policy.read_only_programs import is_look
+
+
+@dataclass(slots=True)
+class _Turnstile:
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    users: int = 0
+
+
+class Resources:
+    """One lock a path, for as long as somebody wants it."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, _Turnstile] = {}
+
+    @asynccontextmanager
+    async def held(self, invocation: ToolInvocation) -> AsyncIterator[None]:
+        """The block's turn at all resources of the call. Taken in one order, so no two calls wait for each other."""
+        async with AsyncExitStack() as stack:
+            for key in sorted(set(resource_keys(invocation))):
+                await stack.enter_async_context(self._one(key))
+            yield
+
+    @asynccontextmanager
+    async def _one(self, key: str) -> AsyncIterator[None]:
+        turnstile = self._held.setdefault(key, _Turnstile())
+        turnstile.users += 1
+        try:
+            async with turnstile.lock:
+                yield
+        finally:
+            turnstile.users -= 1
+            if not turnstile.users:
+                del self._held[key]
+
+
+def resource_keys(invocation: ToolInvocation) -> Iterator[str]:
+    """The keys of what the call changes: whole paths. A read has none, nor has a program that only reads.
+
+    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal; in
+    absolute paths they are resolved.
+    Raises PathRefused for a path that no path stage would have let through.
+    """
+    if invocation.spec.effect == "read" or is_look(invocation.spec, invocation.arguments):
+        return
+    for path in paths_of(invocation):
+        if is_far(path):
+            yield real_path(path)
+        else:
+            yield f"{real_path(str(invocation.context.workspace))}/{check_path(path)}"
+
+
+def paths_of(invocation: ToolInvocation) -> Iterator[str]:
+    """The paths among the arguments, as the tool's ``paths`` declare them; a parameter may hold a list of them."""
+    return texts_at(invocation.spec, invocation.arguments)
+
+
+def texts_at(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """See ``paths_of``."""
+    return texts_of(spec.paths, arguments)
+
+
+def texts_of(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
+    """The texts in the arguments of these names, in lists too."""
+    for name in names:
+        value = arguments.get(name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str):
+                yield one

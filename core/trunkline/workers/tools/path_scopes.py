@@ -1,0 +1,56 @@
+"""How far the files of a call reach: which scope a path lies in, and what is open to a call that has these scopes."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from trunkline._util.paths import NEAR, Reach, is_far, real_path
+from trunkline.config import Config
+from trunkline.contracts.policies.messages import Scope
+from trunkline.home.paths import Home
+
+KERNEL = (Path("/proc"), Path("/sys"), Path("/dev"))
+"""Where processes show their secrets, and what is behind a name is no file."""
+
+KEYS = (".ssh", ".gnupg")
+"""Folders of a person's own folder that hold nothing but keys."""
+
+
+def scopes_of(path: str, workspace: Path) -> frozenset[Scope]:
+    """The scopes in which a path lies: that of the name, and of what it leads to when it is a link.
+
+    Raises:
+        PathRefused: it is no path, or names something protected.
+    """
+    if not is_far(path):
+        return frozenset({"block"})
+    return frozenset(_scope(real_path(path, follow=follow), workspace) for follow in (True, False))
+
+
+def _scope(real: str, workspace: Path) -> Scope:
+    for scope, folder in (("block", workspace), ("workspace", workspace.parent)):
+        if Path(real).is_relative_to(real_path(str(folder))):
+            return "workspace" if scope == "workspace" else "block"
+    return "system"
+
+
+def reach_of(scopes: Collection[Scope], config: Config, home: Home) -> Reach:
+    """What is open to a call that may use these scopes. Trunkline's own files, and keys, are in none."""
+    if not {"workspace", "system"}.intersection(scopes):
+        return NEAR
+    roots = []
+    closed = list(_closed(config, home))
+    if "workspace" in scopes:
+        roots.append(home.workspaces)
+    if "system" in scopes:
+        roots.append(Path("/"))
+        if "workspace" not in scopes:
+            closed.append(home.workspaces)
+    return Reach(tuple(roots), tuple(closed))
+
+
+def _closed(config: Config, home: Home) -> Iterator[Path]:
+    settings = config.settings
+    yield from (home.path, home.memory, config.file, *settings.runtime.tool_sources, *KERNEL)
+    yield from (Path.home() / name for name in KEYS)
+    if settings.bus.credentials_file is not None:
+        yield settings.bus.credentials_file

@@ -1,0 +1,89 @@
+"""Takes out what binds an agent to planning in a conversation that was deleted. While there may be one it holds.
+
+Only what the platform itself wrote there is touched; the owner's own rules are his.
+"""
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+import anyio
+
+from trunkline.contracts.memory.messages import DeleteMemory, ListMemory, MemoryFile
+from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_LIST
+from trunkline.contracts.policies.messages import Policy
+from trunkline.errors import ToolError
+from trunkline.workers.tools.ancestry import Lineage
+from trunkline.workers.tools.owner_policies import FOLDER, policy_files, policy_in
+from trunkline.workers.tools.planning import BY, PREFIX, SECONDS
+from trunkline_bus import Bus, BusError, RemoteFault
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS, AGAIN_SECONDS = 3_600.0, 30.0
+"""Between two looks, and after one for which memory was not there."""
+
+GRACE = timedelta(days=366)
+"""For how long a conversation may plan that memory has not: its first turn may wait for a person, for as long as the
+owner lets questions wait."""
+
+AWAY = "archive"
+"""Where blocks lie that were put away: ``BLOCK_TIME``."""
+
+
+class Lapsed:
+    """Of several tools workers each may look: what one has deleted the others do not find."""
+
+    def __init__(self, bus: Bus, lineage: Lineage) -> None:
+        self._bus = bus
+        self._lineage = lineage
+
+    async def keep_swept(self) -> None:
+        """Look now and every hour. Runs until cancelled."""
+        while True:
+            done = await self.sweep()
+            await anyio.sleep(SWEEP_SECONDS if done else AGAIN_SECONDS)
+
+    async def _is_over(self, policy: Policy) -> bool:
+        if policy.created is None or datetime.now(UTC) - policy.created < GRACE:
+            return False
+        block, conversation = policy.subject.removeprefix("block:"), policy.conditions.conversation or ""
+        if await self._lineage.lives(block, conversation) or await self._is_put_away(block):
+            return False
+        return not await self._lineage.lives(block, conversation)  # it may have been restored meanwhile
+
+    async def _is_put_away(self, block: str) -> bool:
+        """Whether a block of that name can be restored, with its conversations."""
+        try:
+            wish = ListMemory(path=AWAY)
+            found = await self._bus.call(MEMORY_LIST, wish, timeout=SECONDS, repeatable=True)
+        except RemoteFault as fault:
+            if fault.code == "not_found":
+                return False
+            raise
+        return any(one.path.removeprefix(f"{AWAY}/").startswith(f"{block}_") for one in found.entries)
+
+    async def sweep(self) -> bool:
+        """Look at all of it once. Returns whether memory was there."""
+        try:
+            for file in await policy_files(self._bus):
+                if file.path.startswith(f"{FOLDER}/{PREFIX}"):
+                    await self._look_at(file)
+        except BusError as error:
+            log.info("what bound agents to planning is looked through later: %s", error)
+            return False
+        return True
+
+    async def _look_at(self, file: MemoryFile) -> None:
+        try:
+            policy = policy_in(file)
+        except ToolError:
+            return  # it refuses every call until a person has looked at it
+        if (
+            policy.created_by != BY
+            or policy.conditions.conversation is None
+            or not await self._is_over(policy)
+        ):
+            return
+        reason = f"nobody plans any more in {policy.conditions.conversation}"
+        wish = DeleteMemory(path=file.path, actor=BY, expected=file.hash, reason=reason)
+        await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)

@@ -1,0 +1,89 @@
+"""The policy stage that is built in: what the block may use and do, and no program without a sandbox. Deny wins."""
+
+from collections.abc import Awaitable, Callable
+
+from trunkline.contracts.audit.messages import AuditDecision
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.tools.tool import Proceed, Stage, ToolInvocation
+from trunkline.errors import ToolError
+from trunkline.home.kill_switch import Latch
+from trunkline.policy import Decision
+from trunkline.runtime.audit_log import AuditLog
+from trunkline.workers.tools.authorization import Permissions, refuse_unless_allowed
+from trunkline.workers.tools.block_tool_limits import Limits
+from trunkline.workers.tools.sandboxes import Sandboxes
+from trunkline.workers.tools.tool_manifest import CLI
+
+
+class PolicyStage:
+    """Refuses tools that the block's ``tools`` line or the asker's permissions leave out, what the policies deny,
+    programs when there is no sandbox, and everything while panic holds."""
+
+    stage: Stage = "policy"
+
+    def __init__(
+        self,
+        limits_of: Callable[[str], Awaitable[Limits]],
+        permissions: Permissions,
+        sandboxes: Sandboxes,
+        latch: Latch,
+        audit: AuditLog,
+    ) -> None:
+        self._limits_of = limits_of
+        self._permissions = permissions
+        self._sandboxes = sandboxes
+        self._latch = latch
+        self._audit = audit
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed, or raise ToolError with what a person could do about it."""
+        self._latch.refuse()
+        spec, block = invocation.spec, invocation.context.block
+        limits = await self._limits_of(block)
+        if spec.away and not limits.allow(spec):
+            raise ToolError(
+                f"{spec.name} is on another host, whose tools the block {block} may not use. "
+                f"A person can add the block to that host's file in the home's remotes folder. Nothing was run.",
+                kind="permission_denied",
+            )
+        if not limits.allow(spec):
+            raise ToolError(
+                f"{spec.name} exists, but the block {block} may not use it. "
+                f"A person can add it to tools in the block's block.toml. Nothing was run.",
+                kind="permission_denied",
+            )
+        if not invocation.context.permissions.tool(spec.name, spec.identity):
+            raise ToolError(
+                f"{spec.name} exists, but the permissions of this request do not include it. Nothing was run.",
+                kind="permission_denied",
+            )
+        decision = await self._permissions.decide(invocation)
+        await self._note(invocation, decision)
+        refuse_unless_allowed(invocation, decision)
+        if spec.away:  # it has its own sandbox, and its own worker asks for it
+            return await proceed(invocation)
+        if spec.effect == "exec" or spec.source.startswith(CLI):
+            await self._sandboxes.chosen()
+        return await proceed(invocation)
+
+    async def _note(self, invocation: ToolInvocation, decision: Decision) -> None:
+        """A line for each decision but the plainest: to let something be read is told by the line of the call."""
+        spec, context = invocation.spec, invocation.context
+        made: AuditDecision = "asked" if decision.asks else "allowed" if decision.allowed else "denied"
+        if made == "allowed" and spec.effect == "read":
+            return
+        if made == "asked" and invocation.approved == invocation.call_hash:
+            return  # that was noted when it was asked, and what the person said when they did
+        await self._audit.note(
+            event="decision",
+            block=context.block,
+            actor=context.actor,
+            conversation=context.conversation,
+            turn=context.turn,
+            call=context.call,
+            tool=spec.name,
+            effect=spec.effect,
+            decision=made,
+            by=decision.by,
+            why=decision.why,
+        )

@@ -1,0 +1,227 @@
+"""Tools that run on another host: what each remote offers, and the stand-in that has a call carried out there.
+
+A remote keeps an effect ledger of its own, under the same call keys. So a call is sent to it again and again until it
+tells how the call ended, and is carried out once. What is known of a remote's tools is kept in the cache folder, so
+that they stay in the catalogue while it is out of reach, and a call says so in place of being unknown.
+"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline._util.private_folders import make_private
+from trunkline.contracts.tools.messages import (
+    BUSY,
+    REMOTE_SOURCE,
+    CallTool,
+    ListTools,
+    ToolCatalogue,
+    ToolOutcome,
+    ToolSpec,
+)
+from trunkline.contracts.tools.subjects import REMOTE_CALL, REMOTE_LIST
+from trunkline.contracts.tools.tool import Tool, ToolContext
+from trunkline.errors import ConfigError, OutcomeUnknown, ToolError, kind_of_code
+from trunkline.plugins import Owned
+from trunkline.runtime.remotes.registry import SEPARATOR, Registry, Remote
+from trunkline_bus import Bus, BusError, RemoteFault, Scope
+
+log = logging.getLogger(__name__)
+
+ASK_SECONDS = 2.0
+"""Seconds between two looks at what remotes offer, and for which an answer is waited for."""
+
+SILENCE = 5.0
+"""Seconds without a sign of life, which comes each second, after which a call is sent again."""
+
+PAUSE = 0.5
+WEEK = 7 * 86_400.0
+"""The remote keeps its tools' time limits; ours only has to be longer."""
+
+LARGEST_ARGUMENTS = 100_000
+"""Bytes; larger messages go through an object bucket, which remotes cannot read."""
+
+
+class Remotes:
+    """The tools of all remotes that are let in. ``version`` changes whenever they do."""
+
+    def __init__(self, bus: Bus, registry: Registry, cache: Path, patience: float) -> None:
+        self.version = 0
+        self._bus = bus
+        self._registry = registry
+        self._cache = cache
+        self._patience = patience
+        self._offers: dict[str, ToolCatalogue] = {}
+        self._mark = registry.mark()
+        for remote in self._let_in():
+            self._remember(remote.name)
+
+    async def watch(self) -> None:
+        """Ask every remote what it offers, for ever."""
+        while True:
+            async with anyio.create_task_group() as tasks:
+                for remote in self._let_in():
+                    tasks.start_soon(self._ask, remote.name)
+            if self._registry.mark() != self._mark:
+                self._mark = self._registry.mark()
+                self.version += 1
+            await anyio.sleep(ASK_SECONDS)
+
+    def open_to(self, block: str) -> frozenset[str]:
+        """The remotes whose tools the block may use."""
+        return frozenset(remote.name for remote in self._let_in() if block in remote.blocks)
+
+    def tools(self) -> Sequence[Owned[Tool]]:
+        """A stand-in for each tool that is known."""
+        return [
+            Owned(f"{REMOTE_SOURCE}{remote.name}", RemoteTool(self._bus, remote.name, spec, self._patience))
+            for remote in self._let_in()
+            for spec in self._offers.get(remote.name, _NOTHING).tools or ()
+        ]
+
+    def _let_in(self) -> tuple[Remote, ...]:
+        try:
+            return self._registry.all()
+        except ConfigError as error:
+            log.error("no remote's tools may be used: %s", error)
+            return ()
+
+    async def _ask(self, name: str) -> None:
+        known = self._offers.get(name, _NOTHING).version
+        try:
+            wish = ListTools(block="", version=known)
+            offer = await self._bus.call(REMOTE_LIST, wish, timeout=ASK_SECONDS, remote=name)
+        except BusError as error:
+            return log.debug("remote %s does not say what it offers: %s", name, error)
+        if offer.tools is not None and offer.version != known:
+            self._offers[name] = offer
+            self.version += 1
+            await anyio.to_thread.run_sync(self._keep, name, offer)
+
+    def _remember(self, name: str) -> None:
+        try:
+            self._offers[name] = msgspec.json.decode(self._file(name).read_bytes(), type=ToolCatalogue)
+        except (OSError, msgspec.MsgspecError) as error:
+            log.debug("nothing is known of remote %s yet: %s", name, error)
+
+    def _keep(self, name: str, offer: ToolCatalogue) -> None:
+        file = self._file(name)
+        try:
+            make_private(file.parent)
+            draft = file.with_suffix(".draft")
+            draft.write_bytes(msgspec.json.encode(offer))
+            draft.replace(file)
+        except OSError as error:
+            log.warning("the tools of remote %s cannot be kept for later: %s", name, error)
+
+    def _file(self, name: str) -> Path:
+        return self._cache / f"{name}.json"
+
+
+class RemoteTool(Tool):
+    """Has calls of one tool carried out on its host, and waits for the outcome through any break of the line."""
+
+    def __init__(self, bus: Bus, remote: str, spec: ToolSpec, patience: float) -> None:
+        self.spec = msgspec.structs.replace(
+            spec,
+            name=f"{remote}{SEPARATOR}{spec.name}",
+            description=f"[On the host {remote}] {spec.description}",
+            source=f"{REMOTE_SOURCE}{remote}",
+            paths=(),  # they lie on that host, which checks them
+            memory_paths=(),
+            memory_trees=(),
+            idempotent=True,  # by its ledger
+            timeout=WEEK,
+            data=True,  # whoever took that host over writes it
+            derived=False,  # it is out of that host's memory, which is not ours
+        )
+        self._bus, self._remote, self._name, self._patience = bus, remote, spec.name, patience
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """The result, however long the line is down, up to the patience.
+
+        Raises:
+            ToolError: the host is out of reach and has not been asked; or its tool refused or failed.
+            OutcomeUnknown: the host was asked and has been out of reach for longer than the patience.
+        """
+        if len(msgspec.json.encode(arguments)) > LARGEST_ARGUMENTS:
+            raise ToolError(
+                f"The arguments are too large to send to {self._remote}. Nothing was run.", kind="too_large"
+            )
+        if not context.resumed:
+            await self._knock()
+        outcome = await self._carried_out(context, arguments)
+        if not isinstance(outcome.loads, msgspec.UnsetType):
+            context.load([f"{self._remote}{SEPARATOR}{name}" for name in outcome.loads])
+        return _text_of(outcome, self._remote)
+
+    async def _knock(self) -> None:
+        """Make sure that the host is there before it is asked: what was never sent can be refused for sure."""
+        try:
+            await self._bus.call(
+                REMOTE_LIST, ListTools(block="", version=None), timeout=ASK_SECONDS, remote=self._remote
+            )
+        except BusError as error:
+            raise ToolError(
+                f"The host {self._remote} is out of reach, so {self._name} was not run there. "
+                f"Try again when {self._remote} is connected.",
+                kind="unavailable",
+            ) from error
+
+    async def _carried_out(self, context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
+        request = CallTool(
+            call=context.call, name=self._name, arguments=arguments, block=context.block,
+            conversation=context.conversation, turn=context.turn, actor=context.actor, again=context.resumed,
+        )  # fmt: skip
+        heard = anyio.current_time()
+        while anyio.current_time() - heard < self._patience:
+            try:
+                async with self._bus.call_streaming(
+                    REMOTE_CALL, request, idle_timeout=SILENCE, scope=_scope(context), remote=self._remote
+                ) as replies:
+                    async for reply in replies:
+                        if isinstance(reply, ToolOutcome):
+                            return reply
+                        heard = anyio.current_time()
+                        context.report(reply.note)
+            except RemoteFault as fault:
+                if fault.code != BUSY:
+                    raise ToolError(
+                        f"{self._remote}: {fault.message}", kind=kind_of_code(fault.code)
+                    ) from fault
+                heard = anyio.current_time()
+            except BusError as error:
+                log.info("call %s waits for remote %s: %s", context.call, self._remote, error)
+            request = msgspec.structs.replace(request, again=True)
+            context.report(f"{self._remote} is out of reach; its result is waited for")
+            await anyio.sleep(PAUSE)
+        raise OutcomeUnknown(
+            f"The host {self._remote} has been out of reach for {self._patience:g} seconds since it was asked to run "
+            f"{self._name}. It may have run it. Find out what is the case before you call it again."
+        )
+
+
+_NOTHING = ToolCatalogue(version="")
+
+
+def _text_of(outcome: ToolOutcome, remote: str) -> str:
+    match outcome.status:
+        case "ok":
+            return outcome.output
+        case "unknown":
+            raise OutcomeUnknown(outcome.output)
+        case "approval":
+            raise ToolError(
+                f"{remote} wants a person's approval, which cannot be given from here. Nothing was run.",
+                kind="permission_denied",
+            )
+        case "error":
+            raise ToolError(outcome.output, kind=outcome.kind)
+
+
+def _scope(context: ToolContext) -> Scope:
+    return Scope(block=context.block, conversation=context.conversation, turn=context.turn)

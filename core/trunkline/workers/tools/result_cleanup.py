@@ -1,0 +1,65 @@
+"""Deletes stored results with the conversations that they belong to."""
+
+import logging
+from datetime import UTC, datetime
+
+import anyio
+
+from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.subjects import MEMORY_CHANGED
+from trunkline.workers.tools.ancestry import Lineage
+from trunkline.workers.tools.result_store import BLOCK, CONVERSATION, Results
+from trunkline_bus import Bus, BusError, ObjectInfo, Received
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 3_600.0
+
+GRACE_SECONDS = 7 * 86_400.0
+"""For how long a result may belong to a conversation that memory has not: its first turn may wait for a person."""
+
+
+class Sweeper:
+    """Of several tools workers each may sweep: what one has deleted the others do not find."""
+
+    def __init__(self, bus: Bus, results: Results, lineage: Lineage) -> None:
+        self._bus = bus
+        self._results = results
+        self._lineage = lineage
+
+    async def keep_swept(self) -> None:
+        """Look now and every hour, in case a deletion was missed. Runs until cancelled."""
+        while True:
+            try:
+                for found in await self._results.all():
+                    if _age(found) > GRACE_SECONDS:
+                        await self._sweep(found)
+            except BusError as error:
+                log.warning("stored results are not looked through now: %s", error)
+            await anyio.sleep(SWEEP_SECONDS)
+
+    async def open(self) -> None:
+        """Hear of blocks that are deleted."""
+        await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
+
+    async def _changed(self, message: Received[MemoryChanged]) -> None:
+        """A block that is deleted takes its results along at once; one that is put away keeps them."""
+        folders = [path.split("/") for path in message.data.paths]
+        if len(folders) != 1 or len(folders[0]) != 2 or folders[0][0] not in ("blocks", "archive"):
+            return
+        block = folders[0][1].partition("_")[0]
+        try:
+            for found in await self._results.all():
+                if found.metadata.get(BLOCK) == block:
+                    await self._sweep(found)
+        except BusError as error:
+            log.warning("results of %s are deleted later: %s", block, error)
+
+    async def _sweep(self, found: ObjectInfo) -> None:
+        block, conversation = found.metadata.get(BLOCK, ""), found.metadata.get(CONVERSATION, "")
+        if not await self._lineage.lives(block, conversation):
+            await self._results.forget(found)
+
+
+def _age(found: ObjectInfo) -> float:
+    return (datetime.now(UTC) - datetime.fromisoformat(found.mtime)).total_seconds()

@@ -1,0 +1,62 @@
+"""Which tools a question is about, by the words of their names and descriptions. Knows of no permissions."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from trunkline._util.nlp.similarity import concepts, language_of_texts
+from trunkline.contracts.tools.messages import ToolSpec
+
+IN_NAME = 3.0
+"""What a word counts that is in a tool's name, where one in its description counts 1."""
+
+_JOINTS = re.compile(r"[_:/-]|(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    spec: ToolSpec
+    language: str
+    name: frozenset[str]
+    words: frozenset[str]
+
+
+class Ranking:
+    """The words of some tools. A word counts the more, the fewer of them it is in; inflections and a few synonyms are
+    one word, by the rules of each description's language."""
+
+    def __init__(self, specs: Sequence[ToolSpec]) -> None:
+        self._entries = [_entry(spec) for spec in specs]
+        self._count = Counter(word for entry in self._entries for word in entry.name | entry.words)
+
+    def best(self, question: str) -> list[ToolSpec]:
+        """The tools that have a word of the question, the most fitting first; of equals in the order given."""
+        languages = {entry.language for entry in self._entries}
+        asked = {language: frozenset(concepts(_apart(question), language)) for language in languages}
+        scored = [(self._score(entry, asked[entry.language]), entry.spec) for entry in self._entries]
+        return [spec for score, spec in sorted(scored, key=lambda one: -one[0]) if score > 0]
+
+    def _score(self, entry: _Entry, asked: frozenset[str]) -> float:
+        return sum(
+            log(1 + len(self._entries) / self._count[word]) * (IN_NAME if word in entry.name else 1.0)
+            for word in asked & (entry.name | entry.words)
+        )
+
+
+def _entry(spec: ToolSpec) -> _Entry:
+    language = language_of_texts(spec.description)
+    parameters = " ".join(spec.parameters.get("properties", ()))
+    name, text = f"{spec.name} {spec.own_name}", f"{spec.source} {spec.description} {parameters}"
+    return _Entry(
+        spec,
+        language,
+        frozenset(concepts(_apart(name), language)),
+        frozenset(concepts(_apart(text), language)),
+    )
+
+
+def _apart(text: str) -> str:
+    """Names as words: ``read_file`` and ``readFile`` as ``read file``."""
+    return _JOINTS.sub(" ", text)

@@ -1,0 +1,97 @@
+"""Runs one tool: time limit, cancellation, and nothing that it raises gets any further. Knows no ledger or guard."""
+
+import logging
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.tools.tool import Tool, ToolInvocation
+from trunkline.workers.tools import error_outcomes
+
+log = logging.getLogger(__name__)
+
+GRACE = 1.0
+"""Seconds that a tool has to stop once it is told to; after that it is left behind."""
+
+
+async def execute(
+    tool: Tool,
+    invocation: ToolInvocation,
+    *,
+    timeout: float,
+    limit: anyio.CancelScope,
+    tasks: TaskGroup,
+    noted: AbstractContextManager[None],
+) -> ToolOutcome:
+    """Run the tool for at most ``timeout`` seconds, in a task of its own in ``tasks``, so that one which ignores
+    being cancelled can be left behind. ``limit``, a fresh scope, is where its end can be put off. ``noted`` is entered
+    while it runs. Raises nothing but the cancellation of the caller."""
+    job = _Job(tool, invocation, noted)
+    tasks.start_soon(job.run)
+    try:
+        limit.deadline = anyio.current_time() + timeout
+        with limit:
+            await job.ended.wait()
+    finally:
+        await job.stop()
+    return job.outcome or _timed_out(invocation, timeout)
+
+
+@dataclass(slots=True)
+class _Job:
+    tool: Tool
+    invocation: ToolInvocation
+    noted: AbstractContextManager[None]
+    outcome: ToolOutcome | None = None
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+    async def run(self) -> None:
+        try:
+            with self.scope, self.noted:
+                self.outcome = await self._guarded()
+        finally:
+            self.ended.set()
+
+    async def _guarded(self) -> ToolOutcome:
+        try:
+            return self._checked(await self.tool(self.invocation.context, dict(self.invocation.arguments)))
+        except BaseException as error:
+            if isinstance(error, anyio.get_cancelled_exc_class()) and error_outcomes.being_cancelled():
+                raise
+            return self._failure(error)
+
+    def _failure(self, error: BaseException) -> ToolOutcome:
+        call, spec = self.invocation.context.call, self.invocation.spec
+        told = error_outcomes.tool_error_in(error)
+        if told is not None:
+            return error_outcomes.refused(call, told)
+        return error_outcomes.broken(call, spec, error)
+
+    def _checked(self, output: object) -> ToolOutcome:
+        call, spec = self.invocation.context.call, self.invocation.spec
+        if not isinstance(output, str):
+            kind = type(output).__name__
+            return error_outcomes.incident(
+                call, f"{spec.name} ran, but returned {kind} in place of text.", tool=spec.name
+            )
+        return ToolOutcome(call=call, status="ok", output=error_outcomes.printable(output))
+
+    async def stop(self) -> None:
+        """Cancel the tool and wait for its end, but not longer than the grace time."""
+        if self.ended.is_set():
+            return
+        self.scope.cancel()
+        with anyio.move_on_after(GRACE, shield=True):
+            await self.ended.wait()
+        if not self.ended.is_set():
+            log.warning("tool %s ignores its cancellation and is left behind", self.invocation.spec.name)
+
+
+def _timed_out(invocation: ToolInvocation, timeout: float) -> ToolOutcome:
+    """It is not said to have stopped: a thread in the middle of a system call ends that first."""
+    text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was told to stop."
+    return error_outcomes.cut_off(invocation.context.call, invocation.spec, text, "timeout")

@@ -1,0 +1,108 @@
+"""``tool.json``: a program that is a tool (PA-F36). It runs in a sandbox or not at all.
+
+::
+
+    {"name": "word_count", "description": "Counts words.", "command": ["wc", "-w"],
+     "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}
+
+The arguments are given to the program as a JSON object on its standard input; what it prints is the result. An exit
+code other than 0 is an error whose text is what it wrote to standard error. ``effect`` is ``exec`` when left out.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trunkline._util.json_file import read_json
+from trunkline._util.regular_file import read_regular
+from trunkline._util.toml import BadSettings
+from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
+from trunkline.contracts.tools.messages import Category, Effect, ToolSpec
+from trunkline.contracts.tools.tool import Tool, ToolContext
+from trunkline.errors import PluginError, ToolError
+
+CLI = "cli:"
+"""How the source of a tool begins that is a program, and so needs a sandbox whatever its effect."""
+
+_PATH_WORDS = frozenset({"path", "file", "filepath", "directory", "dir", "target", "source", "destination"})
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file's content. ``paths`` names the parameters that hold paths of the workspace; when it is left out, those
+    whose names say so are taken (MB-F15)."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    command: tuple[str, ...]
+    effect: Effect = "exec"
+    idempotent: bool = False
+    timeout: float = 60.0
+    paths: tuple[str, ...] | None = None
+    category: Category = "discoverable"
+
+
+class ManifestTool(Tool):
+    """A tool whose program runs in the sandbox."""
+
+    def __init__(self, spec: ToolSpec, command: tuple[str, ...]) -> None:
+        self.spec = spec
+        self._command = command
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Run the program. Raises ToolError when there is no sandbox, or the program fails or is stopped."""
+        result = await context.sandbox.run(
+            self._command,
+            workspace=context.workspace,
+            env={},
+            stdin=msgspec.json.encode(arguments),
+            limits=SandboxLimits(timeout=self.spec.timeout),
+        )
+        return _output(self.spec.name, result)
+
+
+def manifest_tool(file: Path) -> ManifestTool:
+    """The tool of a ``tool.json``.
+
+    Raises:
+        PluginError: the file is not a manifest; the sentence says what is wrong.
+    """
+    try:
+        manifest = read_json(str(file), read_regular(file), Manifest)
+    except (OSError, BadSettings) as error:
+        raise PluginError(f"{file} is not a tool manifest: {error}") from error
+    if not manifest.command:
+        raise PluginError(f"{file}: the command is empty; it names the program and its arguments")
+    return ManifestTool(_spec(manifest), manifest.command)
+
+
+def _spec(manifest: Manifest) -> ToolSpec:
+    names = manifest.parameters.get("properties", {})
+    paths = manifest.paths
+    if paths is None:
+        paths = tuple(name for name in names if name.lower().rpartition("_")[2] in _PATH_WORDS)
+    return ToolSpec(
+        name=manifest.name,
+        description=manifest.description,
+        parameters=manifest.parameters,
+        effect=manifest.effect,
+        idempotent=manifest.idempotent,
+        timeout=manifest.timeout,
+        paths=paths,
+        data=True,
+        source=f"{CLI}{manifest.name}",
+        category=manifest.category,
+    )
+
+
+def _output(name: str, result: SandboxResult) -> str:
+    if result.exit_code != 0:
+        why = (
+            f"was stopped ({result.killed})"
+            if result.killed
+            else f"ended with the exit code {result.exit_code}"
+        )
+        said = result.stderr.decode(errors="replace").strip()[-2000:]
+        raise ToolError(f"{name} {why}.{f' It said: {said}' if said else ''}", kind="failed")
+    return result.stdout.decode(errors="replace")

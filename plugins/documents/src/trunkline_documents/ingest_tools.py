@@ -1,0 +1,52 @@
+"""Keeping documents and throwing them away: ``ingest_document``, ``clear_documents``."""
+
+import re
+from typing import Any
+
+from trunkline import BlockPath, DocumentText, ToolContext, tool
+from trunkline._util.untrusted_text import fenced
+from trunkline_documents.token_budget import TOKENS_AT_ONCE, tokens
+
+MOST_HEADINGS = 60
+_HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
+
+
+@tool(effect="write", timeout=180.0)
+async def ingest_document(context: ToolContext, path: BlockPath, remember: bool = False) -> dict[str, Any]:
+    """Keep a document of the workspace so that search_in_documents finds it: with this conversation, or in memory.
+
+    A short one comes back whole; of a long one its headings, and the rest is found by searching.
+
+    Args:
+        path: The file, relative to the workspace.
+        remember: Keep it in memory for good, for every conversation of this block; otherwise it goes with this one.
+    """
+    document = await context.documents.read(path)
+    name = path.strip("/").rpartition("/")[0]
+    name = f"{name}/{document.name}" if name else document.name
+    if remember:
+        await context.memory.write(f"documents/{name}", document.text)
+        context.derived()
+    else:
+        await context.documents.collect(name, document.text)
+    kept = "in memory" if remember else "with this conversation"
+    return {"name": name, "kept": kept, "pages": document.pages, **_shown(name, document)}
+
+
+def _shown(name: str, document: DocumentText) -> dict[str, Any]:
+    """The text where it is short, else what stands in it."""
+    length = tokens(document.text)
+    if length <= TOKENS_AT_ONCE:
+        return {"text": fenced(name, document.text)}
+    headings = _HEADING.findall(document.text)
+    return {
+        "tokens": length,
+        "headings": fenced(name, "\n".join(headings[:MOST_HEADINGS])),
+        "next": "It is too long to be read at once. Use search_in_documents.",
+    }
+
+
+@tool(effect="write")
+async def clear_documents(context: ToolContext) -> dict[str, Any]:
+    """Throw the documents away that are kept with this conversation. What is in memory stays."""
+    return {"cleared": await context.documents.clear()}

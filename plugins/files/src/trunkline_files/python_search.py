@@ -1,0 +1,118 @@
+"""Searching files in Python, a piece at a time, whatever their size. What is wanted is ``wanted``'s to say."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from trunkline import Folder, PathRefused
+from trunkline_files.globs import matches
+from trunkline_files.search_query import Hit, Wanted
+
+DEEPEST = 32
+PIECE = 16 * 1024
+"""Bytes that are searched at once: between two pieces the clock is looked at."""
+
+LONGEST = 32 * 1024
+"""Bytes behind which a line is cut, and the rest taken for another one."""
+
+_HEAD = 8192
+
+
+def scan(folder: Folder, wanted: Wanted) -> Iterator[Hit | None]:
+    """What is found, file by file in the order of their names; None now and then, to look at the clock.
+
+    A file that vanished, may not be read, is protected or binary is passed by.
+    """
+    for path in _files(folder, wanted.path):
+        yield None
+        if wanted.include and not matches(wanted.include, path):
+            continue
+        try:
+            with folder.open_read(path) as file:
+                if b"\0" not in file.read(_HEAD):
+                    file.seek(0)
+                    yield from _in_file(file, path, wanted)
+        except (OSError, PathRefused):
+            continue
+
+
+def _files(folder: Folder, path: str) -> Iterator[str]:
+    if folder.stat(path).kind == "file":
+        yield path
+        return
+    for entry in folder.walk(path, depth=DEEPEST):
+        if entry.kind == "file" and not is_hidden_store(entry.path):
+            yield entry.path
+
+
+def is_hidden_store(path: str) -> bool:
+    """Whether the file is one of git's own."""
+    return path.startswith(".git/") or "/.git/" in path
+
+
+def _in_file(file: BinaryIO, path: str, wanted: Wanted) -> Iterator[Hit | None]:
+    if wanted.output == "count":
+        yield from _counted(file, path, wanted)
+        return
+    found = 0
+    for hit in _lines(file, path, wanted):
+        yield hit
+        found += hit is not None and hit.found
+        if found == wanted.most:
+            return
+
+
+def _counted(file: BinaryIO, path: str, wanted: Wanted) -> Iterator[Hit | None]:
+    count = 0
+    for piece in _pieces(file):
+        if wanted.may_be_in(piece):
+            count += sum(wanted.pattern.search(line) is not None for line in _split(piece))
+        yield None
+    if count:
+        yield Hit(path, count, b"")
+
+
+def _lines(file: BinaryIO, path: str, wanted: Wanted) -> Iterator[Hit | None]:
+    """The lines that are found, with those around them."""
+    first, due = 1, 0
+    before: deque[Hit] = deque(maxlen=wanted.around)
+    for piece in _pieces(file):
+        yield None
+        if not due and not wanted.may_be_in(piece):
+            before.extend(_last(piece, path, first, wanted.around))
+            first += piece.count(b"\n")
+            continue
+        for at, line in enumerate(_split(piece)):
+            if wanted.pattern.search(line) is not None:
+                yield from before
+                before.clear()
+                yield Hit(path, first + at, line)
+                due = wanted.around
+            elif due:
+                yield Hit(path, first + at, line, False)
+                due -= 1
+            else:
+                before.append(Hit(path, first + at, line, False))
+        first += piece.count(b"\n")
+
+
+def _last(piece: bytes, path: str, first: int, number: int) -> Iterator[Hit]:
+    """The last lines of a piece whose first line is number ``first``."""
+    if not number:
+        return
+    after = first + piece.count(b"\n") + (not piece.endswith(b"\n"))
+    lines = _split(piece)[-number:]
+    yield from (Hit(path, after - len(lines) + at, line, False) for at, line in enumerate(lines))
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """The file in pieces of whole lines, as far as these are not too long."""
+    while piece := file.read(PIECE):
+        yield piece if piece.endswith(b"\n") else piece + file.readline(LONGEST)
+
+
+def _split(piece: bytes) -> list[bytes]:
+    lines = piece.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines

@@ -1,0 +1,184 @@
+"""Looking at files and folders: ``read_file``, ``list_directory``, ``file_info``. Nothing here changes anything."""
+
+import io
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Annotated, BinaryIO
+
+import anyio.to_thread
+from msgspec import Meta
+
+from trunkline import BlockPath, ToolContext, ToolError, tool
+from trunkline_files.file_types import is_document
+from trunkline_files.text_files import HEAD, counted, is_binary, lines_in, not_text, part_of, past_lines
+from trunkline_files.workspace import opened
+
+LONGEST_READ = 100_000
+MOST_ENTRIES = 2_000
+DEEPEST_LIST = 16
+
+Offset = Annotated[int, Meta(ge=0)]
+Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
+Depth = Annotated[int, Meta(ge=1, le=DEEPEST_LIST)]
+
+
+@tool(effect="read", timeout=180.0, data=True, always_send=True)
+async def read_file(
+    context: ToolContext,
+    path: BlockPath,
+    offset: Offset = 0,
+    limit: Limit = LONGEST_READ,
+    start_line: int | None = None,
+    end_line: int | None = None,
+) -> str:
+    """Read a file of the workspace: text as it is, documents (PDF, DOCX, XLSX, …) as their text.
+
+    Args:
+        path: The file, relative to the workspace.
+        offset: Characters to skip.
+        limit: Characters to read at most.
+        start_line: The first line, from 1; -1 is the last one of the file.
+        end_line: The last line.
+    """
+    part = _Part(path, offset, limit, start_line, end_line)
+    text = await anyio.to_thread.run_sync(partial(_from_file, context, part), abandon_on_cancel=True)
+    if text is None:
+        document = await context.documents.read(path)
+        text = part.of(io.BytesIO(document.text.encode(errors="replace")))
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What of a file is read: characters from ``offset`` on, or lines."""
+
+    path: str
+    offset: int
+    limit: int
+    first: int | None
+    last: int | None
+
+    def of(self, file: BinaryIO) -> str:
+        """That part, with a note where it is cut. Raises ToolError."""
+        by_lines = self.first is not None or self.last is not None
+        if by_lines and self.offset:
+            raise ToolError("Give either offset or lines. Nothing was read.", kind="invalid_arguments")
+        try:
+            return self._lines(file) if by_lines else self._characters(file)
+        except UnicodeDecodeError as error:
+            raise not_text(self.path) from error
+
+    def _characters(self, file: BinaryIO) -> str:
+        file.seek(0)
+        text, more = part_of(file, self.offset, self.limit)
+        end = self.offset + len(text)
+        if more:
+            return (
+                f"{text}\n\n[Cut here: this is characters {self.offset} to {end}. Read on with offset={end}.]"
+            )
+        if self.offset and not text:
+            return f"[The file has no more than {self.offset} characters.]"
+        return text
+
+    def _lines(self, file: BinaryIO) -> str:
+        first, last = self._counted_from_the_beginning(file)
+        skipped = past_lines(file, first - 1)
+        text, more = ("", False) if skipped is None else part_of(file, 0, self.limit)
+        if skipped is None or not text:
+            return f"[The file has {counted(lines_in(file), 'line')}.]"
+        ended = None if last is None else _up_to(text, last - first + 1)
+        if ended is not None or not more:
+            return text if ended is None else ended
+        end = skipped + len(text)
+        return f"{text}\n\n[Cut here: there is more of these lines. Read on with offset={end}.]"
+
+    def _counted_from_the_beginning(self, file: BinaryIO) -> tuple[int, int | None]:
+        first, last = 1 if self.first is None else self.first, self.last
+        if first < 0 or (last is not None and last < 0):
+            all_of_them = lines_in(file)
+            first = max(1, all_of_them + 1 + first) if first < 0 else first
+            last = all_of_them + 1 + last if last is not None and last < 0 else last
+        if first < 1 or (last is not None and last < first):
+            raise ToolError(
+                f"Lines {self.first} to {self.last} are none: the first is 1, the last -1. Nothing was read.",
+                kind="invalid_arguments",
+            )
+        return first, last
+
+
+def _up_to(text: str, lines: int) -> str | None:
+    """The text up to that many line ends; None when it has fewer."""
+    at = 0
+    for _ in range(lines):
+        at = text.find("\n", at) + 1
+        if not at:
+            return None
+    return text[:at]
+
+
+def _from_file(context: ToolContext, part: _Part) -> str | None:
+    """The part of a text file; None for a document, which others read."""
+    with opened(context) as folder:
+        if folder.stat(part.path).kind == "folder":
+            raise ToolError(
+                f"{part.path!r} is a folder. list_directory shows what is in it.", kind="invalid_arguments"
+            )
+        with folder.open_read(part.path) as file:
+            head = file.read(HEAD)
+            if is_document(head):
+                return None
+            if is_binary(head):
+                raise not_text(part.path, head)
+            return part.of(file)
+
+
+@tool(effect="read", data=True, always_send=True)
+def list_directory(context: ToolContext, path: BlockPath = "", max_depth: Depth = 1) -> str:
+    """List what a folder of the workspace holds: folders end with /, files come with their size in bytes.
+
+    Args:
+        path: The folder, relative to the workspace; empty for the workspace itself.
+        max_depth: How many folders deep to look; 1 is the folder itself.
+    """
+    with opened(context) as folder:
+        above = len(folder.stat(path).path.rstrip("/"))
+        entries = list(islice(folder.walk(path, depth=max_depth), MOST_ENTRIES + 1))
+    if not entries:
+        return "The folder is empty."
+    lines = []
+    for entry in entries[:MOST_ENTRIES]:
+        name = entry.path[above:].lstrip("/")
+        lines.append(f"{name}/" if entry.kind == "folder" else f"{name}  {_size(entry.kind, entry.size)}")
+    if len(entries) > MOST_ENTRIES:
+        lines.append(f"[Truncated: more than {MOST_ENTRIES}. find_files finds by name.]")
+    return "\n".join(lines)
+
+
+@tool(effect="read")
+def file_info(context: ToolContext, path: BlockPath) -> str:
+    """Tell about a file or folder of the workspace: kind, size, when it was changed, and whether it is text.
+
+    Args:
+        path: The file or folder, relative to the workspace.
+    """
+    with opened(context) as folder:
+        entry = folder.stat(path)
+        if entry.kind == "link":
+            raise ToolError(
+                f"{path!r} is a symbolic link, which is not followed. Name the file itself.",
+                kind="permission_denied",
+            )
+        lines = [f"path: {entry.path or '.'}", f"kind: {entry.kind}"]
+        if entry.kind == "folder":
+            lines.append(f"holds: {counted(len(folder.listdir(path)), 'entry').replace('entrys', 'entries')}")
+        else:
+            lines.append(f"size: {entry.size} bytes")
+        if entry.kind == "file":
+            lines.append(f"text: {'no' if is_binary(folder.read_bytes(path, limit=8192)) else 'yes'}")
+        lines.append(f"changed: {entry.modified_at:%Y-%m-%d %H:%M:%S} UTC")
+    return "\n".join(lines)
+
+
+def _size(kind: str, size: int) -> str:
+    return f"{size}" if kind == "file" else f"({kind})"

@@ -1,0 +1,141 @@
+"""Text files: read in part, without loading what is not asked for, and told from binary ones. No tool in here."""
+
+import io
+import os
+from typing import BinaryIO
+
+from trunkline import Folder, ToolError
+from trunkline_files.file_types import picture_type
+
+LARGEST_EDIT = 10 * 1024 * 1024
+"""Bytes of a file that is read whole to be changed or searched."""
+
+HEAD = 8192
+"""Bytes of a file's beginning by which it is told what it is."""
+
+_STEP = 1 << 20
+_CONTINUING = bytes(range(0x80, 0xC0))
+"""Bytes that begin no character."""
+
+
+def part_of(file: BinaryIO, offset: int, limit: int) -> tuple[str, bool]:
+    """The characters from ``offset`` on, at most ``limit``, and whether more follow. Line ends stay as they are.
+
+    Raises:
+        UnicodeDecodeError: it is not text in UTF-8.
+    """
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    try:
+        skipped = 0
+        while skipped < offset:
+            step = len(text.read(min(_STEP, offset - skipped)))
+            if not step:
+                break
+            skipped += step
+        found = text.read(limit + 1)
+    finally:
+        text.detach()
+    return found[:limit], len(found) > limit
+
+
+def lines_in(file: BinaryIO) -> int:
+    """How many lines there are; what follows the last line end is one."""
+    count, last = 0, b"\n"
+    file.seek(0)
+    while piece := file.read(_STEP):
+        count += piece.count(b"\n")
+        last = piece[-1:]
+    return count + (last != b"\n")
+
+
+def past_lines(file: BinaryIO, lines: int) -> int | None:
+    """Go behind so many line ends from the beginning; how many characters that were. None: there are fewer."""
+    passed = 0
+    file.seek(0)
+    while lines:
+        piece = file.read(_STEP)
+        if not piece:
+            return None
+        ends = piece.count(b"\n")
+        cut = len(piece) if ends < lines else _behind(piece, lines)
+        file.seek(cut - len(piece), os.SEEK_CUR)
+        passed += len(piece[:cut].translate(None, _CONTINUING))
+        lines -= min(ends, lines)
+    return passed
+
+
+def _behind(piece: bytes, lines: int) -> int:
+    at = 0
+    for _ in range(lines):
+        at = piece.index(b"\n", at) + 1
+    return at
+
+
+def whole(folder: Folder, path: str) -> str:
+    """The text of a file that is to be changed.
+
+    Raises:
+        ToolError: it is a folder, binary, or larger than ``LARGEST_EDIT``.
+    """
+    if folder.stat(path).kind == "folder":
+        raise ToolError(
+            f"{path!r} is a folder. Name a file in it; list_directory shows them.", kind="invalid_arguments"
+        )
+    content = folder.read_bytes(path, limit=LARGEST_EDIT + 1)
+    if len(content) > LARGEST_EDIT:
+        raise ToolError(
+            f"{path!r} is larger than {LARGEST_EDIT // 1024 // 1024} MB, too large to be changed in place.",
+            kind="too_large",
+        )
+    refuse_binary(content[:HEAD], path)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise not_text(path) from error
+
+
+def encoded(content: str) -> bytes:
+    """The text as it goes to disk. Raises ToolError when it is no text that UTF-8 has."""
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            "The content holds a lone surrogate, which no text file can hold. Nothing was written.",
+            kind="invalid_arguments",
+        ) from error
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether the beginning of a file is not that of a text: it holds NUL, or is not UTF-8."""
+    if b"\0" in head:
+        return True
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.start < len(head) - 3  # a character may be cut at the end of what was read
+    return False
+
+
+def refuse_binary(head: bytes, path: str) -> None:
+    """Raise ToolError for what is not text."""
+    if is_binary(head):
+        raise not_text(path, head)
+
+
+def not_text(path: str, head: bytes = b"") -> ToolError:
+    """The error for a file that is not text; ``head`` is how it begins."""
+    if kind := picture_type(head):
+        return ToolError(
+            f"{path!r} is no text but a picture ({kind}). describe_image tells what is on it.",
+            kind="invalid_arguments",
+        )
+    return ToolError(
+        f"{path!r} is not a text file in UTF-8 but binary, or text in another encoding. "
+        "file_info tells more; it cannot be read, searched or changed as text.",
+        kind="invalid_arguments",
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 line``, ``2 lines``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,178 @@
+"""Facts as chunks of memory: what is known is not kept twice, what contradicts it is linked and shown (C24, CC-F19).
+
+A fact is a chunk of type ``fact``, ``preference``, ``decision`` or ``pattern`` whose source is ``learned``; its fields
+say who said it and when. Nothing that was kept is ever overwritten.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+import anyio
+import msgspec
+
+from trunkline import Bus, RemoteFault
+from trunkline._util.nlp.similarity import similarity
+from trunkline.contracts.memory.chunks import LinkChunks, ListChunks, Recall, Remember
+from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_LINK, MEMORY_RECALL, MEMORY_REMEMBER
+from trunkline_learning.contradictions import conflict, contradicted, same
+from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, MILESTONE, fact_of, forget_fact
+from trunkline_learning.facts import Fact, Finding
+from trunkline_learning.milestones import Milestone
+from trunkline_learning.store import ACTOR, SECONDS, scope_of
+from trunkline_learning.turns import Source
+
+log = logging.getLogger(__name__)
+
+NEAR = 12
+REWORDED = 0.75
+"""From here on two facts that a model found in one turn, at two times, are one."""
+
+SHOWN = 8
+"""How many known facts a model is shown besides a turn."""
+
+
+class Keeper:
+    """Keeps facts by the chunk commands. Raises BusError kinds."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def known(self, source: Source, text: str) -> tuple[Fact, ...]:
+        """Kept facts of the person of ``source`` in that block that are near to a text, nearest first."""
+        wish = Recall(query=text, actor=ACTOR, block=source.block, max_results=NEAR, min_confidence=0.0)
+        answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
+        facts = (fact_of(one.chunk, source.block) for one in answer.chunks)
+        return tuple(fact for fact in facts if fact is not None and fact.source.person == source.person)
+
+    async def keep(self, findings: Sequence[Finding]) -> None:
+        """Keep what is not known yet, and link what contradicts.
+
+        Doing it again for the same turn keeps nothing twice, however far it came before, and whatever other words a
+        model finds the second time.
+        """
+        fresh = [one for one in findings if one.repeats is None]
+        if not fresh:
+            return
+        source = fresh[0].fact.source
+        earlier = await self._of_turn(source)
+        mine = list(earlier)
+        for one in fresh:
+            known = await self.known(source, one.fact.text)
+            again = next((fact for fact in (*mine, *known) if same(one.fact.text, fact.text)), None)
+            again = again or next((fact for fact in earlier if _reworded(one.fact, fact)), None)
+            if again is not None and again not in mine:
+                if not _turned(again, known):
+                    continue  # it was said before
+                again = None  # it was, and then something else; now it holds again
+            fact = again or await self._remember(one.fact)
+            if fact is None:
+                return  # the block's policy lets nothing be kept
+            if again is None:
+                mine.append(fact)
+            others = (*one.against, *(other for other, _ in contradicted(fact, (*known, *mine))))
+            await self._contradict(fact, others)
+        await self._settle(source)
+
+    async def note(self, milestone: Milestone) -> None:
+        """Keep a note of a turn; one that is there already is not kept again."""
+        source, tags = milestone.source, (MILESTONE, milestone.tag)
+        wish = ListChunks(actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=tags)
+        page = await self._bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS, repeatable=True)
+        if any(chunk.metadata.turn_id == source.turn for chunk in page.chunks):
+            return
+        person = {"person": source.person} if source.person else {}
+        kept = _wish(milestone.text, source, tags, milestone.confidence, "note", person)
+        await self._made(kept, source)
+
+    async def _settle(self, source: Source) -> None:
+        """Of what two learners kept of one turn at the same moment, leave one: both choose the same, the first id."""
+        left: list[Fact] = []
+        for fact in sorted(await self._of_turn(source), key=lambda one: one.id):
+            if any(same(fact.text, other.text) for other in left):
+                await forget_fact(self._bus, source.block, fact.id, ACTOR)
+            else:
+                left.append(fact)
+
+    async def _of_turn(self, source: Source) -> tuple[Fact, ...]:
+        """What was kept of a turn already."""
+        wish = ListChunks(
+            actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=(LEARNED,)
+        )
+        page = await self._bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS, repeatable=True)
+        facts = (fact_of(chunk, source.block) for chunk in page.chunks)
+        return tuple(fact for fact in facts if fact is not None and fact.source.turn == source.turn)
+
+    async def _remember(self, fact: Fact) -> Fact | None:
+        tags = (LEARNED, f"said-by-{fact.role}")
+        wish = _wish(fact.text, fact.source, tags, fact.confidence, fact.type, _fields(fact))
+        made = await self._made(wish, fact.source)
+        return msgspec.structs.replace(fact, id=made) if made else None
+
+    async def _made(self, wish: Remember, source: Source) -> str:
+        """The id of the chunk that is made; "" when the block's policy lets nothing be kept."""
+        try:
+            done = await self._bus.call(MEMORY_REMEMBER, wish, scope=scope_of(source), timeout=SECONDS)
+        except RemoteFault as fault:
+            if fault.code != "forbidden":
+                raise
+            log.info("facts of block %s are not kept: %s", source.block, fault.message)
+            return ""
+        return done.chunk_ids[0] if done.chunk_ids else ""
+
+    async def _contradict(self, fact: Fact, others: Iterable[Fact]) -> None:
+        async with anyio.create_task_group() as tasks:
+            for id in dict.fromkeys(other.id for other in others):
+                if id != fact.id:
+                    tasks.start_soon(self._link, fact, id)
+
+    async def _link(self, fact: Fact, other: str) -> None:
+        wish = LinkChunks(
+            source_id=fact.id, target_id=other, link_type=CONTRADICTS, actor=ACTOR, block=fact.source.block
+        )
+        try:
+            await self._bus.call(MEMORY_LINK, wish, scope=scope_of(fact.source), timeout=SECONDS)
+        except RemoteFault as fault:  # it was forgotten in between, or lies where the learner may not write
+            log.info("%s contradicts %s and is not linked: %s", fact.id, other, fault.message)
+
+
+def _wish(
+    text: str, source: Source, tags: tuple[str, ...], confidence: float, type: str, fields: dict[str, str]
+) -> Remember:
+    """A chunk in the block that all its agents may read."""
+    return Remember(
+        content=text,
+        actor=ACTOR,
+        conversation_id=source.conversation,
+        block=source.block,
+        tags=tags,
+        confidence=confidence,
+        chunk_type=type,
+        layer="project_global",
+        source=LEARNED,
+        message_id=source.message,
+        fields=dict(fields),
+    )
+
+
+def _fields(fact: Fact) -> dict[str, str]:
+    """What a chunk says of a fact besides its text; the owner is named by nothing."""
+    fields = {"role": fact.role, "said_at": fact.said_at.isoformat(), "found_by": fact.by}
+    return {**fields, "person": fact.source.person} if fact.source.person else fields
+
+
+def echoes(fact: Fact, known: Iterable[str]) -> bool:
+    """Whether the agent only says again what it was told as known: that is no new evidence for it."""
+    return fact.role == "assistant" and any(similarity(fact.text, one) >= REWORDED for one in known)
+
+
+def _turned(fact: Fact, known: Iterable[Fact]) -> bool:
+    """Whether something that contradicts a fact was said after it."""
+    return any(other.said_at > fact.said_at for other, _ in contradicted(fact, known))
+
+
+def _reworded(new: Fact, earlier: Fact) -> bool:
+    """Whether a model, asked again about a turn, says what it said when it was asked before in other words."""
+    models = new.by == earlier.by == "model"
+    return (
+        models and similarity(new.text, earlier.text) >= REWORDED and conflict(new.text, earlier.text) is None
+    )

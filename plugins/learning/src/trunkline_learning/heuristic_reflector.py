@@ -1,0 +1,69 @@
+"""What a turn teaches without a model: by the kinds of its failures, and successes by the tools (MN-F23). Pure.
+
+The *Reflector* of the paper in its plain form; ``asking`` has the one that asks a model. What it finds is a delta for
+the *Curator* (``playbook.merged``).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from trunkline_learning.failures import ADVICE, failure_of
+from trunkline_learning.playbook import Add, Mark, Operation, Tag
+from trunkline_learning.text import cut
+from trunkline_learning.turns import FinishedTurn
+from trunkline_learning.verdicts import Verdict
+
+SURE_OF_FAILURE, SURE_OF_SUCCESS = 0.9, 0.8
+
+_TAGS: Mapping[Verdict, Tag] = {"success": "helpful", "failure": "harmful", "unknown": "neutral"}
+
+_EDITING = re.compile(r"(file_edit|edit|replace)")
+_RUNNING = re.compile(r"(execute|bash|shell|run_command|program)")
+
+
+def failure_kinds(turn: FinishedTurn) -> tuple[str, ...]:
+    """What kinds of failure the turn's tools met, each once."""
+    return tuple(dict.fromkeys(name for tool in turn.tools if (name := failure_of(tool)) is not None))
+
+
+def lessons(turn: FinishedTurn) -> tuple[Operation, ...]:
+    """What the turn's own errors teach, whatever the person says of it."""
+    found: dict[str, Operation] = {}
+    for tool in turn.tools:
+        name = failure_of(tool)
+        if name is not None:
+            found.setdefault(
+                name,
+                Add(
+                    section="pitfalls",
+                    strategy=ADVICE[name],
+                    context=f"{tool.name}: {name.replace('_', ' ')}",
+                    tools=(tool.name,),
+                    outcome="failure",
+                    confidence=SURE_OF_FAILURE,
+                ),
+            )
+    return tuple(found.values())
+
+
+def taken_back(turn: FinishedTurn, verdict: Verdict) -> tuple[Operation, ...]:
+    """The marks of a verdict that turned out wrong, undone."""
+    return tuple(Mark(id=id, tag=_TAGS[verdict], undone=True) for id in turn.strategies)
+
+
+def consequences(turn: FinishedTurn, verdict: Verdict) -> tuple[Operation, ...]:
+    """What follows from a verdict: marks for the strategies that the turn had, and what worked for which task."""
+    marks = tuple(Mark(id=id, tag=_TAGS[verdict]) for id in turn.strategies)
+    return (*marks, *_successes(turn)) if verdict == "success" else marks
+
+
+def _successes(turn: FinishedTurn) -> Iterator[Operation]:
+    names = [tool.name for tool in turn.tools if not tool.failed]
+    for name in dict.fromkeys(names):
+        if _EDITING.search(name) or _RUNNING.search(name):
+            steps = " → ".join(dict.fromkeys(names))
+            yield Add(
+                section="tools", strategy=f"{steps} worked for: {cut(turn.task, 120)}", context=cut(turn.task, 200),
+                tools=(name,), outcome="success", confidence=SURE_OF_SUCCESS,
+            )  # fmt: skip
+            return

@@ -1,0 +1,47 @@
+"""All models' playbooks as memory holds them. A strategy that a turn used may be another model's (C25)."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from trunkline_learning.model_folders import folder_of
+from trunkline_learning.playbook import Playbook, Strategy
+from trunkline_learning.store import Shelf
+from trunkline_learning.turns import FinishedTurn
+
+
+class Book(msgspec.Struct, frozen=True):
+    """One model's strategies by id, and the hash of each one's file."""
+
+    strategies: Playbook
+    hashes: Mapping[str, str]
+
+
+class Library:
+    """Reads playbooks. Raises BusError kinds."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    async def book(self, folder: str) -> Book:
+        """The playbook of one model, by its folder."""
+        return Book(*await self._shelf.playbook(folder))
+
+    async def books(self, *turns: FinishedTurn) -> dict[str, Book]:
+        """Those of the models that answered; with the others' when a turn used a strategy that is in none of these."""
+        books = {
+            folder: await self.book(folder) for folder in dict.fromkeys(folder_of(one.model) for one in turns)
+        }
+        used = {id for turn in turns for id in turn.strategies}
+        if not used.issubset({id for book in books.values() for id in book.strategies}):
+            for folder in await self._shelf.folders():
+                if folder not in books:
+                    books[folder] = await self.book(folder)
+        return books
+
+    async def strategies(self, turn: FinishedTurn) -> dict[str, Strategy]:
+        """The strategies that a turn had before it."""
+        found: dict[str, Strategy] = {}
+        for book in (await self.books(turn)).values():
+            found |= {id: book.strategies[id] for id in turn.strategies if id in book.strategies}
+        return found

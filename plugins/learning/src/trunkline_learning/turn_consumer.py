@@ -1,0 +1,119 @@
+"""Follows the turns that end and has the learner learn from each, off the hot path, in one monitor at a time.
+
+Turns come from a durable consumer that the server pins to one live worker. A turn is acknowledged once what it taught
+is committed, so a worker that dies leaves nothing out: the next one is given the turn again, and passes over it when
+the commit was made.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import msgspec
+
+from trunkline import Bus, RemoteFault
+from trunkline.contracts.memory.messages import ReadManyMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
+from trunkline.contracts.streams import LEARNER
+from trunkline.contracts.turns.messages import TurnFact
+from trunkline.contracts.turns.subjects import TURN_FACT
+from trunkline.contracts.workers.messages import WorkerKind
+from trunkline_bus import BusError, Delivery
+from trunkline_learning import preferences
+from trunkline_learning.learner import Learner
+from trunkline_learning.preferences import Learning
+from trunkline_learning.store import Overtaken
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""How often a turn is tried that fails in a way which waiting does not mend; then it is left out and said so."""
+
+PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds before the next try; twice as long each time."""
+
+AGAIN = 5.0
+"""Seconds until turns are followed anew after that broke off."""
+
+_PASSING = ("engine_unavailable", "storage_failure", "write_failure", "internal")
+"""What memory says of itself when it cannot work now."""
+
+SECONDS = 10.0
+
+
+@asynccontextmanager
+async def following(worker: WorkerKind, bus: Bus) -> AsyncIterator[None]:
+    """The lifespan: learns for as long as the monitor lives."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_follow, bus)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _follow(bus: Bus) -> None:
+    learner = Learner(bus)
+    while True:
+        try:
+            async with bus.pinned(LEARNER, TURN_FACT) as deliveries:
+                async for delivery in deliveries:
+                    await _take(bus, learner, delivery)
+        except Exception:  # whatever it is: the monitor has turns to answer, and lives
+            log.warning("finished turns cannot be followed right now", exc_info=True)
+            await anyio.sleep(AGAIN)
+
+
+async def _take(bus: Bus, learner: Learner, delivery: Delivery[TurnFact]) -> None:
+    """Learn from one turn, and settle it. It is kept from coming again while it is in work."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_keep, delivery)
+        await _insist(bus, learner, delivery.data)
+        tasks.cancel_scope.cancel()
+    await delivery.ack(confirm=False)
+
+
+async def _keep(delivery: Delivery[TurnFact]) -> None:
+    while True:
+        await anyio.sleep(LEARNER.ack_wait / 3)
+        try:
+            await delivery.in_progress()
+        except BusError as error:  # then it comes again, and is passed over if it was learned from
+            log.debug("the turn in work could not be held: %s", error)
+
+
+async def _insist(bus: Bus, learner: Learner, fact: TurnFact) -> None:
+    """Try until it is learned from; while others are away it waits, since a turn left out is never learned from."""
+    pause, tries = PAUSE, 0
+    while True:
+        try:
+            choices = await _choices(bus, fact.block)
+            if choices.on and await learner.learn(fact, choices):
+                log.debug("learned from turn %s", fact.turn)
+            return
+        except (BusError, Overtaken) as error:
+            tries += not _passes(error)
+            log.info("turn %s waits to be learned from: %s", fact.turn, error)
+        except Exception:
+            tries += 1
+            log.exception("learning from turn %s failed", fact.turn)
+        if tries >= TRIES:
+            log.warning("turn %s is left out: it could not be learned from", fact.turn)
+            return
+        await anyio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _passes(error: Exception) -> bool:
+    return not isinstance(error, RemoteFault) or error.code in _PASSING
+
+
+async def _choices(bus: Bus, block: str) -> Learning:
+    """The owner's choices as they are now, asked for each turn, so that a switch needs no restart. Nothing is learned
+    in a block whose policy turns remembering off."""
+    block_file = f"blocks/{block}/block.toml"
+    wish = ReadManyMemory(paths=(preferences.FILE, block_file))
+    found = (await bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
+    texts = {file.path: file.content for file in found}
+    choices = preferences.learning_in(texts.get(preferences.FILE))
+    remembered = preferences.is_remembered(texts.get(block_file))
+    return choices if remembered else msgspec.structs.replace(choices, on=False)

@@ -1,0 +1,113 @@
+"""Where finished turns come from: the stored conversation, and the journal for what it does not say. Reads only."""
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from trunkline import Bus
+from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message
+from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
+from trunkline.contracts.turns.messages import Finished, JournalEntry, Started, TurnFact
+from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline_bus import DecodeError
+from trunkline_learning.fact_selection import texts_in
+from trunkline_learning.strategy_selection import ids_in
+from trunkline_learning.turns import FinishedTurn, Source, ToolUse, person_of
+
+log = logging.getLogger(__name__)
+
+BACK = 200
+"""How many of a conversation's last messages are looked at: what a turn teaches, its predecessor may complete."""
+
+BEYOND = 2**31
+SECONDS = 30.0
+
+
+class Turns(msgspec.Struct, frozen=True):
+    """A turn that ended, and the one before it in its conversation, if any."""
+
+    turn: FinishedTurn
+    before: FinishedTurn | None = None
+
+
+class Reader:
+    """Reads what a turn said and did."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def read(self, fact: TurnFact) -> Turns | None:
+        """The turn that a fact tells of; None when its conversation is gone, or is a client's single request. Raises
+        BusError when nobody answers."""
+        messages = await self._messages(fact.block, fact.conversation)
+        mine = [message for message in messages if message.turn == fact.turn]
+        if not mine:
+            return None
+        older = [message for message in messages[: messages.index(mine[0])] if message.turn]
+        turn = await self._turn(fact.block, fact.conversation, mine)
+        if not older:
+            return Turns(turn)
+        theirs = [message for message in older if message.turn == older[-1].turn]
+        return Turns(turn, await self._turn(fact.block, fact.conversation, theirs))
+
+    async def _messages(self, block: str, conversation: str) -> Sequence[Message]:
+        """The last messages; of a long conversation not the whole."""
+        end = await self._load(block, conversation, BEYOND)
+        if end.summary is not None and end.summary.one_shot:
+            return ()
+        return (await self._load(block, conversation, max(0, end.count - BACK))).messages
+
+    async def _load(self, block: str, conversation: str, after: int) -> ConversationSlice:
+        wish = LoadConversation(block=block, conversation=conversation, after=after)
+        return await self._bus.call(LOAD_MESSAGES, wish, timeout=SECONDS, repeatable=True)
+
+    async def _turn(self, block: str, conversation: str, messages: Sequence[Message]) -> FinishedTurn:
+        turn = messages[0].turn or ""
+        started, finished = await self._journalled(conversation, turn)
+        said = tuple(message for message in messages if message.role == "user")
+        if (
+            not said and started is not None
+        ):  # so long a turn that its question is not among the last messages
+            said = (started.request.message,)
+        answers = [message for message in messages if message.role == "assistant" and message.content.strip()]
+        context = "\n".join(message.content for message in started.context) if started else ""
+        last = answers[-1] if answers else None
+        return FinishedTurn(
+            source=Source(
+                block=block,
+                conversation=conversation,
+                turn=turn,
+                message=last.id if last is not None else "",
+                person=person_of(started.request.actor) if started is not None else "",
+            ),
+            model=started.model if started is not None else "",
+            said=said,
+            answer=last.content if last is not None else "",
+            tools=tuple(
+                ToolUse(
+                    name=message.name or "",
+                    failed=message.error,
+                    kind=message.error_kind,
+                    output=message.content[:1_000],
+                )
+                for message in messages
+                if message.role == "tool"
+            ),
+            strategies=ids_in(context),
+            facts=texts_in(context),
+            by_person=started is not None and started.request.trigger == "message",
+            reason=finished.reason if finished is not None else "stop",
+            at=messages[-1].created_at,
+        )
+
+    async def _journalled(self, conversation: str, turn: str) -> tuple[Started | None, Finished | None]:
+        """How the turn began and ended, as far as the journal still tells and this version can read it."""
+        entries: list[JournalEntry] = []
+        try:
+            async for stored in self._bus.history(JOURNAL, conversation=conversation, turn=turn):
+                entries.extend(stored.data.entries)
+        except DecodeError as error:
+            log.info("the journal of turn %s cannot be read to its end: %s", turn, error)
+        started = next((entry for entry in entries if isinstance(entry, Started)), None)
+        return started, next((entry for entry in entries if isinstance(entry, Finished)), None)

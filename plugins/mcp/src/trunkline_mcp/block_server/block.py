@@ -1,0 +1,151 @@
+"""A block as another agent may use it: every call and every look into memory passes the tools worker's dispatch.
+
+Knows the bus and no protocol. The other agent acts under a name of its own (``agent:NAME``), so that the owner's
+policies, the effect ledger and history tell it from the block's own agent. It speaks on subjects of that name.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+import trunkline
+from trunkline import ToolOutcome, ToolSpec, new_id
+from trunkline._util.untrusted_text import unmarked
+from trunkline.contracts.tools.messages import CallTool, CancelCall, ListTools
+from trunkline.contracts.tools.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
+
+log = logging.getLogger(__name__)
+
+SILENCE = 10.0
+"""Seconds without a sign of life from the tools worker after which a call counts as lost."""
+
+READ, LIST = "memory_read", "memory_list"
+"""The tools through which memory is read: a block that may not use them shows nothing of it."""
+
+Report = Callable[[int, str], Awaitable[None]]
+"""Tells of progress: which sign of life it is, and what the tool says."""
+
+
+class Refused(Exception):
+    """What was asked for is refused or failed; the text is for the other agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of the block's memory."""
+
+    path: str
+    size: int
+
+
+class ServedBlock:
+    """One block, as the agent of that name may use it."""
+
+    def __init__(self, bus: trunkline.Bus, block: str, agent: str) -> None:
+        self.block = block
+        self._bus = bus
+        self._names: dict[str, Any] = {"agent": agent, "block": block}
+        self._conversation = new_id("conv")
+        self._known: tuple[str | None, tuple[ToolSpec, ...]] = (None, ())
+
+    async def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that the block may use now. Raises Refused when nobody can tell."""
+        version, specs = self._known
+        try:
+            wish = ListTools(block=self.block, version=version)
+            told = await self._bus.call(LENT_LIST, wish, **self._names)
+        except trunkline.RemoteFault as fault:
+            raise Refused(fault.message) from fault
+        if told.tools is not None:
+            specs = told.tools
+        self._known = (told.version, specs)
+        return specs
+
+    async def call(self, name: str, arguments: dict[str, Any], report: Report | None = None) -> str:
+        """A tool's output.
+
+        Raises:
+            Refused: it failed, was refused, or a person has to decide first.
+        """
+        call = new_id("call")
+        outcome = await self._outcome(call, name, arguments, report)
+        match outcome.status:
+            case "ok":
+                return outcome.output
+            case "approval" if outcome.waits:
+                await self._stop(call, "nobody can be asked here")
+                raise Refused(
+                    f"{name} asks a person a question. Over MCP no one can be asked, so it was stopped in its middle. "
+                    "It may have had an effect; find out before you call it again."
+                )
+            case "approval":
+                raise Refused(self._pending(name))
+            case _:
+                raise Refused(outcome.output)
+
+    async def files(self) -> list[Entry]:
+        """The files of the block's memory."""
+        found = _decoded(await self.call(LIST, {"recursive": True}))
+        return [
+            Entry(str(one["path"]), int(one.get("size", 0))) for one in found if one.get("kind") == "file"
+        ]
+
+    async def names(self) -> list[str]:
+        """The names of all blocks. Raises Refused when this one may not look into memory."""
+        found = _decoded(await self.call(LIST, {"path": "/blocks"}))
+        return [
+            str(one["path"]).rstrip("/").rpartition("/")[2] for one in found if one.get("kind") == "folder"
+        ]
+
+    async def file(self, path: str) -> str:
+        """A file's text. Raises Refused, also when there is none."""
+        return str(_decoded(await self.call(READ, {"path": path}))["content"])
+
+    async def _outcome(
+        self, call: str, name: str, arguments: dict[str, Any], report: Report | None
+    ) -> ToolOutcome:
+        wish = CallTool(
+            call=call, name=name, arguments=arguments, block=self.block, conversation=self._conversation,
+            turn=new_id("turn"), actor="",
+        )  # fmt: skip
+        try:
+            return await self._answered(wish, report)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True), anyio.move_on_after(1.0):
+                await self._stop(wish.call, "the other agent cancelled it")
+            raise
+        except trunkline.RemoteFault as fault:
+            raise Refused(fault.message) from fault
+
+    async def _stop(self, call: str, reason: str) -> None:
+        await self._bus.publish(LENT_CANCEL, CancelCall(reason=reason), call=call, **self._names)
+
+    async def _answered(self, wish: CallTool, report: Report | None) -> ToolOutcome:
+        signs = 0
+        async with self._bus.call_streaming(LENT_CALL, wish, idle_timeout=SILENCE, **self._names) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+                signs += 1
+                if report is not None:
+                    await report(signs, reply.note)
+        raise Refused(
+            f"{wish.name} gave no outcome. It may have had its effect; find out before you call it again."
+        )
+
+    def _pending(self, name: str) -> str:
+        return (
+            f"{name} needs a person's approval, which cannot be given over MCP. Nothing was run. "
+            f"The owner can permit it for agents like this one: trunkline permissions {self.block}"
+        )
+
+
+def _decoded(output: str) -> Any:
+    try:
+        return json.loads(unmarked(output))
+    except ValueError as error:
+        raise Refused("Memory answered with something that is no list of files.") from error

@@ -1,0 +1,202 @@
+"""A served block in the protocol's words: tools, and memory as resources. Made of the SDK's server; no transport."""
+
+import logging
+import mimetypes
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, unquote
+
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+
+import trunkline
+from trunkline_bus import BusError
+from trunkline_mcp.block_server.block import Refused, ServedBlock
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext as Context
+    from mcp.server.session import ServerSession
+
+log = logging.getLogger(__name__)
+
+PAGE = 100
+"""Tools or resources on one page."""
+
+T = TypeVar("T")
+
+SCHEME = "memory://"
+TEMPLATE = "memory://{block}/{{+path}}"
+MOST_SUGGESTED = 100
+
+
+class BlockServer:
+    """Answers for one block. ``changes`` takes what is to be told to those who listen (2026-07-28)."""
+
+    def __init__(self, block: ServedBlock) -> None:
+        self.changes = InMemorySubscriptionBus()
+        self._block = block
+        self._sessions: weakref.WeakSet[ServerSession] = weakref.WeakSet()
+
+    def server(self) -> "Server[Any]":
+        """The SDK's server, ready for a transport."""
+        return Server(
+            "trunkline",
+            version=trunkline.__version__,
+            title=f"Trunkline: {self._block.block}",
+            instructions=f"The tools and the memory of the block {self._block.block}. Some need a person's approval.",
+            on_list_tools=self._tools,
+            on_call_tool=self._call,
+            on_list_resources=self._resources,
+            on_list_resource_templates=self._templates,
+            on_read_resource=self._read,
+            on_completion=self._complete,
+            on_subscriptions_listen=ListenHandler(self.changes),
+        )
+
+    async def watch(self, seconds: float) -> None:
+        """Look now and then whether the block's tools are others, and tell those who listen. Until cancelled."""
+        before: tuple[trunkline.ToolSpec, ...] | None = None
+        while True:
+            try:
+                now = await self._block.tools()
+            except (Refused, BusError) as error:
+                log.debug("the tools of %s cannot be looked at: %s", self._block.block, error)
+            else:
+                if before is not None and now != before:
+                    await self._tell()
+                before = now
+            await anyio.sleep(seconds)
+
+    async def _tell(self) -> None:
+        await self.changes.publish(ToolsListChanged())
+        for session in list(self._sessions):
+            try:
+                await session.send_tool_list_changed()
+            except Exception as error:  # the other side is gone, which is its own business
+                log.debug("a client does not hear of the change: %s", error)
+
+    async def _tools(
+        self, context: "Context", params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        if context.protocol_version < "2026":  # newer ones listen
+            self._sessions.add(context.session)
+        specs, following = page_of(await self._specs(), params)
+        return types.ListToolsResult(tools=[tool_of(spec) for spec in specs], next_cursor=following)
+
+    async def _specs(self) -> tuple[trunkline.ToolSpec, ...]:
+        try:
+            return await self._block.tools()
+        except Refused as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+
+    async def _call(self, context: "Context", params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name not in {spec.name for spec in await self._specs()}:
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r} here.")
+
+        async def report(signs: int, note: str) -> None:
+            await context.session.report_progress(signs, message=note or None)
+
+        try:
+            output, failed = await self._block.call(params.name, dict(params.arguments or {}), report), False
+        except Refused as error:
+            output, failed = str(error), True
+        return types.CallToolResult(content=[types.TextContent(type="text", text=output)], is_error=failed)
+
+    async def _resources(
+        self, context: "Context", params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        try:
+            files = await self._block.files()
+        except Refused:
+            files = []  # a block whose memory is closed to others has none to show
+        entries, following = page_of(files, params)
+        resources = [
+            types.Resource(uri=self._uri(one.path), name=one.path, mime_type=mime_of(one.path), size=one.size)
+            for one in entries
+        ]
+        return types.ListResourcesResult(resources=resources, next_cursor=following)
+
+    async def _templates(
+        self, context: "Context", params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            uri_template=TEMPLATE.format(block=self._block.block),
+            name="memory",
+            description="A file of memory.",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def _read(
+        self, context: "Context", params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        begin = f"{SCHEME}{self._block.block}/"
+        if not uri.startswith(begin):
+            raise missing(uri)
+        path = unquote(uri.removeprefix(begin))
+        try:
+            text = await self._block.file(path)
+        except Refused as error:
+            raise missing(uri) from error
+        held = types.TextResourceContents(uri=uri, mime_type=mime_of(path), text=text)
+        return types.ReadResourceResult(contents=[held])
+
+    async def _complete(
+        self, context: "Context", params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        """Paths of memory that begin with what was typed."""
+        try:
+            found = [
+                one.path for one in await self._block.files() if one.path.startswith(params.argument.value)
+            ]
+        except Refused:
+            found = []
+        shown = types.Completion(
+            values=found[:MOST_SUGGESTED], total=len(found), has_more=len(found) > MOST_SUGGESTED
+        )
+        return types.CompleteResult(completion=shown)
+
+    def _uri(self, path: str) -> str:
+        return f"{SCHEME}{self._block.block}/{quote(path)}"
+
+
+def tool_of(spec: trunkline.ToolSpec) -> types.Tool:
+    """A tool's definition; the hints are what its effect says."""
+    reads = spec.effect == "read"
+    hints = types.ToolAnnotations(
+        read_only_hint=reads,
+        destructive_hint=not reads,
+        idempotent_hint=spec.repeatable,
+        open_world_hint=spec.effect in ("send", "exec") or spec.network,
+    )
+    return types.Tool(
+        name=spec.name, description=spec.description, input_schema=spec.parameters, annotations=hints
+    )
+
+
+def page_of(
+    items: Sequence[T], params: types.PaginatedRequestParams | None
+) -> tuple[Sequence[T], str | None]:
+    """A page, and the cursor of the next one."""
+    given = params.cursor if params is not None else None
+    if given is not None and not given.isdecimal():
+        raise MCPError(types.INVALID_PARAMS, "That is no cursor that was given here.")
+    begin = int(given or 0)
+    end = begin + PAGE
+    return items[begin:end], str(end) if end < len(items) else None
+
+
+def missing(uri: str) -> MCPError:
+    """There is no such resource, or it is none of the other agent's business: the same answer for both (SEP-2164)."""
+    return MCPError(types.INVALID_PARAMS, f"There is no resource {uri} here.", {"uri": uri})
+
+
+def mime_of(path: str) -> str:
+    """What kind of text it is, by its name."""
+    known = {".md": "text/markdown", ".toml": "application/toml", ".jsonl": "application/jsonl"}
+    suffix = path[path.rfind(".") :] if "." in path else ""
+    return known.get(suffix) or mimetypes.guess_type(path)[0] or "text/plain"

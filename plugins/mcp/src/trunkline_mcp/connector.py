@@ -1,0 +1,164 @@
+"""How a server is reached: a program in the sandbox, or an address. One connection, for as long as a context lasts."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+import trunkline
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits
+from trunkline_mcp.elicitation import Elicitation, Person, nobody
+from trunkline_mcp.oauth import NoVisit, Tokens, Visit, signed_in
+from trunkline_mcp.server_config import FOLDER, Server
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import Transport
+    from mcp.client.session import IncomingMessage
+
+MEMORY, PROCESSES = 1024, 256
+"""MiB and processes of a server: runtimes such as Node's begin with a dozen threads."""
+
+REACH_SECONDS, READ_SECONDS = 30.0, 300.0
+"""Seconds for reaching a server over HTTP, and for the next piece of an answer or of a stream of events."""
+
+TOKENS = "tokens"
+OWN = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialled:
+    """A connection. ``lost`` is set when it ended by itself; ``changed`` waits until the server's tools do."""
+
+    client: "Client"
+    lost: anyio.Event
+    changed: Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Bell:
+    """Rings when the server says that its tools are others now."""
+
+    rung: anyio.Event = field(default_factory=anyio.Event)
+
+    async def heard(self, message: "IncomingMessage") -> None:
+        """The SDK's message handler."""
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self.rung.set()
+
+    async def wait(self) -> None:
+        """Return when it rang since the last wait."""
+        await self.rung.wait()
+        self.rung = anyio.Event()
+
+
+@dataclass(frozen=True, slots=True)
+class Dialler:
+    """What connections are made with.
+
+    ``sandbox`` is where programs run. ``workspaces`` holds the blocks' folders. ``visit`` is how a person signs in.
+    """
+
+    home: Path
+    workspaces: Path
+    sandbox: Sandbox
+    visit: Callable[[Server], Visit] = NoVisit
+
+    def tokens(self, server: Server) -> Tokens:
+        """What is kept of a server's sign-in."""
+        return Tokens(self.home / FOLDER / TOKENS, server)
+
+    @asynccontextmanager
+    async def dialled(
+        self,
+        server: Server,
+        mode: str | None = None,
+        said: list[str] | None = None,
+        person: Person = nobody,
+    ) -> AsyncIterator[Dialled]:
+        """A connection that has agreed on a protocol. ``said`` gets the last lines of a program's standard error,
+        ``person`` answers what the server asks.
+
+        Raises:
+            ToolError: there is no sandbox for it.
+            ConfigError: a variable that holds a secret is not set.
+            Exception: whatever went wrong on the way.
+        """
+        bell = _Bell()
+        words = [] if said is None else said
+        way = self._program(server, words) if server.command else self._address(server)
+        async with way as (transport, lost), self._client(server, transport, bell, mode, person) as client:
+            yield Dialled(client, lost, bell.wait)
+
+    def _client(
+        self, server: Server, transport: "Transport", bell: _Bell, mode: str | None, person: Person
+    ) -> "Client":
+        from mcp import Client
+        from mcp_types import Implementation
+
+        return Client(
+            transport,
+            mode=mode or mode_of(server),
+            client_info=Implementation(name="trunkline", title="Trunkline", version=trunkline.__version__),
+            elicitation_callback=Elicitation(server.identity, person),
+            message_handler=bell.heard,
+            cache=None,
+        )
+
+    @asynccontextmanager
+    async def _program(
+        self, server: Server, said: list[str]
+    ) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
+        from trunkline_mcp.stdio_transport import Pipes
+
+        environment = {name: one.reveal() for name, one in server.env.items()}
+        folder = self.folder_of(server)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        process = await self.sandbox.start(
+            server.command,
+            workspace=folder,
+            env={"HOME": "/workspace", **environment},
+            read_only={str(one): one for one in server.readable},
+            limits=SandboxLimits(
+                memory=MEMORY,
+                processes=PROCESSES,
+                network=server.network,
+                host_network=server.host_network,
+            ),
+            label=server.source,
+        )
+        async with process:
+            pipes = Pipes(process, server.identity, said)
+            yield pipes.streams(), pipes.ended
+
+    @asynccontextmanager
+    async def _address(self, server: Server) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        headers = {name: one.reveal() for name, one in server.headers.items()}
+        own = any(name.lower() == "authorization" for name in headers)
+        auth = None if own else signed_in(server, self.tokens(server), self.visit(server))
+        patience = httpx2.Timeout(REACH_SECONDS, read=max(READ_SECONDS, server.timeout))
+        async with httpx2.AsyncClient(headers=headers, auth=auth, timeout=patience) as http:
+            yield streamable_http_client(server.url, http_client=http), anyio.Event()
+
+    def folder_of(self, server: Server) -> Path:
+        """The one folder that a server's program may write: the named one, its block's workspace, or one of its own."""
+        if server.folder is not None:
+            return server.folder
+        if server.block:
+            return self.workspaces / server.block
+        return self.home / FOLDER / OWN / server.name
+
+
+def mode_of(server: Server) -> str:
+    """How the SDK is to find the protocol: the handshake of before 2026, the newer way, or whichever is answered."""
+    if not server.protocol:
+        return "auto"
+    return "legacy" if server.protocol < "2026" else server.protocol

@@ -1,0 +1,53 @@
+"""What ``trunkline doctor`` says of MCP servers: entries that are left out, and lines that are down."""
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from trunkline import HealthResult
+from trunkline_mcp.host import read_standings
+from trunkline_mcp.server_config import find_servers
+from trunkline_mcp.server_connection import Standing
+
+
+def check_of(home: Path) -> Callable[[], Awaitable[HealthResult]]:
+    """The check for a home."""
+
+    async def check() -> HealthResult:
+        found = find_servers(home)
+        standings = read_standings(home) or {}
+        down = [
+            f"{name}: {standing.why}"
+            for name, standing in standings.items()
+            if standing.state not in ("ready", "connecting")
+        ]
+        wrong = [f"{problem.where}: {problem.what}" for problem in found.problems]
+        wrong += [
+            f"{server.identity}: {name} is not set, so it cannot be used"
+            for server in found.active
+            if server.identity not in standings
+            for name in server.missing_variables(os.environ)
+        ]
+        if not wrong and not down:
+            return HealthResult("ok", _summary(len(found.active), standings))
+        fatal = any(problem.fatal for problem in found.problems)
+        hint = (
+            'Mend the file, or set what is not set; the others are used. "trunkline mcp list" shows all.'
+            if wrong
+            else '"trunkline mcp test NAME" shows what it says; a server that is down is tried again by itself.'
+        )
+        return HealthResult("error" if fatal else "warning", "; ".join([*wrong, *down]), hint=hint)
+
+    return check
+
+
+def _summary(servers: int, standings: dict[str, Standing]) -> str:
+    if not servers:
+        return "No MCP servers are configured."
+    named = f"{servers} MCP server{'s' if servers != 1 else ''}"
+    if not standings:
+        return (
+            f'{named}; no tools worker runs here, so none is connected. "trunkline mcp test NAME" tries one.'
+        )
+    connected = sum(standing.state == "ready" for standing in standings.values())
+    return f"{named}, {connected} connected now."

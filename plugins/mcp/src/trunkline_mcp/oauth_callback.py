@@ -1,0 +1,76 @@
+"""The way back from a server's sign-in page: one request to this machine, on a port that is open as long as needed."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+from anyio.abc import SocketAttribute, SocketStream
+
+from trunkline.home.listeners import Listener, listed
+from trunkline_mcp.oauth import CALLBACK
+
+if TYPE_CHECKING:
+    from mcp.shared.auth import AuthorizationCodeResult
+
+PATIENCE = 300.0
+"""Seconds that a person has for the page."""
+
+DONE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nYou may close this page.\n"
+NO = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n"
+
+
+class Here:
+    """A visit whose answer comes to this machine. The SDK checks ``state``, so only the page that was opened counts."""
+
+    def __init__(self, port: int, tell: Callable[[str], None]) -> None:
+        self.callback = CALLBACK.format(port=port)
+        self._tell = tell
+        self._back: dict[str, str] = {}
+        self._came = anyio.Event()
+
+    async def show(self, url: str) -> None:
+        """Tell the person which page to open."""
+        self._tell(url)
+
+    async def answer(self) -> "AuthorizationCodeResult":
+        """Wait for the way back. Raises TimeoutError after ``PATIENCE`` seconds."""
+        from mcp.shared.auth import AuthorizationCodeResult
+
+        with anyio.fail_after(PATIENCE):
+            await self._came.wait()
+        back = self._back
+        return AuthorizationCodeResult(
+            code=back.get("code", ""), state=back.get("state"), iss=back.get("iss")
+        )
+
+    async def heard(self, stream: SocketStream) -> None:
+        """One request."""
+        async with stream:
+            with anyio.move_on_after(10):
+                line = (await stream.receive(16_384)).split(b"\r\n")[0].decode(errors="replace")
+                method, target, *_ = [*line.split(" "), "", ""]
+                place = urlsplit(target)
+                if method != "GET" or place.path != "/callback":
+                    return await stream.send(NO)
+                self._back = {name: values[0] for name, values in parse_qs(place.query).items()}
+                await stream.send(DONE)
+                self._came.set()
+
+
+@asynccontextmanager
+async def visit_here(home: Path, tell: Callable[[str], None]) -> AsyncIterator[Here]:
+    """A visit, for as long as the context lasts; doctor tells of its port."""
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0) as listener:
+        here = Here(int(listener.extra(SocketAttribute.local_port)), tell)
+        purpose, credential = (
+            "the way back from a sign-in page (mcp login)",
+            "the state that the page was given",
+        )
+        with listed(home / "run", Listener(address=here.callback, purpose=purpose, credential=credential)):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listener.serve, here.heard)
+                yield here
+                tasks.cancel_scope.cancel()

@@ -1,0 +1,325 @@
+"""Which MCP servers there are: ``mcp.json`` in the home for all blocks, ``mcp/BLOCK.json`` for one. Runs nothing.
+
+The format is the field's (``mcpServers``), so a file of another program can be copied. One bad entry hurts no other:
+it is left out and told. Both files lie in the home, where no agent's tool reaches, because who writes them decides
+which programs run.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from trunkline._util.json_file import read_json
+from trunkline._util.toml import BadSettings
+from trunkline_mcp.env_references import Reference, literal_secrets, reference
+
+FILE = "mcp.json"
+FOLDER = "mcp"
+
+CALL_SECONDS = 300.0
+"""Seconds that a call may take unless ``timeout`` says otherwise (MN-F10)."""
+
+START_SECONDS = 10.0
+"""Seconds that a server has to answer after its start unless ``start_timeout`` says otherwise (CC-F10)."""
+
+PROTOCOLS = ("", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+Trust = Literal["untrusted", "trusted"]
+
+KEYS = (
+    "command", "args", "env", "url", "headers", "type", "disabled", "trust", "network", "folder", "readable", "timeout",
+    "start_timeout", "protocol", "oauth", "description",
+)  # fmt: skip
+
+
+class BadEntry(ValueError):
+    """A server's entry cannot be used; the text says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """As whom we are known to a server's authorization server, where somebody registered us by hand; or where it can
+    read who we are."""
+
+    client_id: str = ""
+    client_secret: Reference | None = None
+    metadata_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server.
+
+    ``command`` runs in the sandbox, ``url`` is asked over HTTP; one of them is there. ``trust`` says whether what the
+    server tells of its tools is believed. ``network`` is whether its sandbox has one, and ``host_network`` whether that
+    is this machine's own, with what listens on loopback; ``folder`` is the one folder that it may write (a folder of
+    its own by default), ``readable`` what else it is shown. ``timeout`` is in seconds, a call; ``start_timeout`` until
+    it answers at all. ``protocol`` is the one to speak, or none to find out.
+    """
+
+    name: str
+    block: str = ""
+    command: tuple[str, ...] = ()
+    env: Mapping[str, Reference] = field(default_factory=dict)
+    url: str = ""
+    headers: Mapping[str, Reference] = field(default_factory=dict)
+    trust: Trust = "untrusted"
+    network: bool = False
+    host_network: bool = False
+    folder: Path | None = None
+    readable: tuple[Path, ...] = ()
+    timeout: float = CALL_SECONDS
+    start_timeout: float = START_SECONDS
+    protocol: str = ""
+    registration: Registration = Registration()
+    disabled: bool = False
+
+    @property
+    def identity(self) -> str:
+        """What tells it from all others: ``brave``, or ``garden/brave`` for one that only the block garden has."""
+        return f"{self.block}/{self.name}" if self.block else self.name
+
+    @property
+    def source(self) -> str:
+        """The source of its tools."""
+        return f"mcp:{self.identity}"
+
+    def missing_variables(self, environ: Mapping[str, str]) -> list[str]:
+        """Variables that its entry names and that are not set."""
+        secret = self.registration.client_secret
+        given = (*self.env.values(), *self.headers.values(), *((secret,) if secret else ()))
+        return sorted({name for one in given for name in one.variables if not environ.get(name)})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something of a file that is not used as it stands there. ``fatal``: the server, or the file, is left out."""
+
+    where: str
+    what: str
+    fatal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The servers of a home, and what is wrong."""
+
+    servers: tuple[Server, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def active(self) -> tuple[Server, ...]:
+        """Those that are not disabled."""
+        return tuple(server for server in self.servers if not server.disabled)
+
+
+def files_of(home: Path) -> list[tuple[str, Path]]:
+    """The files that may name servers: the block (none for all) and the path, whether it is there or not."""
+    own = sorted((home / FOLDER).glob("*.json"))
+    return [("", home / FILE), *((path.stem, path) for path in own)]
+
+
+def find_servers(home: Path) -> Found:
+    """All servers of a home. Never raises for what is in the files."""
+    servers: list[Server] = []
+    problems: list[Problem] = []
+    for block, path in files_of(home):
+        if block and BLOCK.fullmatch(block) is None:
+            problems.append(Problem(str(path), f"{block!r} is not the name of a block"))
+            continue
+        found = _of_file(block, path)
+        servers += found.servers
+        problems += found.problems
+    return Found(tuple(servers), tuple(problems))
+
+
+def read_entries(path: Path) -> dict[str, Any]:
+    """The entries of a file as they stand there; none when there is no file.
+
+    Raises:
+        BadEntry: the file cannot be read or is not of the format.
+    """
+    try:
+        data = read_json("it", path.read_bytes(), dict)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadEntry(f"it cannot be read: {error.strerror}") from error
+    except BadSettings as error:
+        raise BadEntry(f"not readable: {error}") from error
+    entries = data.get("mcpServers", {}) if isinstance(data, dict) else None
+    if not isinstance(entries, dict):
+        raise BadEntry('it has to look like {"mcpServers": {"name": {"command": "...", "args": []}}}')
+    return entries
+
+
+def where_to_look(home: Path, identity: str) -> str:
+    """What to tell somebody who names a server that there is not: one that is called like it, and the list."""
+    known = [server.identity for server in find_servers(home).servers if server.identity != identity]
+    name = identity.rpartition("/")[2]
+    meant = [one for one in known if one.rpartition("/")[2] == name] or get_close_matches(identity, known, 1)
+    slip = f"Did you mean {meant[0]}? " if meant else ""
+    return f'{slip}"trunkline mcp list" shows those that are there.'
+
+
+def _of_file(block: str, path: Path) -> Found:
+    try:
+        entries = read_entries(path)
+    except BadEntry as error:
+        return Found((), (Problem(str(path), str(error)),))
+    servers: list[Server] = []
+    problems: list[Problem] = []
+    for name, entry in entries.items():
+        where = f"{path.name}: {name}"
+        try:
+            servers.append(server_of(name, entry, block))
+        except BadEntry as error:
+            problems.append(Problem(where, str(error)))
+        else:
+            problems += [Problem(where, what, fatal=False) for what in _remarks(entry)]
+    return Found(tuple(servers), tuple(problems))
+
+
+def server_of(name: str, entry: Any, block: str = "") -> Server:
+    """A server as its entry describes it. Raises BadEntry."""
+    if NAME.fullmatch(name) is None:
+        raise BadEntry("a server's name has 1 to 32 letters, digits, _ and -")
+    if not isinstance(entry, dict):
+        raise BadEntry("it has to be an object with a command or a url")
+    for key in entry.keys() - set(KEYS):
+        if near := get_close_matches(
+            key, KEYS, 1, cutoff=0.75
+        ):  # a slip in "disabled" must not begin the server
+            raise BadEntry(f"there is no {key!r}; did you mean {near[0]!r}?")
+    command, url = _command(entry), _url(entry)
+    if bool(command) == bool(url):
+        raise BadEntry("it needs a command or a url" if not url else "it has a command and a url; keep one")
+    trust = entry.get("trust", "untrusted")
+    if trust not in ("untrusted", "trusted"):
+        raise BadEntry('trust is "untrusted" or "trusted"')
+    network = _network(entry, default=trust == "trusted")
+    return Server(
+        name=name,
+        block=block,
+        command=command,
+        env=_references(entry, "env"),
+        url=url,
+        headers=_references(entry, "headers"),
+        trust=trust,
+        network=network is not False,
+        host_network=network == "host",
+        folder=_folder(entry["folder"], "folder") if entry.get("folder") else None,
+        readable=_folders(entry, "readable"),
+        timeout=_seconds(entry, "timeout", CALL_SECONDS),
+        start_timeout=_seconds(entry, "start_timeout", START_SECONDS),
+        protocol=_protocol(entry),
+        registration=_registration(entry.get("oauth") or {}),
+        disabled=_yes_or_no(entry, "disabled", default=False),
+    )
+
+
+def _command(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    program, arguments = entry.get("command", ""), entry.get("args", [])
+    if not isinstance(program, str):
+        raise BadEntry("command has to be text: the program alone")
+    if not isinstance(arguments, list) or not all(isinstance(one, str | int | float) for one in arguments):
+        raise BadEntry('args has to be a list of texts, as in ["-y", "server"]')
+    words = (program, *map(str, arguments))
+    if any("\0" in word for word in words):
+        raise BadEntry("command and args may hold no NUL")
+    return words if program.strip() else ()
+
+
+def _url(entry: Mapping[str, Any]) -> str:
+    url, kind = entry.get("url", ""), entry.get("type", "")
+    if kind == "sse":
+        raise BadEntry(
+            "the transport sse is no longer spoken; ask the server for its Streamable HTTP address"
+        )
+    if not isinstance(url, str):
+        raise BadEntry("url has to be text")
+    if url and not re.match(r"https?://[^\s/]+", url):
+        raise BadEntry("url has to begin with https:// or http://")
+    return url
+
+
+def _references(entry: Mapping[str, Any], key: str) -> dict[str, Reference]:
+    given = entry.get(key) or {}
+    if not isinstance(given, dict):
+        raise BadEntry(f"{key} has to be an object of names and values")
+    try:
+        return {str(name): reference(value) for name, value in given.items()}
+    except ValueError as error:
+        raise BadEntry(f"{key}: {error}") from error
+
+
+def _yes_or_no(entry: Mapping[str, Any], key: str, *, default: bool) -> bool:
+    value = entry.get(key, default)
+    if not isinstance(value, bool):
+        raise BadEntry(f"{key} is true or false")
+    return value
+
+
+def _network(entry: Mapping[str, Any], *, default: bool) -> bool | Literal["host"]:
+    value = entry.get("network", default)
+    if value == "host":
+        return "host"
+    if not isinstance(value, bool):
+        raise BadEntry('network is true, false, or "host" for this machine\'s own')
+    return value
+
+
+def _folders(entry: Mapping[str, Any], key: str) -> tuple[Path, ...]:
+    given = entry.get(key, [])
+    if not isinstance(given, list):
+        raise BadEntry(f"{key} has to be a list of folders")
+    return tuple(_folder(one, key) for one in given)
+
+
+def _folder(given: Any, key: str) -> Path:
+    folder = Path(given).expanduser() if isinstance(given, str) and "\0" not in given else None
+    if folder is None or not folder.is_absolute():
+        raise BadEntry(f"{key}: a folder is named from the root on, as in /srv/notes")
+    return folder
+
+
+def _seconds(entry: Mapping[str, Any], key: str, default: float) -> float:
+    value = entry.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
+        raise BadEntry(f"{key} is a number of seconds above 0, a day at most")
+    return float(value)
+
+
+def _protocol(entry: Mapping[str, Any]) -> str:
+    value = entry.get("protocol", "")
+    if value not in PROTOCOLS:
+        raise BadEntry(f"protocol is one of {', '.join(PROTOCOLS[1:])}, or left out to find it out")
+    return str(value)
+
+
+def _registration(given: Any) -> Registration:
+    if not isinstance(given, dict):
+        raise BadEntry('oauth has to look like {"client_id": "...", "client_secret": {"env": "NAME"}}')
+    client, metadata = given.get("client_id", ""), given.get("client_metadata_url")
+    if not isinstance(client, str) or not (metadata is None or isinstance(metadata, str)):
+        raise BadEntry("oauth: client_id and client_metadata_url are texts")
+    try:
+        secret = reference(given["client_secret"]) if given.get("client_secret") else None
+    except ValueError as error:
+        raise BadEntry(f"oauth: {error}") from error
+    return Registration(client, secret, metadata)
+
+
+def _remarks(entry: Mapping[str, Any]) -> Iterator[str]:
+    unknown = [key for key in entry if key not in KEYS]
+    if unknown:
+        yield f"{', '.join(map(repr, unknown))} is not known and not heeded"
+    for key in ("env", "headers", "oauth"):
+        for name in literal_secrets(entry.get(key) or {}):
+            yield f'{key} {name} looks like a secret; write {{"env": "{name.upper().replace("-", "_")}"}} for it'

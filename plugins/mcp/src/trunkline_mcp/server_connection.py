@@ -1,0 +1,276 @@
+"""The line to one server: connects, connects again with longer and longer pauses, and tells what tools are there."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+
+import trunkline
+from trunkline_mcp.active_calls import Waiting
+from trunkline_mcp.connector import Dialled, Dialler
+from trunkline_mcp.oauth import SignInNeeded
+from trunkline_mcp.server_config import Server
+from trunkline_mcp.tool_listing import page_of
+from trunkline_mcp.tools import Broken, NotSent, tools_of
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import CallToolResult
+    from mcp_types import Tool as Offered
+
+log = logging.getLogger(__name__)
+
+SHORTEST, LONGEST = 1.0, 60.0
+"""Seconds between two attempts to connect; the pause doubles from the shortest to the longest."""
+
+STEADY = 30.0
+"""Seconds of a connection after which the next pause is the shortest again."""
+
+PATIENCE = 5.0
+"""Seconds that a call waits for a connection that is being made."""
+
+MOST_TOOLS, MOST_PAGES = 1000, 200
+"""How many tools and pages of them are read of one server."""
+
+PAUSE = 0.2
+"""Seconds after a change before the tools are asked for: changes come in swarms."""
+
+State = Literal["connecting", "ready", "failed", "sign-in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a server stands: ``why`` it failed, what it calls itself, the protocol, its tools and those left out."""
+
+    state: State = "connecting"
+    why: str = ""
+    title: str = ""
+    protocol: str = ""
+    tools: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+class Line:
+    """One server's line. ``tools`` are the last ones that were told; they stay while it is being connected again."""
+
+    def __init__(self, server: Server, dialler: Dialler, changed: Callable[[], None]) -> None:
+        self.server = server
+        self.tools: tuple[trunkline.Tool, ...] = ()
+        self.standing = Standing()
+        self._dialler = dialler
+        self._changed = changed
+        self._dialled: Dialled | None = None
+        self._up = anyio.Event()
+        self._waiting = Waiting()
+
+    async def keep(self) -> None:
+        """Keep the line up until cancelled."""
+        pause, mode = SHORTEST, None
+        while True:
+            began = anyio.current_time()
+            why = await self._once(mode)
+            log.warning("the line to the MCP server %s is down: %s", self.server.identity, why)
+            pause = SHORTEST if anyio.current_time() - began > STEADY else pause
+            mode = "legacy" if why == SILENT and mode is None and not self.server.protocol else None
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST)
+
+    async def _once(self, mode: str | None) -> str:
+        """Connect and stay connected; why that ended."""
+        said: list[str] = []
+        try:
+            with anyio.move_on_after(self.server.start_timeout) as start:
+                async with self._dialler.dialled(self.server, mode, said, self._waiting.ask) as dialled:
+                    offered, problems = await all_tools(dialled.client)
+                    start.deadline = float("inf")
+                    self._ready(dialled, offered, problems)
+                    await self._stay(dialled)
+            why = SILENT if start.cancelled_caught else ENDED
+            return self._down("failed", _with_words(why, said))
+        except Exception as error:
+            found = cause(error)
+            state: State = "sign-in" if isinstance(found, SignInNeeded) else "failed"
+            return self._down(state, _with_words(worded(found), said))
+
+    async def _stay(self, dialled: Dialled) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hear, dialled)
+            tasks.start_soon(self._renew, dialled)
+            await dialled.lost.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _renew(self, dialled: Dialled) -> None:
+        while True:
+            await dialled.changed()
+            await anyio.sleep(PAUSE)
+            await self._look(dialled)
+
+    async def _look(self, dialled: Dialled) -> None:
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        try:
+            self._ready(dialled, *await all_tools(dialled.client))
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                return self._lose(dialled)
+            log.warning("the MCP server %s does not tell its new tools: %s", self.server.identity, error)
+
+    async def _hear(self, dialled: Dialled) -> None:
+        """Since 2026-07-28 a client that wants to hear of changes keeps asking for them."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        said = dialled.client.server_capabilities.tools
+        pause = SHORTEST
+        while said is not None and said.list_changed:
+            try:
+                async with dialled.client.listen(tools_list_changed=True) as events:
+                    pause = SHORTEST
+                    async for _ in events:
+                        await self._look(dialled)
+            except ListenNotSupportedError:
+                return  # an older server tells by itself
+            except (SubscriptionLost, MCPError, TimeoutError) as error:
+                log.debug("the MCP server %s stopped telling of changes: %s", self.server.identity, error)
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST)
+            await self._look(dialled)
+
+    def _ready(self, dialled: Dialled, offered: "list[Offered]", problems: list[str]) -> None:
+        tools, left_out = tools_of(self, offered)
+        for problem in (left_out := [*problems, *left_out]):
+            log.warning("the MCP server %s: %s", self.server.identity, problem)
+        about = dialled.client.server_info
+        self.tools = tuple(tools)
+        self.standing = Standing(
+            state="ready",
+            title=f"{about.name} {about.version}"[:100] if about else "",
+            protocol=dialled.client.protocol_version,
+            tools=tuple(tool.spec.name for tool in tools),
+            left_out=tuple(left_out[:50]),
+        )
+        self._dialled = dialled
+        self._up.set()
+        self._changed()
+
+    def _down(self, state: State, why: str) -> str:
+        self._dialled = None
+        self._up = anyio.Event()
+        self.standing = replace(self.standing, state=state, why=why)
+        self._changed()
+        return why
+
+    def _lose(self, dialled: Dialled) -> None:
+        """The connection is known to be gone: no further call is to use it."""
+        dialled.lost.set()
+        if self._dialled is dialled:
+            self._down("failed", ENDED)
+
+    async def call(
+        self, name: str, arguments: dict[str, Any], context: trunkline.ToolContext
+    ) -> "CallToolResult":
+        """Have a tool run at the server. Cancelling tells the server.
+
+        Raises:
+            NotSent: there is no connection, and none came about in ``PATIENCE`` seconds.
+            Broken: the connection broke meanwhile, or the answer is none.
+        """
+        from mcp import MCPError
+
+        dialled = await self._connection()
+        try:
+            with self._waiting.during(context):
+                return await dialled.client.call_tool(name, arguments, progress_callback=_progress(context))
+        except MCPError as error:
+            return self._refused(dialled, error)
+        except Exception as error:
+            found = cause(error)
+            if dialled.lost.is_set() or _is_network(found):
+                self._lose(dialled)
+            raise Broken(worded(found)) from error
+
+    async def _connection(self) -> Dialled:
+        with anyio.move_on_after(PATIENCE):
+            await self._up.wait()
+        if self._dialled is None:
+            why = self.standing.why or "it does not answer yet"
+            raise NotSent(f"the MCP server {self.server.identity} is not connected: {why}")
+        return self._dialled
+
+    def _refused(self, dialled: Dialled, error: Any) -> "CallToolResult":
+        from mcp_types import CONNECTION_CLOSED, CallToolResult, TextContent
+
+        if error.code == CONNECTION_CLOSED or dialled.lost.is_set():
+            self._lose(dialled)
+            raise Broken(f"the connection to the MCP server {self.server.identity} broke") from error
+        return CallToolResult(content=[TextContent(type="text", text=error.message)], is_error=True)
+
+
+SILENT = "it did not answer in time"
+ENDED = "it ended the connection"
+
+
+async def all_tools(client: "Client") -> "tuple[list[Offered], list[str]]":
+    """The tools of all pages, and what is wrong with them. A server without tools has none."""
+    if client.server_capabilities.tools is None and client.protocol_version < "2026":
+        return [], []
+    found: list[Offered] = []
+    seen: set[str] = set()
+    cursor: str | None = None
+    problems: list[str] = []
+    for _ in range(MOST_PAGES):
+        page, unreadable = await page_of(client, cursor, MOST_TOOLS - len(found))
+        problems += unreadable
+        found += page.tools
+        cursor = page.next_cursor
+        if cursor is None or cursor in seen or len(found) >= MOST_TOOLS:
+            break
+        seen.add(cursor)
+    if cursor is not None:
+        problems.append(f"it has more pages of tools than are read; {min(len(found), MOST_TOOLS)} are used")
+    return found[:MOST_TOOLS], problems
+
+
+def _progress(context: trunkline.ToolContext) -> Any:
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+        context.report(f"{message} ({share})" if message else share)
+
+    return report
+
+
+def cause(error: BaseException) -> BaseException:
+    """What went wrong, out of the groups in which it came."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
+
+
+def worded(error: BaseException) -> str:
+    """A failure in a line."""
+    if isinstance(error, TimeoutError):
+        return SILENT
+    text = " ".join(str(error).split())[:300]
+    return (
+        text
+        if isinstance(error, trunkline.ToolError | trunkline.ConfigError) and text
+        else (f"{type(error).__name__}: {text}" if text else type(error).__name__)
+    )
+
+
+def _is_network(error: BaseException) -> bool:
+    with suppress(ImportError):
+        import httpx2
+
+        return isinstance(
+            error, httpx2.TransportError | anyio.ClosedResourceError | anyio.BrokenResourceError
+        )
+    return False
+
+
+def _with_words(why: str, said: list[str]) -> str:
+    return f"{why}; it said: {said[-1]}"[:400] if said else why

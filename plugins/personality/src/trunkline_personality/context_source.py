@@ -1,0 +1,126 @@
+"""The context source: what an agent is told of who it is, who its owner is, and what to keep in mind.
+
+A file that says nothing beyond the text it began with is left out, and so is one that is absent: the turn goes on
+(CC-T16). With nothing written and nothing chosen, the model is told the instructions that a memory begins with.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from trunkline import BlockConfig, ContextPart, MemoryFile, StatusShown, ToolError, TurnInfo
+from trunkline_personality import state
+from trunkline_personality.authors import Authors
+from trunkline_personality.calibration import calibrated
+from trunkline_personality.context_files import BLOCK, CHOICE, GENERAL, MEMORY, PLACES, Place
+from trunkline_personality.curated_memory import Entries
+from trunkline_personality.etiquette import etiquette
+from trunkline_personality.onboarding import first_words, resumed
+from trunkline_personality.placeholders import filled
+from trunkline_personality.sliders import SLIDERS
+from trunkline_personality.state import State
+from trunkline_personality.surges import SURGED, surged, with_surges
+
+log = logging.getLogger(__name__)
+
+
+class Guide:
+    """Tells the files and the choices."""
+
+    name = "guide"
+    files = (*(place.path for place in PLACES), GENERAL, CHOICE, BLOCK)
+
+    def __init__(self) -> None:
+        self._authors = Authors()
+
+    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
+        """The files that say something, the personality and sliders that were chosen, the HUD if it is wished for."""
+        chosen = chosen_in(turn.files)
+        parts: list[ContextPart | StatusShown] = []
+        for place in PLACES:
+            if (file := turn.files.get(place.path)) and (text := _text(place.path, file.content)):
+                parts.append(await self._part(turn, place, file, text))
+        if (file := turn.files.get(BLOCK)) and (text := _purpose(turn.block)):
+            parts.append(await self._part(turn, Place(BLOCK, 97, 0.1), file, text))
+        loaded = len(parts)
+        message = turn.request.message.content
+        if chosen.chosen:
+            parts += [part for name in _names(chosen) if (part := await self._personality(turn, name))]
+            parts += [_sliders(chosen, turn), _etiquette(turn)]
+        parts += [part for part in (await first_words(turn), resumed(turn)) if part]
+        if up := surged(message):
+            parts.append(_surge(up))
+        if chosen.hud != "off":
+            from trunkline_personality import hud_output
+
+            parts += hud_output.shown(with_surges(calibrated(chosen, message), message), turn, loaded)
+        return parts
+
+    async def _part(self, turn: TurnInfo, place: Place, file: MemoryFile, text: str) -> ContextPart:
+        return ContextPart(
+            place.path,
+            text,
+            by_owner=await self._authors.are_owner(turn.memory, place.path, file),
+            priority=place.priority,
+            share=place.share,
+            rest=f'memory_read with path "{place.path}" has all of it.',
+        )
+
+    async def _personality(self, turn: TurnInfo, name: str) -> ContextPart | None:
+        path = f"/personalities/{name}.md"
+        try:
+            file = await turn.memory.read(path)
+        except ToolError as error:
+            log.warning("the personality %s is left out: %s", name, error)
+            return None
+        text = filled(file.content)
+        return await self._part(turn, Place(path, 85, 0.15), file, text) if text else None
+
+
+def chosen_in(files: Mapping[str, MemoryFile]) -> State:
+    """What was chosen for the block, else in general. A file that cannot be read counts as absent."""
+    for path in (CHOICE, GENERAL):
+        file = files.get(path)
+        if file is not None:
+            try:
+                return state.read(file.content)
+            except ValueError as error:
+                log.warning("%s is left out of account: %s", file.path, error)
+    return State()
+
+
+def _text(path: str, content: str) -> str:
+    return Entries.of(content).text if path == MEMORY else filled(content)
+
+
+def _purpose(block: BlockConfig) -> str:
+    """What the block is for: its description and its goals; "" when it has neither."""
+    goals = ["The goals of this block:", *(f"- {goal}" for goal in block.goals)] if block.goals else []
+    said = [f"What this block is for: {block.description}"] if block.description else []
+    return "\n".join([*said, *goals])
+
+
+def _names(chosen: State) -> tuple[str, ...]:
+    """The personalities to tell: always BASE, and over it the chosen one."""
+    own = chosen.personality
+    return (state.BASE,) if own in ("", state.BASE) else (state.BASE, own)
+
+
+def _sliders(chosen: State, turn: TurnInfo) -> ContextPart:
+    """How to speak, by the sliders. Where they follow each message they change, and are told with it."""
+    now = calibrated(chosen, turn.request.message.content)
+    lines = [f"- {s.name} {now.value(s.name)}%: {s.band(now.value(s.name))}" for s in SLIDERS]
+    mode = f" You are in {now.mode} mode." if now.mode else ""
+    text = f"How to speak, as chosen with the sliders (0 to 100 %).{mode}\n" + "\n".join(lines)
+    return ContextPart("sliders", text, trusted=True, priority=80, share=0.1, changing=chosen.auto_calibrate)
+
+
+def _surge(names: Sequence[str]) -> ContextPart:
+    """How to speak in this answer alone; it is told with the message, so what stays before it stays the same."""
+    lines = [f"- {s.name} {SURGED}%: {s.band(SURGED)}" for s in SLIDERS if s.name in names]
+    text = "\n".join(["In this answer only:", *lines])
+    return ContextPart("surge", text, trusted=True, priority=81, changing=True)
+
+
+def _etiquette(turn: TurnInfo) -> ContextPart:
+    """How to mark claims, and what is proposed where memory may not be written (RLM-F27)."""
+    return ContextPart("etiquette", etiquette(turn.block), trusted=True, priority=79, share=0.05)

@@ -1,0 +1,67 @@
+"""The tools that keep curated memory: ``memory`` for ``MEMORY.md``, ``block_memory`` for a block's ``memory.md``."""
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from trunkline import ToolContext, ToolError, tool
+from trunkline_personality.block_memory import Notebook
+from trunkline_personality.context_files import MEMORY, NOTEBOOK
+from trunkline_personality.curated_memory import BUDGET, Entries
+from trunkline_personality.memory_file import change
+
+
+@tool(effect="write")
+async def memory(
+    context: ToolContext, action: Literal["add", "replace", "remove"], text: str = "", old_text: str = ""
+) -> dict[str, Any]:
+    """Keep the few things that must be known in every conversation, in MEMORY.md: lasting facts, preferences, rules.
+
+    It is small, and always before you. What is long or passing belongs into files (memory_write).
+
+    Args:
+        action: add an entry; replace or remove the one that holds old_text.
+        text: The entry, for add and replace: one short statement.
+        old_text: A piece of the entry that is meant, for replace and remove. Only one entry may hold it.
+    """
+    before = Entries()
+
+    def edit(now: str) -> str:
+        nonlocal before
+        before = Entries.of(now)
+        after = _edited(before, action, text, old_text)
+        return now if after == before else after.text
+
+    after = Entries.of(await change(context.memory, MEMORY, edit))
+    told: dict[str, Any] = {"entries": len(after.texts), "characters": len(after.text), "budget": BUDGET}
+    return told if after != before else {"note": "That entry already exists. Nothing was changed.", **told}
+
+
+def _edited(entries: Entries, action: str, text: str, old: str) -> Entries:
+    match action:
+        case "add":
+            return entries.added(text)
+        case "replace":
+            return entries.replaced(old, text)
+        case _:
+            return entries.removed(old)
+
+
+@tool(effect="write")
+async def block_memory(context: ToolContext, action: Literal["note", "rewrite"], text: str) -> dict[str, Any]:
+    """Keep what this block knows and is at, in its memory.md, which is before you in every conversation of the block.
+
+    Args:
+        action: note adds a dated section to its history; rewrite puts a new summary in place of the one that you see,
+            which then moves into the history. Take into a new summary what still holds of the old one.
+        text: The section or the summary, in Markdown.
+    """
+    if not text.strip():
+        raise ToolError("Say what is to be kept. Nothing was changed.", kind="invalid_arguments")
+    at = datetime.now(UTC)
+
+    def edit(now: str) -> str:
+        book = Notebook.of(now, f"What {context.block} remembers")
+        return (book.noted(text, at) if action == "note" else book.rewritten(text, at)).text(at)
+
+    new = await change(context.memory, NOTEBOOK, edit)
+    return {"path": NOTEBOOK, "characters": len(new), "sections": len(Notebook.of(new).history)}

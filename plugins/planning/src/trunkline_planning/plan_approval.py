@@ -1,0 +1,81 @@
+"""The two ways out of planning. The platform asks a person about both, whatever is permitted: no agent lifts its own
+limit."""
+
+import trunkline
+from trunkline.errors import ToolError
+from trunkline_planning.memory_file import change, text_of
+from trunkline_planning.plan import Plan
+from trunkline_planning.plan_tools import open_plan, path_of
+from trunkline_planning.version import version_of
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
+async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
+    """Ask the owner to approve the plan as it stands; on a yes planning ends and you carry it out. Present it first.
+
+    Args:
+        version: The version that present_plan told.
+    """
+    await _same(context, version)
+    await context.planning.end()
+    await change(context.memory, path_of(context), lambda text: Plan(text).become("approved").text)
+    return "The owner approved the plan. Carry it out step by step; what needs approval is still asked about."
+
+
+@approve_plan.shows
+async def _plan_shown(context: trunkline.ToolContext, version: str) -> trunkline.ApprovalDetail:
+    return _shown_whole(await _same(context, version))
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
+async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -> str:
+    """Ask the owner to end planning without an approved plan.
+
+    Args:
+        cancel: Whether the plan is given up; else it stays as it is, to be gone on with later.
+    """
+    await context.planning.end()
+    if cancel and await text_of(context.memory, path_of(context)):
+        await change(context.memory, path_of(context), lambda text: Plan(text).become("abandoned").text)
+        return "Planning has ended and the plan is given up."
+    return "Planning has ended; the plan stays as it is."
+
+
+class PlanAsItStands:
+    """Refuses an approval of a plan that is another one by now, or that nobody could see whole: none is asked for."""
+
+    stage: trunkline.Stage = "gate"
+
+    async def __call__(
+        self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed
+    ) -> trunkline.ToolOutcome:
+        """Raises ToolError."""
+        spec = invocation.spec
+        if spec.source.startswith("native:") and spec.name == approve_plan.spec.name:
+            _shown_whole(await _same(invocation.context, str(invocation.arguments.get("version", ""))))
+        return await proceed(invocation)
+
+
+async def _same(context: trunkline.ToolContext, version: str) -> Plan:
+    plan = await open_plan(context)
+    if not plan.entries("Steps"):
+        raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")
+    if version_of(plan.text) != version:
+        raise ToolError(
+            "The plan is another one by now. Call present_plan, and use the version that it tells.",
+            kind="conflict",
+        )
+    return plan
+
+
+def _shown_whole(plan: Plan) -> trunkline.ApprovalDetail:
+    """The plan as a person is shown it. Raises ToolError when that is not all of it: nobody approves what they do not
+    see."""
+    shown = trunkline.preview("message", plan.text)
+    if shown.left_out:
+        raise ToolError(
+            f"The plan is {shown.left_out} characters longer than a person is shown at once, so it cannot be approved. "
+            "Say its steps in fewer words, or leave later ones to a plan of their own; then call present_plan again.",
+            kind="too_large",
+        )
+    return shown

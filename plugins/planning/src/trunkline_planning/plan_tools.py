@@ -1,0 +1,132 @@
+"""The tools that make a plan: ``plans/CONVERSATION.md`` in the block's memory. None of them ends planning."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+
+import trunkline
+from trunkline.errors import ToolError
+from trunkline_planning.memory_file import change, text_of
+from trunkline_planning.plan import Plan, line
+from trunkline_planning.version import version_of
+
+StepNumber = Annotated[int, msgspec.Meta(ge=1, le=999)]
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True)
+async def enter_plan_mode(here: trunkline.ToolContext, task_description: str, context: str = "") -> str:
+    """Begin a plan. From then on you can only read and plan in this conversation, until the owner approves the plan or
+    its end. For work that should be agreed on before anything is changed.
+
+    Args:
+        task_description: What the plan is for, in a line.
+        context: What is known about it so far.
+    """
+    begun = Plan.new(task_description, context)
+    await here.planning.begin()
+    await change(here.memory, path_of(here), lambda before: before if _is_open(before) else begun.text)
+    return (
+        f"Planning: only reading and the plan tools work now. The plan is {path_of(here)} in memory. Add steps, "
+        "files and risks, then present_plan and approve_plan."
+    )
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True)
+async def add_plan_step(
+    context: trunkline.ToolContext,
+    step_number: StepNumber,
+    title: str,
+    description: str = "",
+    files_involved: tuple[str, ...] = (),
+) -> str:
+    """Add a step to the plan, or put another in the place of the one with this number.
+
+    Args:
+        step_number: Its place, from 1.
+        title: What is done, in a few words.
+        description: How, and how one sees that it is done.
+        files_involved: The files that it changes or reads.
+    """
+    files = f" ({', '.join(f'`{line(file)}`' for file in files_involved)})" if files_involved else ""
+    more = f": {line(description)}" if description.strip() else ""
+    entry = f"**{line(title)}**{more}{files}"
+    return await _edit(context, lambda plan: plan.with_step(step_number, entry))
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True)
+async def add_plan_file(
+    context: trunkline.ToolContext, file_path: str, action: str, description: str = ""
+) -> str:
+    """Add a file that the plan makes, changes or deletes.
+
+    Args:
+        file_path: Its path.
+        action: create, modify or delete.
+        description: What becomes of it.
+    """
+    more = f": {line(description)}" if description.strip() else ""
+    entry = f"`{line(file_path)}` ({line(action)}){more}"
+    return await _edit(context, lambda plan: plan.with_entry("Files", entry))
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True)
+async def add_plan_risk(context: trunkline.ToolContext, risk: str, mitigation: str = "") -> str:
+    """Add what may go wrong, and what is done about it.
+
+    Args:
+        risk: What may go wrong.
+        mitigation: What is done so that it does not, or does no harm.
+    """
+    more = f" Mitigation: {line(mitigation)}" if mitigation.strip() else ""
+    entry = f"{line(risk)}{more}"
+    return await _edit(context, lambda plan: plan.with_entry("Risks", entry))
+
+
+@trunkline.tool(effect="read", plan=True, data=True, derived=True)
+async def present_plan(context: trunkline.ToolContext) -> str:
+    """The whole plan, to be shown to the owner, and the version by which approve_plan names it."""
+    plan = await open_plan(context)
+    if not plan.entries("Steps"):
+        raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")
+    return f"{plan.text}\nversion: {version_of(plan.text)}"
+
+
+@trunkline.tool(effect="read", plan=True, data=True, derived=True)
+async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
+    """Whether you are planning in this conversation, and how far the plan is."""
+    text = await text_of(context.memory, path_of(context))
+    plan = Plan(text)
+    return {
+        "planning": await context.planning.holds(),
+        "plan": path_of(context) if text else None,
+        "title": plan.title if text else None,
+        "state": plan.state if text else None,
+        "steps": len(plan.entries("Steps")),
+        "files": len(plan.entries("Files")),
+        "risks": len(plan.entries("Risks")),
+    }
+
+
+def path_of(context: trunkline.ToolContext) -> str:
+    """Where the plan of the conversation lies, in the block's memory."""
+    return f"plans/{context.conversation}.md"
+
+
+async def open_plan(context: trunkline.ToolContext) -> Plan:
+    """The plan that is being made. Raises ToolError when there is none."""
+    text = await text_of(context.memory, path_of(context))
+    if not _is_open(text):
+        raise ToolError("There is no open plan. Begin one with enter_plan_mode.", kind="not_found")
+    return Plan(text)
+
+
+async def _edit(context: trunkline.ToolContext, edit: Callable[[Plan], Plan]) -> str:
+    await open_plan(context)
+    plan = Plan(await change(context.memory, path_of(context), lambda text: edit(Plan(text)).text))
+    counts = ", ".join(f"{len(plan.entries(name))} {name.lower()}" for name in ("Steps", "Files", "Risks"))
+    return f"Written. The plan has {counts}."
+
+
+def _is_open(text: str) -> bool:
+    return bool(text) and Plan(text).state == "planning"

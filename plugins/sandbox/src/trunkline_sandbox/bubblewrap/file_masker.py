@@ -1,0 +1,141 @@
+"""``python -I -S file_masker.py PROCESS CORE``, a program of its own.
+
+Goes into the namespaces of a sandbox that is made and has not begun, lays an empty file over every protected file of
+its workspace, and makes bare repositories read-only.
+
+It goes from handle to handle and follows no link, so that programs which run in the same workspace and swap folders for
+links lead no mount astray. Every folder on the way to a protected file becomes a mount too, which nobody in the sandbox
+can rename: so none of these programs moves a protected file away from under the eyes of who looks for it.
+"""
+
+import ctypes
+import fcntl
+import os
+import stat
+import struct
+import sys
+import time
+
+NS_GET_USERNS = 0xB701
+NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
+SETNS = {"x86_64": 308, "aarch64": 268}
+OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442  # the same on every architecture
+OPEN_TREE_CLONE, RECURSIVE, EMPTY_PATH, CLOSE_ON_EXEC = 1, 0x8000, 0x1000, 0o2000000
+FROM_EMPTY_PATH, TO_EMPTY_PATH = 0x04, 0x40
+READ_ONLY = struct.pack("=4Q", 1, 0, 0, 0)
+"""``struct mount_attr``: what is set, what is cleared, how it propagates, and whose identities it maps."""
+
+TRIES, PAUSE = 5_000, 0.002
+
+EMPTY_PLACE = "/etc/.protected"
+"""Where the empty file is in a sandbox."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Leaves with 0 when every protected file is hidden, and every bare repository locked."""
+    process, core, repository = sys.argv[1:]
+    sys.path.append(core)
+    from trunkline._util import paths
+
+    wait_until_made(process)
+    enter(process)
+    empty = os.open(EMPTY_PLACE, os.O_PATH | os.O_NOFOLLOW)
+    workspace = os.open("/workspace", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    Closing(empty, paths, repository).close(workspace, ())
+
+
+def wait_until_made(process: str) -> None:
+    """bubblewrap does not say when everything is made. It is when its scaffolding is no longer mounted."""
+    for _ in range(TRIES):
+        try:
+            with open(f"/proc/{process}/mountinfo") as file:  # noqa: PTH123
+                places = {line.split()[4] for line in file}
+        except (FileNotFoundError, ProcessLookupError):
+            sys.exit("the sandbox ended before it was made")
+        if EMPTY_PLACE in places and not any(place.startswith(("/newroot", "/oldroot")) for place in places):
+            return
+        time.sleep(PAUSE)
+    sys.exit("bubblewrap does not get ready")
+
+
+def enter(process: str) -> None:
+    """Into the namespaces of the process: of users first, which gives the right to the other."""
+    mounts = os.open(f"/proc/{process}/ns/mnt", os.O_RDONLY)
+    users = fcntl.ioctl(mounts, NS_GET_USERNS)
+    for handle, kind in ((users, NEW_USER), (mounts, NEW_MOUNTS)):
+        call(SETNS[os.uname().machine], handle, kind)
+
+
+class Closing:
+    """Closes what no program may have. ``paths`` tells what that is, ``repository`` is one that stays open. What
+    another program removes meanwhile, at whatever moment, needs no closing: a file that is moved keeps its handle, and
+    only one that is gone cannot be found."""
+
+    def __init__(self, empty: int, paths, repository: str) -> None:  # type: ignore[no-untyped-def]
+        self._empty = empty
+        self._paths = paths
+        self._repository = repository
+
+    def close(self, folder: int, path: tuple[str, ...]) -> bool:
+        """Close what is to be closed below a folder; whether anything is."""
+        found = False
+        try:
+            entries = os.listdir(folder)
+        except FileNotFoundError:
+            return False
+        for entry in entries:
+            handles: list[int] = []
+            try:
+                found |= self._close_one(folder, (*path, entry), handles)
+            except FileNotFoundError:
+                continue
+            finally:
+                for handle in handles:
+                    os.close(handle)
+        return found
+
+    def _close_one(self, folder: int, path: tuple[str, ...], handles: list[int]) -> bool:
+        """The same for one entry of a folder. Raises FileNotFoundError when it is gone."""
+        entry = path[-1]
+        handles.append(os.open(entry, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder))
+        mode = os.fstat(handles[0]).st_mode
+        if stat.S_ISDIR(mode):
+            handles.append(os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=handles[0]))
+            locked = self._paths.is_bare(handles[1]) and "/".join(path) != self._repository
+            if not self.close(handles[1], path) and not locked:
+                return False
+            lay(handles[1], handles[1], RECURSIVE, read_only=locked)
+            return True
+        if stat.S_ISLNK(mode) or not self._is_closed(folder, path):
+            return False
+        lay(self._empty, handles[0])
+        return True
+
+    def _is_closed(self, folder: int, path: tuple[str, ...]) -> bool:
+        return bool(self._paths.is_protected(path[-2:]) or self._paths.hides_password(folder, path[-1]))
+
+
+def lay(source: int, target: int, how: int = 0, *, read_only: bool = False) -> None:
+    """Bind one place over another, both by their handles."""
+    tree = call(OPEN_TREE, source, b"", OPEN_TREE_CLONE | CLOSE_ON_EXEC | EMPTY_PATH | how)
+    try:
+        if read_only:
+            call(MOUNT_SETATTR, tree, b"", EMPTY_PATH | how, READ_ONLY, len(READ_ONLY))
+        call(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
+    finally:
+        os.close(tree)
+
+
+def call(number: int, *words: object) -> int:
+    """A system call. Raises OSError."""
+    done = int(libc.syscall(number, *words))
+    if done < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return done
+
+
+if __name__ == "__main__":
+    main()

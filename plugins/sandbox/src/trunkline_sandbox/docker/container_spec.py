@@ -1,0 +1,148 @@
+"""What a container is made of, and the orders that its first process reads. Pure."""
+
+import hashlib
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from trunkline.contracts.sandbox.program_request import Program
+from trunkline.contracts.sandbox.sandbox import WORKSPACE, SandboxLimits
+from trunkline_sandbox.docker.seccomp_profile import profile
+from trunkline_sandbox.masks import EMPTY, Masks
+
+MIB = 1024 * 1024
+
+KEEPER = ("/bin/sh", "-c", 'read -r n && eval "$(dd bs="$n" count=1 iflag=fullblock 2>/dev/null)"')
+"""The first process of every container: waits for its orders on standard input, so that it can be there before the
+program is known; without any it ends. It reads not one byte too many: the rest is the program's. It stays while the
+program runs, and takes all others along when it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a container has to be like for a program, whatever the program is."""
+
+    image: str
+    workspace: Path | None
+    masks: Masks
+    read_only: tuple[tuple[str, Path], ...]
+    limits: SandboxLimits
+
+    @classmethod
+    def of(cls, program: Program, image: str, masks: Masks) -> "Place":
+        """The place for a program. Time and output are no concern of the container's."""
+        limits = program.limits
+        held = SandboxLimits(
+            memory=limits.memory,
+            cpus=limits.cpus,
+            processes=limits.processes,
+            network=limits.network,
+            host_network=limits.host_network,
+            writable=limits.writable,
+            repository=limits.repository,
+        )
+        return cls(image, program.workspace, masks, tuple(program.read_only.items()), held)
+
+    @property
+    def key(self) -> str:
+        """The same for places that are alike."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+
+def body(place: Place, labels: dict[str, str]) -> dict[str, Any]:
+    """What ``POST /containers/create`` takes."""
+    return {
+        "Image": place.image,
+        "Cmd": list(KEEPER),
+        "Entrypoint": [],
+        "User": f"{os.getuid()}:{os.getgid()}",
+        "WorkingDir": WORKSPACE,
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "NetworkDisabled": not (place.limits.network or place.limits.host_network),
+        "Labels": labels,
+        "HostConfig": _host(place),
+    }
+
+
+def _host(place: Place) -> dict[str, Any]:
+    limits = place.limits
+    memory = limits.memory * MIB
+    return {
+        "Mounts": _mounts(place),
+        "ReadonlyRootfs": True,
+        "Tmpfs": {"/tmp": f"rw,nosuid,nodev,mode=1777,size={memory // 2}"},
+        "NetworkMode": "host" if limits.host_network else "bridge" if limits.network else "none",
+        "IpcMode": "private",
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges", f"seccomp={profile()}"],
+        "Memory": memory,
+        "MemorySwap": memory,
+        "NanoCpus": int(limits.cpus * 1_000_000_000),
+        "PidsLimit": limits.processes + 1,  # one is the keeper
+        "ShmSize": memory // 2,
+        "Ulimits": [
+            {"Name": name, "Soft": most, "Hard": most}
+            for name, most in (("core", 0), ("nofile", 1024), ("fsize", 1024 * MIB))
+        ],
+        "LogConfig": {"Type": "none"},
+        "RestartPolicy": {"Name": "no"},
+    }
+
+
+def _mounts(place: Place) -> list[dict[str, Any]]:
+    binds = [(at, path, True) for at, path in place.read_only]
+    if place.workspace is not None:
+        binds += [
+            (str(PurePosixPath(WORKSPACE, name)), place.workspace / name, read_only)
+            for name, read_only in _folders(place).items()
+        ]
+        binds += [(f"{WORKSPACE}/{name}", EMPTY, True) for name in place.masks.hidden]
+    return [
+        {"Type": "bind", "Target": at, "Source": str(path), "ReadOnly": read_only}
+        for at, path, read_only in binds
+    ]
+
+
+def _folders(place: Place) -> dict[str, bool]:
+    """The folders of the workspace that are mounts, each with whether it is read-only: the workspace itself, bare
+    repositories, and the folders above what is closed, since nobody in a container can rename a mount."""
+    hidden, locked = place.masks.hidden, place.masks.locked
+    above = {folder for name in (*hidden, *locked) for folder in PurePosixPath(name).parents}
+    closed = {PurePosixPath(name) for name in locked if name != place.limits.repository}
+    return {
+        str(folder): not place.limits.writable or any(folder.is_relative_to(one) for one in closed)
+        for folder in sorted({PurePosixPath(), *above, *closed})
+    }
+
+
+def orders(program: Program) -> bytes:
+    """What the first process is told: how many bytes, and a script of so many that runs the program.
+
+    ``env -i`` leaves nothing of the image's environment, and the inner shell tells of a program that is not there.
+    """
+    words = [f"{name}={value}" for name, value in program.env.items()]
+    command = shlex.join(["env", "-i", *words, "/bin/sh", "-c", 'exec "$@"', "sh", *program.argv])
+    script = f"cd {shlex.quote(program.place)} && {command}".encode()
+    return b"%d\n%s" % (len(script), script)
+
+
+class Inspected(msgspec.Struct, frozen=True):
+    """What matters of ``GET /containers/ID/json``."""
+
+    state: "State" = msgspec.field(name="State")
+
+
+class State(msgspec.Struct, frozen=True):
+    """How a container stands."""
+
+    running: bool = msgspec.field(name="Running", default=False)
+    out_of_memory: bool = msgspec.field(name="OOMKilled", default=False)
+    exit_code: int = msgspec.field(name="ExitCode", default=0)

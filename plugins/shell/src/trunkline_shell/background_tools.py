@@ -1,0 +1,135 @@
+"""The tools for background tasks: programs that go on while the agent does something else, and when the worker ends
+(MN-F15).
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, tool
+from trunkline_shell.command_tool import argv_of, shown
+from trunkline_shell.settings import ShellSettings
+from trunkline_shell.tasks import END_SECONDS, Tasks, told, until_ended
+
+TAIL, LONGEST_TAIL = 50, 2_000
+LONGEST_OUTPUT = 50_000
+LONGEST_WAIT = 300
+
+TaskId = Annotated[str, Meta(pattern="^[0-9a-f]{8}$", description="The task, such as 0a1b2c3d.")]
+Lines = Annotated[int, Meta(ge=1, le=LONGEST_TAIL)]
+Seconds = Annotated[int, Meta(ge=1, le=LONGEST_WAIT)]
+
+
+def background_tools(home: Path, settings: ShellSettings) -> list[Tool]:
+    """The seven tools."""
+    tasks = Tasks(home, settings)
+    return [_start(tasks), *_looking(tasks), _wait(tasks), *_ending(tasks)]
+
+
+def _start(tasks: Tasks) -> Tool:
+    settings = tasks.settings
+
+    @tool(effect="exec", argv="command", timeout=120.0)
+    async def start_background_task(
+        context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
+    ) -> str:
+        """Begin a program in the sandbox that goes on by itself, such as a long build or a server. Tells its task id.
+
+        Args:
+            command: The program and its arguments as a list, which no shell reads; or the text of a script for sh.
+            folder: The folder of the workspace that it begins in; empty for the workspace itself.
+            network: Whether it needs the network, which a person must have permitted.
+        """
+        argv, place = argv_of(command), context.folder(folder)
+        async with tasks.place(context.block) as record:
+            await context.sandbox.leave(
+                argv,
+                record=record,
+                workspace=context.workspace,
+                env=settings.env,
+                folder=place,
+                limits=settings.limits(settings.task_seconds, network),
+                label=f"{context.block} task {record.name}",
+            )
+        return f"Background task {record.name} runs."
+
+    @start_background_task.shows
+    def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
+        return shown(command, folder, network)
+
+    return start_background_task
+
+
+def _looking(tasks: Tasks) -> list[Tool]:
+    @tool(effect="read")
+    def background_task_status(context: ToolContext, task: TaskId) -> str:
+        """Tell whether a background task runs, and how it ended.
+
+        Args:
+            task: The task's id.
+        """
+        return told(tasks.find(context.block, task))
+
+    @tool(effect="read", data=True)
+    def background_task_output(context: ToolContext, task: TaskId, lines: Lines = TAIL) -> str:
+        """Tell the last lines that a background task printed, and whether it runs.
+
+        Args:
+            task: The task's id.
+            lines: How many lines.
+        """
+        record = tasks.find(context.block, task)
+        standing = told(record)
+        return f"{standing}\n{record.tail(lines, LONGEST_OUTPUT) or 'It has printed nothing.'}"
+
+    @tool(effect="read")
+    def list_background_tasks(context: ToolContext) -> str:
+        """List the background tasks of this block, the newest first."""
+        found = [told(record) for record in reversed(tasks.of(context.block))]
+        return "\n".join(found) or "There are no background tasks."
+
+    return [background_task_status, background_task_output, list_background_tasks]
+
+
+def _wait(tasks: Tasks) -> Tool:
+    @tool(effect="read", timeout=LONGEST_WAIT + 30.0, data=True)
+    async def wait_background_task(
+        context: ToolContext, task: TaskId, timeout: Seconds = LONGEST_WAIT
+    ) -> str:
+        """Wait until a background task has ended, and tell how; that it still runs after the time is no error.
+
+        Args:
+            task: The task's id.
+            timeout: How many seconds to wait at most.
+        """
+        record = tasks.find(context.block, task)
+        await until_ended(record, timeout)
+        return f"{told(record)}\n{record.tail(TAIL, LONGEST_OUTPUT)}".rstrip()
+
+    return wait_background_task
+
+
+def _ending(tasks: Tasks) -> list[Tool]:
+    @tool(effect="write", idempotent=True)
+    async def cancel_background_task(context: ToolContext, task: TaskId) -> str:
+        """End a background task, with all that it began.
+
+        Args:
+            task: The task's id.
+        """
+        record = tasks.find(context.block, task)
+        if record.standing() == "running":
+            record.cancel("cancelled")
+            await until_ended(record, END_SECONDS)
+        return told(record)
+
+    @tool(effect="write", idempotent=True)
+    def clear_completed_tasks(context: ToolContext) -> str:
+        """Forget the background tasks of this block that have ended, with their output."""
+        ended = [record for record in tasks.of(context.block) if record.standing() != "running"]
+        for record in ended:
+            record.remove()
+        return f"Forgot {len(ended)} background tasks that had ended."
+
+    return [cancel_background_task, clear_completed_tasks]

@@ -1,0 +1,221 @@
+"""``trunkline tasks``: the background tasks of this machine, as a person sees them. Reads their records, so it needs no
+platform that runs; to end one it asks the task's keeper.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from trunkline.cli.command import Command, Group
+from trunkline.contracts.sandbox.detached_program import Record
+from trunkline.errors import TrunklineError
+from trunkline_shell.tasks import END_SECONDS, Tasks, command, stands, until_ended
+
+EXAMPLES = """
+trunkline tasks list
+trunkline tasks show 0a1b
+trunkline tasks stop 0a1b
+"""
+
+LINES, MOST_LINES = 50, 100_000
+MOST_CHARACTERS = 16 * 1024 * 1024
+"""Of output: more than a record keeps."""
+
+HERE = "Tasks belong to the machine they were begun on, and to the home folder (TRUNKLINE_HOME)."
+
+
+def tasks_command(tasks: Tasks) -> click.Command:
+    """The group, for the tasks of a home."""
+
+    @click.group("tasks", cls=Group, examples=EXAMPLES)
+    @click.pass_context
+    def group(context: click.Context) -> None:
+        """See the background tasks that agents began on this machine, and stop them.
+
+        A task goes on when the platform is stopped. An ID may be cut as long as it tells the task from the others.
+        """
+        context.obj = tasks
+
+    for verb in (_list, _show, _stop, _clear):
+        group.add_command(verb)
+    return group
+
+
+@click.command(
+    "list", cls=Command, examples="trunkline tasks list --running\ntrunkline tasks list --block main --json"
+)
+@click.option("--block", help="Only those of this block.")
+@click.option("--running", is_flag=True, help="Only those that run.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def _list(tasks: Tasks, block: str | None, running: bool, as_json: bool) -> None:
+    """List the tasks, the newest first, and how each stands."""
+    from trunkline._util.text import printable
+    from trunkline.cli.output import json_out, table
+
+    found = [one for one in _all(tasks) if block in (None, one[0]) and not (running and not _runs(one[1]))]
+    if as_json:
+        json_out({"tasks": [_facts(*one) for one in found]})
+    elif not found:
+        where = f"of the block {block} here" if block else "here"
+        click.echo(
+            f"No background task {where} runs." if running else f"There are no background tasks {where}."
+        )
+    else:
+        rows = [
+            (record.name, name, _since(record), _briefly(record), _cut(printable(_what(record))))
+            for name, record in found
+        ]
+        table(rows, header=("ID", "BLOCK", "SINCE (UTC)", "STATE", "COMMAND"))
+
+
+@click.command(
+    "show", cls=Command, examples="trunkline tasks show 0a1b --lines 200\ntrunkline tasks show 0a1b --json"
+)
+@click.argument("id")
+@click.option(
+    "--lines",
+    default=LINES,
+    show_default=True,
+    type=click.IntRange(1, MOST_LINES),
+    help="The last lines it printed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def _show(tasks: Tasks, id: str, lines: int, as_json: bool) -> None:
+    """Show one task and the end of what it printed."""
+    from trunkline._util.text import printable
+    from trunkline.cli.output import json_out, table
+
+    block, record = _named(tasks, id)
+    output = record.tail(lines, MOST_CHARACTERS)
+    if as_json:
+        json_out({**_facts(block, record), "output": output})
+        return
+    order = record.order()
+    rows = [
+        ("task", record.name),
+        ("block", block),
+        ("state", stands(record)),
+        ("since", f"{_since(record)} UTC"),
+        ("command", _what(record)),
+    ]
+    if order is not None:
+        rows += [("folder", order.folder or "the workspace"), ("sandbox", order.backend)]
+        rows += [("network", "yes" if order.network else "no")]
+    table([(name, printable(value)) for name, value in rows])
+    click.echo(f"\n{printable(output).rstrip()}" if output.strip() else "\nIt has printed nothing.")
+
+
+@click.command(
+    "stop", cls=Command, examples="trunkline tasks stop 0a1b\ntrunkline tasks stop 0a1b 7f3e --json"
+)
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def _stop(tasks: Tasks, ids: tuple[str, ...], as_json: bool) -> None:
+    """End tasks, each with all that it began. One that has ended already stays as it is."""
+    import anyio
+
+    from trunkline._util.text import printable
+    from trunkline.cli.output import json_out
+
+    found = [_named(tasks, id) for id in ids]
+    for _, record in found:
+        if _runs(record):
+            record.cancel("cancelled")
+    for _, record in found:
+        anyio.run(until_ended, record, END_SECONDS)
+    if as_json:
+        json_out({"tasks": [_facts(*one) for one in found]})
+    else:
+        for _, record in found:
+            click.echo(printable(f"{record.name}: {stands(record)}"))
+    if still := [record.name for _, record in found if _runs(record)]:
+        raise TrunklineError(
+            f"{', '.join(still)} did not end within {END_SECONDS:.0f} seconds.",
+            hint='"trunkline panic" ends every program at once; "trunkline panic --release" lets agents go on.',
+        )
+
+
+@click.command("clear", cls=Command, examples="trunkline tasks clear --block main")
+@click.option("--block", help="Only those of this block.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def _clear(tasks: Tasks, block: str | None, as_json: bool) -> None:
+    """Forget the tasks that have ended, with their output."""
+    from trunkline.cli.output import json_out
+
+    ended = [one for name, one in _all(tasks) if block in (None, name) and not _runs(one)]
+    for record in ended:
+        record.remove()
+    if as_json:
+        json_out({"forgotten": [record.name for record in ended]})
+    else:
+        click.echo(f"Forgot {len(ended)} {'task' if len(ended) == 1 else 'tasks'} that had ended.")
+
+
+def _all(tasks: Tasks) -> list[tuple[str, Record]]:
+    """Each with its block, the newest first."""
+    found = [(block, record) for block in tasks.blocks() for record in tasks.of(block)]
+    return sorted(found, key=lambda one: _begun(one[1]), reverse=True)
+
+
+def _begun(record: Record) -> datetime:
+    order = record.order()
+    return order.at if order else datetime.min.replace(tzinfo=UTC)
+
+
+def _named(tasks: Tasks, id: str) -> tuple[str, Record]:
+    found = [one for one in _all(tasks) if id and one[1].name.startswith(id)]
+    if not found:
+        raise TrunklineError(
+            f"There is no background task {id!r} here.",
+            hint=f'"trunkline tasks list" shows those there are. {HERE}',
+        )
+    if len(found) > 1:
+        names = ", ".join(record.name for _, record in found)
+        raise TrunklineError(f"{id!r} fits several tasks: {names}.", hint="Give more of the id.")
+    return found[0]
+
+
+def _facts(block: str, record: Record) -> dict[str, Any]:
+    order, ending = record.order(), record.ending()
+    return {
+        "id": record.name,
+        "block": block,
+        "state": record.standing(),
+        "since": order and order.at,
+        "command": order and order.argv,
+        "folder": order and order.folder,
+        "sandbox": order and order.backend,
+        "network": order and order.network,
+        "seconds": order and order.seconds,
+        "ended": ending and ending.at,
+        "exit_code": ending and ending.exit_code,
+        "killed": (ending and ending.killed) or None,
+        "fault": (ending and ending.fault) or None,
+    }
+
+
+def _runs(record: Record) -> bool:
+    return record.standing() == "running"
+
+
+def _since(record: Record) -> str:
+    order = record.order()
+    return f"{order.at:%Y-%m-%d %H:%M:%S}" if order else "unknown"
+
+
+def _briefly(record: Record) -> str:
+    """How it stands, without why."""
+    return stands(record).partition(":")[0]
+
+
+def _what(record: Record) -> str:
+    return command(record.order())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,33 @@
+"""What an agent is told of its skills at the start of a turn: their names, and what each is for. Never their text."""
+
+from collections.abc import Sequence
+
+from trunkline import ContextPart, StatusShown, ToolError, TurnInfo
+from trunkline_skills.reader import Library
+from trunkline_skills.skill import Skill
+
+HOW = "Skills, each with what it is for. When one fits what you are asked, read it with use_skill before you begin."
+
+
+class Listing:
+    """The context source. What it tells is data: a skill has no more rights than any other file."""
+
+    name = "skills"
+
+    def __init__(self) -> None:
+        self._library = Library()
+
+    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
+        """Nothing where there are no skills, so they cost nothing there."""
+        try:
+            found = await self._library.of(turn.request.block, turn.memory)
+        except ToolError:
+            return ()
+        lines = [one.line for one in found.values() if isinstance(one, Skill)]
+        broken = len(found) - len(lines)
+        if not lines:
+            return ()
+        if broken:
+            lines.append(f"({broken} more cannot be used; list_skills says why.)")
+        text = "\n".join([HOW, *lines])
+        return [ContextPart(source="skills", text=text, priority=45, share=0.1, rest="list_skills has all.")]

@@ -1,0 +1,228 @@
+"""``web_crawler``: a few pages of one site, the way a person would look around there, by its ``robots.txt``."""
+
+import math
+import re
+from typing import Annotated
+
+import anyio
+from msgspec import Meta
+
+from trunkline import Tool, ToolContext, ToolError, tool
+from trunkline._util.egress import UrlRefused, WebAddress, read_url
+from trunkline._util.untrusted_text import fenced
+from trunkline_web.charsets import decoded
+from trunkline_web.fetch_tool import Url, fetcher_of, refuse_faults
+from trunkline_web.fetcher import LARGEST, Answer, Elsewhere, Fetcher
+from trunkline_web.page import Page, page_of
+from trunkline_web.robots import MOST_BYTES as MOST_ROBOTS
+from trunkline_web.robots import Robots, read_robots
+from trunkline_web.settings import WebSettings
+
+SECONDS = 90.0
+"""After which no further page is read."""
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_WAITING = 2_000
+PAUSE = 0.2
+"""Seconds between two requests, if the site does not want more."""
+
+AT_ONCE = 32_000
+"""Characters that are shown whole: about 8000 tokens (MN-F16). Beyond that pages are kept to be searched."""
+
+BEGINNING = 400
+
+_NO_PAGES = re.compile(
+    r"\.(?:png|jpe?g|gif|webp|svg|ico|avif|css|js|mjs|map|woff2?|ttf|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|iso|deb|rpm"
+    r"|whl|jar|mp[34]|m4a|ogg|wav|webm|mov|avi)$",
+    re.IGNORECASE,
+)
+
+Pages = Annotated[int, Meta(ge=1, le=30)]
+Depth = Annotated[int, Meta(ge=0, le=3)]
+
+
+def made(settings: WebSettings) -> Tool:
+    """The tool with these settings."""
+    fetcher = fetcher_of(settings)
+
+    @tool(effect="read", urls=("url",), free=("max_pages", "max_depth"), timeout=SECONDS + 90.0)
+    async def web_crawler(context: ToolContext, url: Url, max_pages: Pages = 10, max_depth: Depth = 1) -> str:
+        """Read several pages of one site, from a page along its links. Much text is kept with this conversation, to be
+        found by search_in_documents; little comes back whole.
+
+        Args:
+            url: Where to begin, such as https://example.com/docs/.
+            max_pages: How many pages to read.
+            max_depth: How many links away from the first page to go.
+        """
+        crawl = Crawl(fetcher, context, settings.user_agent)
+        with anyio.move_on_after(SECONDS) as clock:
+            await crawl.run(read_url(url), max_pages, max_depth)
+        crawl.out_of_time = clock.cancelled_caught
+        return await crawl.told()
+
+    return web_crawler
+
+
+class Crawl:
+    """One look around a site. ``run`` gathers pages, ``told`` says what there was.
+
+    It goes by distance: what is equally far from the first page is fetched one after the other, and read together.
+    """
+
+    def __init__(self, fetcher: Fetcher, context: ToolContext, user_agent: str) -> None:
+        self.out_of_time = False
+        self._fetcher = fetcher
+        self._context = context
+        self._user_agent = user_agent
+        self._read: dict[str, Page] = {}
+        self._seen: dict[str, None] = {}
+        self._left_out: list[str] = []
+        self._bytes = 0
+        self._tries = 0
+        self._robots = Robots()
+
+    @property
+    def pages(self) -> list[Page]:
+        """What was read, the nearest first."""
+        return [self._read[url] for url in self._seen if url in self._read]
+
+    async def run(self, first: WebAddress, most: int, depth: int) -> None:
+        """Read pages. Raises ToolError when the first cannot be read."""
+        self._robots = await self._rules(first)
+        self._seen[first.url] = None
+        waiting = [first]
+        for _ in range(depth + 1):
+            found: list[WebAddress] = []
+            while waiting and not self._is_enough(most):
+                now, waiting = self._next(waiting, most)
+                found += await self._looked_at(now)
+            waiting = found
+
+    def _is_enough(self, most: int) -> bool:
+        return len(self._read) >= most or self._tries >= 2 * most or self._bytes >= MOST_BYTES
+
+    def _next(self, waiting: list[WebAddress], most: int) -> tuple[list[WebAddress], list[WebAddress]]:
+        """Those to be asked for now, as many as are wanted still, and those for later."""
+        room = most - len(self._read)
+        return waiting[:room], waiting[room:]
+
+    async def _looked_at(self, addresses: list[WebAddress]) -> list[WebAddress]:
+        """Read these pages; where they lead that is new."""
+        answers = [came for address in addresses if (came := await self._fetched(address))]
+        async with anyio.create_task_group() as tasks:
+            for address, answer in answers:
+                tasks.start_soon(self._taken_in, address, answer)
+        if not self._read and self._left_out:
+            raise ToolError(self._left_out[0], kind="upstream_error")
+        pages = [self._read[address.url] for address, _ in answers if address.url in self._read]
+        return [link for page in pages for link in self._links(page)]
+
+    async def _fetched(self, address: WebAddress) -> tuple[WebAddress, Answer] | None:
+        if not self._robots.allow(address.target):
+            self._refused(address)
+            return None
+        if self._tries:
+            await anyio.sleep(max(PAUSE, self._robots.delay))
+        self._tries += 1
+        self._context.report(f"{self._tries} pages asked for; now {address.url[:200]}")
+        try:
+            answer = await self._fetcher.get(address, most=min(LARGEST, MOST_BYTES - self._bytes))
+            self._bytes += len(answer.body)
+            refuse_faults(answer)
+        except ToolError as error:
+            self._left_out.append(str(error)[:500])
+            return None
+        return address, answer
+
+    async def _taken_in(self, address: WebAddress, answer: Answer) -> None:
+        try:
+            self._read[address.url] = await page_of(answer, self._context)
+        except ToolError as error:
+            self._left_out.append(str(error)[:500])
+
+    async def told(self) -> str:
+        """What was read: whole when it is little, else what is where, with all of it kept to be searched."""
+        pages = self.pages
+        if not pages:
+            raise ToolError(
+                "No page was read within the time there is. fetch_webpage reads a single one.", kind="timeout"
+            )
+        host = pages[0].address.host
+        whole = sum(len(page.text) for page in pages) <= AT_ONCE
+        kept = not whole and await self._keep()
+        body = "\n\n".join(_section(page, math.inf if whole else self._share(kept)) for page in pages)
+        return "\n".join(filter(None, [fenced(f"web {host}", body), self._notes(whole, kept)]))
+
+    def _share(self, kept: bool) -> float:
+        return BEGINNING if kept else AT_ONCE // len(self._read)
+
+    def _notes(self, whole: bool, kept: bool) -> str:
+        notes = [f"[{len(self._read)} page{'s were' if len(self._read) > 1 else ' was'} read."]
+        if kept:
+            notes.append("These are their beginnings; search_in_documents finds what stands in them.")
+        elif not whole:
+            notes.append("These are their beginnings; fetch_webpage reads one whole.")
+        if self.out_of_time:
+            notes.append("The time was over before the others.")
+        notes += [f"Not read: {why}" for why in self._left_out[:10]]
+        return " ".join(notes) + "]"
+
+    async def _keep(self) -> bool:
+        """Keep the pages with the conversation. False where there is no place for them."""
+        try:
+            for page in self.pages:
+                await self._context.documents.collect(f"web/{_name(page.address)}.md", page.text)
+        except ToolError:
+            return False
+        return True
+
+    async def _rules(self, first: WebAddress) -> Robots:
+        """What the site's ``robots.txt`` says. None is no restriction; one that cannot be had now is a refusal."""
+        try:
+            answer = await self._fetcher.get(first.leads_to("/robots.txt"), most=MOST_ROBOTS)
+        except Elsewhere:
+            return Robots()
+        if answer.status >= 500:
+            raise ToolError(
+                f"{first.host} cannot say now what it lets programs read (robots.txt: {answer.status}), so it is not "
+                f"crawled. Try again later, or read single pages with fetch_webpage.",
+                kind="unavailable",
+            )
+        if answer.status != 200:
+            return Robots()
+        return read_robots(decoded(answer.body, answer.charset, cut=answer.cut), self._user_agent)
+
+    def _refused(self, address: WebAddress) -> None:
+        if not self._read:
+            raise ToolError(
+                f"The site's robots.txt asks programs not to crawl {address.url[:500]}, so it was not. "
+                f"If a person wants just this page, fetch_webpage reads it.",
+                kind="permission_denied",
+            )
+        self._left_out.append(f"{address.url[:200]}, by the wish of robots.txt.")
+
+    def _links(self, page: Page) -> list[WebAddress]:
+        """Where the page leads within its site that was not seen before."""
+        found = []
+        for link in page.links:
+            try:
+                address = page.address.leads_to(link)
+            except UrlRefused:
+                continue
+            same = (address.site, address.port) == (page.address.site, page.address.port)
+            fits = same and not _NO_PAGES.search(address.target.partition("?")[0])
+            if fits and address.url not in self._seen and len(self._seen) < MOST_WAITING:
+                self._seen[address.url] = None
+                found.append(address)
+        return found
+
+
+def _section(page: Page, most: float) -> str:
+    text = page.text if len(page.text) <= most else f"{page.text[: int(most)]} […]"
+    return f"# {page.title or page.address.target}\n{page.address.url}\n\n{text}"
+
+
+def _name(address: WebAddress) -> str:
+    """The name under which a page is kept."""
+    return re.sub(r"[^\w./-]+", "-", f"{address.host}{address.target}").replace("..", ".").strip("/.-")[:150]

@@ -1,0 +1,101 @@
+"""``fetch_webpage``: one page as text."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from trunkline import Tool, ToolContext, ToolError, tool
+from trunkline._util.egress import read_url
+from trunkline._util.untrusted_text import fenced
+from trunkline.errors import ToolErrorKind
+from trunkline_web.fetcher import Answer, Fetcher
+from trunkline_web.page import Page, page_of
+from trunkline_web.settings import WebSettings
+
+SHOWN = 8_000
+"""Characters of a page that are shown at once (MB-F19)."""
+
+MOST_LINKS = 100
+TIMEOUT = 180.0
+
+Offset = Annotated[int, Meta(ge=0)]
+Url = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+def fetcher_of(settings: WebSettings) -> Fetcher:
+    """What gets pages for agents."""
+    return Fetcher(settings.guard(), seconds=settings.timeout, user_agent=settings.user_agent)
+
+
+def made(settings: WebSettings) -> Tool:
+    """The tool with these settings."""
+    fetcher = fetcher_of(settings)
+
+    @tool(effect="read", urls=("url",), free=("offset", "links"), timeout=TIMEOUT, always_send=True)
+    async def fetch_webpage(context: ToolContext, url: Url, offset: Offset = 0, links: bool = False) -> str:
+        """Get a web page, or a PDF or text file of the web, as text, 8000 characters at a time.
+
+        Args:
+            url: The whole address, such as https://example.com/page.
+            offset: Characters to skip.
+            links: List the page's links too.
+        """
+        answer = await fetcher.get(read_url(url))
+        refuse_faults(answer)
+        return shown(await page_of(answer, context), offset, links)
+
+    return fetch_webpage
+
+
+_KINDS: dict[int, ToolErrorKind] = {
+    404: "not_found", 408: "timeout", 410: "not_found", 429: "rate_limited", 503: "unavailable", 504: "timeout",
+}  # fmt: skip
+
+
+def refuse_faults(answer: Answer) -> None:
+    """Raises ToolError for an answer that is no page."""
+    if answer.status == 200 or (200 < answer.status < 300 and answer.body):
+        return
+    again = answer.headers.get("retry-after", "")
+    when = (
+        f" It asks to be left alone for {int(again)} seconds." if again.isdecimal() and len(again) < 7 else ""
+    )
+    why = _WHY.get(answer.status, "")
+    kind = _KINDS.get(answer.status, "upstream_error")
+    raise ToolError(f"{answer.address.url[:500]} answers {answer.status}{why}.{when}", kind=kind)
+
+
+_WHY = {
+    204: ": it holds nothing",
+    401: ": it is only for those who sign in, which is not done here",
+    403: ": it does not show this page to us",
+    404: ": there is no such page",
+    410: ": the page is gone",
+    429: ": it was asked too often",
+    451: ": it may not show this page",
+    500: ": it failed; it may do better later",
+    502: ": it failed; it may do better later",
+    503: ": it cannot now; it may later",
+    504: ": it failed; it may do better later",
+}
+
+
+def shown(page: Page, offset: int, links: bool) -> str:
+    """A part of a page for the model: whose words it is, marked as data, and where to read on."""
+    part = page.text[offset : offset + SHOWN]
+    if offset and not part:
+        return f"The page has no more than {len(page.text)} characters."
+    head = [page.title, page.address.url] if page.title else [page.address.url]
+    body = "\n".join([*head, "", part])
+    if links:
+        listed = page.links[:MOST_LINKS]
+        body += "\n\nLinks:\n" + ("\n".join(listed) if listed else "(none)")
+    return fenced(f"web {page.address.host}", body) + _note(page, offset, offset + len(part))
+
+
+def _note(page: Page, start: int, end: int) -> str:
+    if end < len(page.text):
+        return f"\n[Cut here: characters {start} to {end} of {len(page.text)}. Read on with offset={end}.]"
+    if page.cut:
+        return "\n[The page is longer than is ever read; this is the end of what was read of it.]"
+    return ""

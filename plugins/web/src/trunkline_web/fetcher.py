@@ -1,0 +1,144 @@
+"""Gets a page: bounded in time, and along redirects within its site, each of which is looked at like an address."""
+
+import re
+import ssl
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from trunkline import ToolError
+from trunkline._util.egress import Guard, UrlRefused, WebAddress
+from trunkline._util.untrusted_text import disarmed
+from trunkline.errors import ToolErrorKind
+
+if TYPE_CHECKING:
+    from trunkline_web.http_client import Wire
+
+LARGEST = 8 * 1024 * 1024
+"""Bytes of a body, packed or not. What is longer is cut."""
+
+MOST_REDIRECTS = 5
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+_TYPE = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,80}")
+
+
+class Elsewhere(ToolError):
+    """A redirect to another host. It is not followed: who allowed this host has not allowed that one."""
+
+    kind: ToolErrorKind = "upstream_error"
+
+    def __init__(self, came: WebAddress, leads: WebAddress) -> None:
+        super().__init__(
+            f"{came.url[:500]} leads to another host, {leads.host}, and was not followed. "
+            f"If that is wanted, call the tool with {leads.url[:1000]}."
+        )
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server answered in the end. ``headers`` have small names; ``cut``: the body was longer."""
+
+    address: WebAddress
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool = False
+
+    @property
+    def media_type(self) -> str:
+        """Such as ``text/html``; empty when the server says nothing, or what is none."""
+        said = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return said if _TYPE.fullmatch(said) else ""
+
+    @property
+    def charset(self) -> str:
+        """What the server says of the text's encoding; empty when nothing."""
+        for part in self.headers.get("content-type", "").split(";")[1:]:
+            name, _, value = part.partition("=")
+            if name.strip().lower() == "charset":
+                return value.strip().strip("\"'").lower()
+        return ""
+
+
+class Fetcher:
+    """Gets pages. ``seconds`` is for a page with its redirects; ``tls`` is what certificates are held to."""
+
+    def __init__(
+        self, guard: Guard, *, seconds: float, user_agent: str, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._guard = guard
+        self._seconds = seconds
+        self._user_agent = user_agent
+        self._tls = tls
+        self._wire: Wire | None = None
+
+    async def get(
+        self,
+        address: WebAddress,
+        *,
+        headers: Mapping[str, str] | None = None,
+        most: int = LARGEST,
+        redirects: int = MOST_REDIRECTS,
+    ) -> Answer:
+        """Get at most so many bytes of a page, with whatever status. So many redirects within the site are followed;
+        with none a redirect is the answer.
+
+        Raises:
+            Elsewhere: it leads to another host.
+            ToolError: it cannot be had; the text says why.
+        """
+        wire = await self._wired()
+        try:
+            with anyio.fail_after(self._seconds):
+                return await _followed(wire, address, headers or {}, most, redirects)
+        except TimeoutError:
+            raise ToolError(
+                f"{address.host} did not give the page within {self._seconds:g} seconds.",
+                kind="timeout",
+            ) from None
+
+    async def _wired(self) -> "Wire":
+        """What asks, whose library is loaded when it is first needed."""
+        if self._wire is None:
+            self._wire = await anyio.to_thread.run_sync(self._loaded)
+        return self._wire
+
+    def _loaded(self) -> "Wire":
+        from trunkline_web.http_client import Wire
+
+        return Wire(self._guard, self._user_agent, self._tls)
+
+
+async def _followed(
+    wire: "Wire", address: WebAddress, headers: Mapping[str, str], most: int, redirects: int
+) -> Answer:
+    for _ in range(redirects + 1):
+        answer = await wire.ask(address, headers, most)
+        leads = answer.headers.get("location")
+        if answer.status not in REDIRECTS or leads is None or not redirects:
+            return answer
+        address = _next(address, leads)
+    raise ToolError(
+        f"{address.host} redirects more than {redirects} times, which is not followed.", kind="upstream_error"
+    )
+
+
+def _next(address: WebAddress, location: str) -> WebAddress:
+    try:
+        leads = address.leads_to(location)
+    except UrlRefused as error:
+        raise ToolError(
+            f"{address.host} redirects to what cannot be followed: {disarmed(str(error))}",
+            kind="upstream_error",
+        ) from error
+    if leads.site != address.site:
+        raise Elsewhere(address, leads)
+    if (address.scheme, leads.scheme) == ("https", "http"):
+        raise ToolError(
+            f"{address.host} redirects from https to http, which is not followed.", kind="upstream_error"
+        )
+    return leads
