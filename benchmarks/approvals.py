@@ -32,7 +32,7 @@ from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline.testing.scripted_provider import provider_process
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 QUARTERS = 4
 PROMISED = 0.3
 """Seconds from click to resume that 95 of 100 people may wait at most (issue 5)."""
@@ -75,7 +75,7 @@ async def _ask(running: ProcessPlatform, number: int) -> MessageAccepted:
 
 
 async def _waiting(running: ProcessPlatform, count: int) -> tuple[Approval, ...]:
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT):
         while len(found := await running.gateway.waiting()) < count:  # noqa: ASYNC110  asked over the bus
             await anyio.sleep(0.1)
     return found
@@ -85,7 +85,7 @@ async def _click(running: ProcessPlatform, asked: Approval, accepted: MessageAcc
     """Seconds until the turn goes on, and until the call has run."""
     watch = running.gateway.watch(accepted.conversation, accepted.turn)
     resumed = 0.0
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT):
         async with aclosing(watch.events()) as events, anyio.create_task_group() as tasks:
             began = perf_counter()
             tasks.start_soon(_allow, running, asked)
@@ -101,7 +101,7 @@ async def _allow(running: ProcessPlatform, asked: Approval) -> None:
     await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=True)
 
 
-class Noting:
+class ApprovalPlugin:
     """A plugin with a tool that waits for a yes each time, and a model that asks for so many calls of it."""
 
     @trunkline.hookimpl
@@ -134,7 +134,9 @@ async def measure_one_turn(calls: int) -> list[float]:
     }
     clock: list[float] = []
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
-        async with platform(Path(folder), plugins=[Noting()], config=config, patience=600.0) as running:
+        async with platform(
+            Path(folder), plugins=[ApprovalPlugin()], config=config, patience=600.0
+        ) as running:
             accepted = await running.send(str(calls))
             while len(asked := await running.gateway.waiting()) < calls:  # noqa: ASYNC110  asked over the bus
                 await anyio.sleep(0.2)
@@ -159,9 +161,7 @@ def report_one_turn(quarters: Sequence[float], calls: int) -> str:
         (f"quarter {number}", milliseconds(cost), f"{cost / quarters[0]:.2f}")
         for number, cost in enumerate(quarters, 1)
     ]
-    return (
-        f"{machine.described()}\n\n{table((f'{calls} approvals in one turn', 'CPU ms a yes', 'ratio'), rows)}"
-    )
+    return f"{machine.describe_machine()}\n\n{table((f'{calls} approvals in one turn', 'CPU ms a yes', 'ratio'), rows)}"
 
 
 def report(figures: Figures, pending: int) -> str:
@@ -173,7 +173,7 @@ def report(figures: Figures, pending: int) -> str:
     kept = percentile(figures["resumed"], 0.95) < PROMISED
     verdict = f"Click to resume, p95 below {milliseconds(PROMISED)} ms: {'kept' if kept else 'NOT KEPT'}."
     head = (f"with {pending} pending, ms", "times", "p50", "p95", "p99")
-    return f"{machine.described()}\n\n{table(head, rows)}\n\n{verdict}"
+    return f"{machine.describe_machine()}\n\n{table(head, rows)}\n\n{verdict}"
 
 
 def main() -> None:

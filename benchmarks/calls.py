@@ -27,7 +27,7 @@ from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 QUARTERS = 4
 
 
-class Looking:
+class ToolCallPlugin:
     """A plugin with a tool that reads nothing, and a model that asks for it as often as it is told to."""
 
     def __init__(self) -> None:
@@ -67,7 +67,10 @@ def _look(number: int) -> Call:
 
 async def measure(calls: Sequence[int], steps: int) -> dict[str, Any]:
     """Seconds of wall clock and processor."""
-    plugin, config = Looking(), {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": max(calls)}
+    plugin, config = (
+        ToolCallPlugin(),
+        {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": max(calls)},
+    )
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         async with platform(Path(folder), plugins=[plugin], config=config, patience=600.0) as running:
             await running.say("warm up")
@@ -120,7 +123,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000, help="answers with one call each (1000)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, in seconds")
     given = parser.parse_args()
-    whole = machine.described()
+    whole = machine.describe_machine()
     figures = anyio.run(measure, given.calls, given.steps, backend_options={"use_uvloop": True})
     if given.json:
         print(json.dumps(figures, indent=2))

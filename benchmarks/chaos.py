@@ -21,7 +21,7 @@ from benchmarks.chaos_report import report
 from trunkline.testing.scripted_provider import provider_process
 
 
-def show(text: str) -> None:
+def show_progress(text: str) -> None:
     """Progress, on one line where there is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{text}")
@@ -30,16 +30,16 @@ def show(text: str) -> None:
     sys.stderr.flush()
 
 
-def storm(order: Order, home: Path) -> Outcome:
+def run_chaos(order: Order, home: Path) -> Outcome:
     """One run, with a model of its own."""
     with provider_process() as provider:
-        outcome = anyio.run(run, order, home, provider, show)
+        outcome = anyio.run(run, order, home, provider, show_progress)
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")
     return outcome
 
 
-def read_order() -> tuple[Order, bool]:
+def parse_order() -> tuple[Order, bool]:
     """What the command line asks for, and whether to keep the home folder."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.chaos",
@@ -80,9 +80,9 @@ def read_order() -> tuple[Order, bool]:
 
 def main() -> None:
     """Run and print; exits with 1 when a promise was broken."""
-    order, keep = read_order()
+    order, keep = parse_order()
     home = Path(tempfile.mkdtemp(prefix=f"trunkline-chaos-{order.seed}-"))
-    outcome = storm(order, home)
+    outcome = run_chaos(order, home)
     print(report(outcome))
     if outcome.struck < order.faults:
         print(f"\nonly {outcome.struck} of {order.faults} faults fitted into {order.seconds:g} s")

@@ -28,14 +28,14 @@ from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.monitor.context_budget import tokens_of
-from trunkline.workers.tools.search_index import Ranking
+from trunkline.workers.monitor.context_budget import estimate_tokens
+from trunkline.workers.tools.search_index import ToolSearchIndex
 
 VERBS = (
     "create", "update", "delete", "list", "search", "archive", "export", "import", "assign", "approve",
     "cancel", "schedule", "merge", "send", "fetch", "rename", "lock", "share", "restore", "validate",
 )  # fmt: skip
-THINGS = (
+NOUNS = (
     "invoice", "customer", "ticket", "contract", "shipment", "branch", "deployment", "calendar", "mailbox", "playlist",
     "recipe", "sensor", "thermostat", "reservation", "flight", "account", "payment", "subscription", "document",
     "spreadsheet", "presentation", "photo", "video", "podcast", "bookmark", "project", "milestone", "release",
@@ -47,7 +47,7 @@ ALWAYS = 10
 """Tools that are shown in any case; those that come with Trunkline for every day are as many."""
 
 
-class Made(trunkline.Tool):
+class GeneratedTool(trunkline.Tool):
     """One of many tools."""
 
     def __init__(self, verb: str, thing: str, *, always: bool) -> None:
@@ -75,15 +75,18 @@ class Made(trunkline.Tool):
         return "done"
 
 
-def made(count: int) -> list[trunkline.Tool]:
+def generate_tools(count: int) -> list[trunkline.Tool]:
     """So many tools; a few of them are for every day."""
-    pairs = [(verb, thing) for thing in THINGS for verb in VERBS]
+    pairs = [(verb, thing) for thing in NOUNS for verb in VERBS]
     random.Random(7).shuffle(pairs)
-    return [Made(*pair, always=number < min(ALWAYS, count // 2)) for number, pair in enumerate(pairs[:count])]
+    return [
+        GeneratedTool(*pair, always=number < min(ALWAYS, count // 2))
+        for number, pair in enumerate(pairs[:count])
+    ]
 
 
 @dataclass
-class Office:
+class ManyToolsPlugin:
     """The tools, and a model that wants one of them."""
 
     tools: Sequence[trunkline.Tool]
@@ -120,9 +123,9 @@ def _call(name: str, **arguments: Any) -> list[Call]:
 
 async def measure(count: int, way: str, turns: int) -> list[dict[str, int]]:
     """What each of so many turns of one conversation sent: each wants another tool, the last one the first again."""
-    office = Office(made(count))
+    office = ManyToolsPlugin(generate_tools(count))
     wanted = [tool.spec.name for tool in office.tools[-turns + 1 :]]
-    config = {"runtime.provider_adapter": office.model.name, "plugins.disabled": _others()}
+    config = {"runtime.provider_adapter": office.model.name, "plugins.disabled": _other_plugins()}
     figures, before = [], ""
     with TemporaryDirectory(prefix="trunkline-bench-") as folder:
         home = Path(folder)
@@ -134,8 +137,8 @@ async def measure(count: int, way: str, turns: int) -> list[dict[str, int]]:
                 answer = await running.say(name, conversation=conversation)
                 assert answer.text.endswith("That is done."), answer
                 conversation = answer.accepted.conversation
-                sent = [_sent(request) for request in office.model.requests]
-                figures.append(_counted(sent, before))
+                sent = [_request_text(request) for request in office.model.requests]
+                figures.append(_count_tokens(sent, before))
                 before = sent[-1]
     return figures
 
@@ -148,11 +151,11 @@ async def default_request() -> dict[str, int]:
             await running.say("hello")
         body = provider.asked[-1].body
     parts = {"tokens": body, "tools' tokens": body["tools"], "messages' tokens": body["messages"]}
-    sizes = {name: tokens_of(json.dumps(part, ensure_ascii=False)) for name, part in parts.items()}
+    sizes = {name: estimate_tokens(json.dumps(part, ensure_ascii=False)) for name, part in parts.items()}
     return {"tools": len(body["tools"]), **sizes}
 
 
-def _others() -> tuple[str, ...]:
+def _other_plugins() -> tuple[str, ...]:
     """The plugins that bring tools of their own."""
     from importlib.metadata import distributions
 
@@ -162,7 +165,7 @@ def _others() -> tuple[str, ...]:
     return tuple(sorted(names - {"trunkline"}))
 
 
-def _sent(request: ModelRequest) -> str:
+def _request_text(request: ModelRequest) -> str:
     """What is sent, definitions first."""
     messages = [
         {"role": one.role, "content": one.content, "calls": one.tool_calls} for one in request.messages
@@ -170,17 +173,17 @@ def _sent(request: ModelRequest) -> str:
     return (msgspec.json.encode(request.tools) + msgspec.json.encode(messages)).decode()
 
 
-def _counted(sent: Sequence[str], before: str) -> dict[str, int]:
-    cached = [_same(one, other) for one, other in zip([before, *sent], sent, strict=False)]
+def _count_tokens(sent: Sequence[str], before: str) -> dict[str, int]:
+    cached = [_common_prefix(one, other) for one, other in zip([before, *sent], sent, strict=False)]
     return {
         "calls": len(sent),
-        "tokens": sum(map(tokens_of, sent)),
+        "tokens": sum(map(estimate_tokens, sent)),
         "cached": sum(cached) // 4,
-        "largest": max(map(tokens_of, sent)),
+        "largest": max(map(estimate_tokens, sent)),
     }
 
 
-def _same(one: str, other: str) -> int:
+def _common_prefix(one: str, other: str) -> int:
     """How many characters two texts begin with alike."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
@@ -188,8 +191,8 @@ def _same(one: str, other: str) -> int:
 
 def ranks(count: int, rounds: int) -> list[int]:
     """The place at which a tool is found by words that say what it does, of so many tools; 0 when it is not found."""
-    dice, specs = random.Random(11), [tool.spec for tool in made(count)]
-    ranking, found = Ranking(specs), []
+    dice, specs = random.Random(11), [tool.spec for tool in generate_tools(count)]
+    ranking, found = ToolSearchIndex(specs), []
     for _ in range(rounds):
         wanted = dice.choice(specs)
         verb, thing = wanted.name.split("_")

@@ -18,8 +18,8 @@ import psutil
 
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
-from trunkline.contracts.tools.messages import AskAlive, CallTool, ToolOutcome
-from trunkline.contracts.tools.subjects import CALL_TOOL, TOOLS_ALIVE
+from trunkline.contracts.tools.messages import CallTool, CheckLiveness, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_TOOL, CHECK_LIVENESS
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import Bus, new_id
@@ -88,7 +88,7 @@ async def _ways(running: ProcessPlatform) -> dict[str, Once]:
         await anyio.sleep(0.05)
 
     async def asked() -> None:
-        await running.bus.call(TOOLS_ALIVE, AskAlive(), worker=worker)
+        await running.bus.call(CHECK_LIVENESS, CheckLiveness(), worker=worker)
 
     return {"asked": asked, "read": _call(running.bus, "look"), "write": _call(running.bus, "change")}
 
@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=200, help="calls of each before any is counted (200)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, in seconds")
     given = parser.parse_args()
-    whole = machine.described()
+    whole = machine.describe_machine()
     figures = anyio.run(measure, given.rounds, given.warm, backend_options={"use_uvloop": True})
     if given.json:
         print(json.dumps(figures, indent=2))

@@ -22,7 +22,7 @@ import anyio
 from benchmarks import machine, ways
 from benchmarks.cluster import cluster
 from benchmarks.figures import milliseconds, percentile, progress, table
-from benchmarks.rounds import LOADS, Round, talk
+from benchmarks.rounds import LOADS, LoadRound, run_round
 from trunkline.contracts.turns.messages import ModelCallFinished, TurnRecord
 from trunkline.testing.scripted_provider import provider_process
 from trunkline_bus import (
@@ -65,7 +65,7 @@ KNOBS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class KnobCost:
     """A choice against its default: a ratio each, and the milliseconds to the first text with one client."""
 
     knob: Knob
@@ -81,7 +81,7 @@ class Cost:
 
 async def turn_costs(
     provider: str, ours: Mapping[str, int], knobs: Sequence[Knob], rounds: int, seconds: float
-) -> AsyncIterator[Cost]:
+) -> AsyncIterator[KnobCost]:
     """Each choice of each of the knobs."""
     for knob in knobs:
         for choice in knob.others:
@@ -91,23 +91,28 @@ async def turn_costs(
                     await stack.enter_async_context(ways.many_processes(provider, {knob.key: value}))
                     for value in (knob.default, choice)
                 ]
-                yield await _compared(knob, choice, pair, ours, rounds, seconds)
+                yield await _compare(knob, choice, pair, ours, rounds, seconds)
 
 
-async def _compared(
-    knob: Knob, choice: Any, pair: Sequence[ways.Way], ours: Mapping[str, int], rounds: int, seconds: float
-) -> Cost:
+async def _compare(
+    knob: Knob,
+    choice: Any,
+    pair: Sequence[ways.Deployment],
+    ours: Mapping[str, int],
+    rounds: int,
+    seconds: float,
+) -> KnobCost:
     mine = {**ours, **{f"{n} {kind}": pid for n, way in enumerate(pair) for kind, pid in way.pids.items()}}
     busy, alone = LOADS[knob.load], LOADS["closed"]
     turns = max(CLIENTS, round(40 * seconds))
     for way in pair:
-        await talk("", way, alone, 2, 10, mine)
-    full: list[list[Round]] = []
-    quiet: list[list[Round]] = []
+        await run_round("", way, alone, 2, 10, mine)
+    full: list[list[LoadRound]] = []
+    quiet: list[list[LoadRound]] = []
     for _ in range(rounds):
-        full.append([await talk("", way, busy, CLIENTS, turns, mine) for way in pair])
-        quiet.append([await talk("", way, alone, 1, max(5, turns // 8), mine) for way in pair])
-    return Cost(
+        full.append([await run_round("", way, busy, CLIENTS, turns, mine) for way in pair])
+        quiet.append([await run_round("", way, alone, 1, max(5, turns // 8), mine) for way in pair])
+    return KnobCost(
         knob,
         choice,
         rate=median(other.rate / default.rate for default, other in full),
@@ -117,7 +122,7 @@ async def _compared(
     )
 
 
-def _cpu(one: Round) -> float:
+def _cpu(one: LoadRound) -> float:
     """Seconds of CPU a turn of everything but client and model."""
     return sum(used for name, used in one.cpu.items() if name not in ("client", "model"))
 
@@ -126,7 +131,7 @@ def _cpu(one: Round) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Writes:
+class WriteTimes:
     """Seconds that acknowledged writes took, one after the other."""
 
     name: str
@@ -134,7 +139,7 @@ class Writes:
 
 
 @asynccontextmanager
-async def single(sync: Any) -> AsyncIterator[Bus]:
+async def single_server(sync: Any) -> AsyncIterator[Bus]:
     """A connection to an embedded server of its own."""
     with TemporaryDirectory(prefix="trunkline-bench-") as folder:
         async with EmbeddedServer(ServerSettings(store_dir=Path(folder), sync=sync)) as server:
@@ -143,26 +148,26 @@ async def single(sync: Any) -> AsyncIterator[Bus]:
                 yield bus
 
 
-PLACES: tuple[tuple[str, StreamSpec], ...] = (
+STORAGES: tuple[tuple[str, StreamSpec], ...] = (
     ("file", StreamSpec(name="FILE", subjects=("file.*",))),
     ("file, persisted later", StreamSpec(name="LATER", subjects=("later.*",), persist_async=True)),
     ("memory", StreamSpec(name="MEMORY", subjects=("memory.*",), storage="memory")),
 )
 
 
-async def write_costs(times: int) -> list[Writes]:
+async def write_costs(times: int) -> list[WriteTimes]:
     """Acknowledged writes: by sync interval and place on one server, and by replicas on three."""
-    found: list[Writes] = []
+    found: list[WriteTimes] = []
     async with AsyncExitStack() as stack:
-        strict = await stack.enter_async_context(single("always"))
-        easy = await stack.enter_async_context(single(10))
+        strict = await stack.enter_async_context(single_server("always"))
+        easy = await stack.enter_async_context(single_server(10))
         progress("three servers")
         strict_three = await stack.enter_async_context(cluster("always"))
         easy_three = await stack.enter_async_context(cluster('"2m"'))
         cases: list[tuple[str, Bus, StreamSpec]] = []
-        for name, spec in PLACES:
+        for name, spec in STORAGES:
             cases.append((f"1 server, sync always, {name}", strict, spec))
-        cases.append(("1 server, sync after 10 s, file", easy, PLACES[0][1]))
+        cases.append(("1 server, sync after 10 s, file", easy, STORAGES[0][1]))
         for name, bus in (("always", strict_three), ("after 2 min", easy_three)):
             for replicas in (1, 3):
                 spec = StreamSpec(name=f"R{replicas}", subjects=(f"r{replicas}.*",), replicas=replicas)
@@ -173,13 +178,13 @@ async def write_costs(times: int) -> list[Writes]:
         for _ in range(4):  # in turn, so that what else the machine does strikes all alike
             for name, bus, spec in cases:
                 progress(name)
-                seconds[name] += await _timed(bus, spec, max(1, times // 4))
+                seconds[name] += await _time_writes(bus, spec, max(1, times // 4))
     for name, took in seconds.items():
-        found.append(Writes(name, tuple(took)))
+        found.append(WriteTimes(name, tuple(took)))
     return found
 
 
-async def _timed(bus: Bus, spec: StreamSpec, times: int) -> list[float]:
+async def _time_writes(bus: Bus, spec: StreamSpec, times: int) -> list[float]:
     subject = spec.subjects[0].replace("*", "{turn}")
     topic = Topic(name=spec.name, subject=Subject(subject), payload=TurnRecord, stream=spec.name)
     took = []
@@ -193,7 +198,7 @@ async def _timed(bus: Bus, spec: StreamSpec, times: int) -> list[float]:
 # Printing ----------------------------------------------------------------------------------------------------
 
 
-def report(writes: Sequence[Writes], costs: Sequence[Cost]) -> str:
+def report(writes: Sequence[WriteTimes], costs: Sequence[KnobCost]) -> str:
     """The tables, as Markdown."""
     rows = [[w.name, *(milliseconds(percentile(w.seconds, share)) for share in (0.5, 0.99))] for w in writes]
     written = table(["acknowledged write", "p50 ms", "p99 ms"], rows)
@@ -212,17 +217,17 @@ def report(writes: Sequence[Writes], costs: Sequence[Cost]) -> str:
     head = ["knob", "default", "choice", "load", "turns/s against default", "CPU a turn against default",
             "first token, 1 client, ms more"]  # fmt: skip
     note = f"Turns: {CLIENTS} clients, a process for each worker, choice and default in turn; medians of the rounds."
-    return "\n\n".join([f"{machine.described()}.", written, note, table(head, lines)])
+    return "\n\n".join([f"{machine.describe_machine()}.", written, note, table(head, lines)])
 
 
 def _shown(value: Any) -> str:
     return json.dumps(value)
 
 
-def data(writes: Sequence[Writes], costs: Sequence[Cost]) -> dict[str, Any]:
+def data(writes: Sequence[WriteTimes], costs: Sequence[KnobCost]) -> dict[str, Any]:
     """The same for programs. Times in seconds."""
     return {
-        "machine": machine.described(),
+        "machine": machine.describe_machine(),
         "writes": [
             {"name": w.name, "p50": percentile(w.seconds, 0.5), "p99": percentile(w.seconds, 0.99)}
             for w in writes
@@ -267,7 +272,7 @@ def main() -> None:
 
 async def _all(
     provider: str, ours: Mapping[str, int], given: argparse.Namespace
-) -> tuple[list[Writes], list[Cost]]:
+) -> tuple[list[WriteTimes], list[KnobCost]]:
     writes = await write_costs(given.writes)
     knobs = [knob for knob in KNOBS if given.knob in (None, knob.key)]
     return writes, [c async for c in turn_costs(provider, ours, knobs, given.rounds, given.seconds)]

@@ -56,7 +56,7 @@ def report(verdict: Verdict) -> str:
 
 def _row(cases: Sequence[Case]) -> list[object]:
     in_doubt = [case for case in cases if case.in_doubt]
-    told = Counter(_told(case) for case in cases)
+    told = Counter(_reported_outcome(case) for case in cases)
     share = f"{100 * sum(case.doubt for case in in_doubt) / len(in_doubt):.0f} %" if in_doubt else "-"
     return [
         len(cases), _count(case.effects == 1 for case in cases), _count(case.effects == 0 for case in cases),
@@ -65,7 +65,7 @@ def _row(cases: Sequence[Case]) -> list[object]:
     ]  # fmt: skip
 
 
-def _told(case: Case) -> str:
+def _reported_outcome(case: Case) -> str:
     if case.doubt:
         return "unknown"
     return "done" if case.outcome is not None and case.outcome.status == "ok" else "not done"
@@ -75,7 +75,7 @@ def _count(holds: Iterable[bool]) -> int:
     return sum(holds)
 
 
-def _keep(home: Path, verdict: Verdict) -> list[str]:
+def _write_evidence(home: Path, verdict: Verdict) -> list[str]:
     """Write what was broken so far to a file, should this be ended; returns its lines."""
     lines = [f"{finding.sort} {finding.what}" for finding in verdict.findings]
     if lines:
@@ -83,7 +83,7 @@ def _keep(home: Path, verdict: Verdict) -> list[str]:
     return lines
 
 
-def read_order() -> argparse.Namespace:
+def parse_order() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.effects",
@@ -101,7 +101,7 @@ def read_order() -> argparse.Namespace:
 
 def main() -> None:
     """Run and print; exits with 1 when a promise was broken, or fewer were struck than asked for."""
-    given = read_order()
+    given = parse_order()
     seed = random.SystemRandom().randrange(1_000_000) if given.seed is None else given.seed
     for ours in ("trunkline_bus", "asyncio"):  # the workers have logs
         logging.getLogger(ours).setLevel(logging.CRITICAL)
@@ -121,7 +121,7 @@ def main() -> None:
     progress("")
     print(f"{report(verdict)}\n\nseed {seed}, {time.monotonic() - began:.0f} s")
     if verdict.findings:
-        shown = "\n".join(_keep(home, verdict)[:SHOWN])
+        shown = "\n".join(_write_evidence(home, verdict)[:SHOWN])
         print(f"\npromises were broken; evidence, logs and stores are kept in {home}\n{shown}")
         sys.exit(1)
     if given.keep:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from benchmarks import machine, ways
 from benchmarks.figures import progress, table
-from benchmarks.rounds import LOADS, talk
+from benchmarks.rounds import LOADS, run_round
 
 CLIENTS = 20
 STEPS = 10
-FLAT = 0.5
+MAX_GROWTH = 0.5
 """MiB that a process may grow in 1000 turns and still be called flat: 5 MiB in a long run of 10 000."""
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class MemoryGrowth:
     """MiB of each process, by how many turns had been."""
 
     sizes: Mapping[int, Mapping[str, float]]
@@ -32,20 +32,20 @@ class Flat:
         return list(self.sizes[0])
 
 
-async def measure(provider: str, turns: int, ours: Mapping[str, int]) -> Flat:
+async def measure(provider: str, turns: int, ours: Mapping[str, int]) -> MemoryGrowth:
     """Talk for so many turns, with a process for each worker."""
     step = max(1, turns // STEPS)
     async with ways.many_processes(provider) as way:
         sizes = {0: _sizes(way)}
         for done in range(step, turns + 1, step):
-            one = await talk("process per worker", way, LOADS["closed"], CLIENTS, step, ours)
+            one = await run_round("process per worker", way, LOADS["closed"], CLIENTS, step, ours)
             sizes[done] = _sizes(way)
             progress(f"{done} of {turns} turns, {one.rate:.0f} a second")
     progress("")
-    return Flat(sizes)
+    return MemoryGrowth(sizes)
 
 
-def report(flat: Flat) -> str:
+def report(flat: MemoryGrowth) -> str:
     """The table, and a verdict for each process."""
     rows = [
         [turns, *(f"{size:.0f}" for size in sizes.values())] for turns, sizes in sorted(flat.sizes.items())
@@ -55,8 +55,8 @@ def report(flat: Flat) -> str:
 
 
 def _verdict(growth: float) -> str:
-    return f"+{growth:.1f} a 1000" if growth > FLAT else "flat"
+    return f"+{growth:.1f} a 1000" if growth > MAX_GROWTH else "flat"
 
 
-def _sizes(way: ways.Way) -> dict[str, float]:
-    return {name: machine.resident(pid) for name, pid in way.pids.items()}
+def _sizes(way: ways.Deployment) -> dict[str, float]:
+    return {name: machine.resident_mib(pid) for name, pid in way.pids.items()}

@@ -29,7 +29,7 @@ from trunkline.testing.scripted_provider import provider_process
 from trunkline_bus import RemoteFault
 
 WORKERS = ("gateway", "monitor", "tools", "memory")
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Seconds that a flood may take."""
 
 PLUGIN = '''
@@ -53,7 +53,7 @@ def trunkline_tools():
 
 
 @dataclass
-class Stage:
+class FloodStage:
     """What a flood is given, and what is found meanwhile."""
 
     running: ProcessPlatform
@@ -76,7 +76,7 @@ class Stage:
                 try:
                     found[await job()] += 1
                 except (RemoteFault, TrunklineError, httpx.HTTPError) as error:
-                    found[_named(error)] += 1
+                    found[_error_name(error)] += 1
 
         async with anyio.create_task_group() as tasks:
             for job in jobs:
@@ -104,7 +104,7 @@ class Stage:
             return "listening" if response.status_code == 200 else str(response.status_code)
 
 
-async def queued(stage: Stage) -> str:
+async def queued(stage: FloodStage) -> str:
     """2 000 messages into one conversation"""
     first = await stage.running.send("wait:600")
     send = partial(stage.accepted, "say:more", conversation=first.conversation)
@@ -113,7 +113,7 @@ async def queued(stage: Stage) -> str:
     return found
 
 
-async def conversations(stage: Stage) -> str:
+async def conversations(stage: FloodStage) -> str:
     """2 000 messages that wait, each in a conversation of its own, and their list"""
     found = await stage.all_at_once([partial(stage.accepted, "wait:20")] * stage.many(2_000))
     began = perf_counter()
@@ -121,7 +121,7 @@ async def conversations(stage: Stage) -> str:
     return f"{found}; listed {page.total} in {perf_counter() - began:.1f} s"
 
 
-async def approvals(stage: Stage) -> str:
+async def approvals(stage: FloodStage) -> str:
     """1 000 approvals that wait, each in a conversation of its own, and their list"""
     wish = 'call:write_file {"path": "a.md", "content": "x"} ;; say:done'
     count = stage.many(1_000)
@@ -136,28 +136,28 @@ async def approvals(stage: Stage) -> str:
     return f"{found}; listed in {listed:.1f} s, decided in {perf_counter() - began - listed:.1f} s"
 
 
-async def argument(stage: Stage) -> str:
+async def argument(stage: FloodStage) -> str:
     """A call with an argument of 5 MB"""
     return await _called(stage, "take", {"text": "x" * stage.many(700_000)}, 7)
 
 
-async def result(stage: Stage) -> str:
+async def result(stage: FloodStage) -> str:
     """A tool's result of 50 MB"""
     return await _called(stage, "flood", {"size": stage.many(50_000_000)})
 
 
-async def lines(stage: Stage) -> str:
+async def lines(stage: FloodStage) -> str:
     """A tool's result of 200 000 lines"""
     return await _called(stage, "flood", {"size": stage.many(8_000_000), "line": 40})
 
 
-async def _called(stage: Stage, tool: str, arguments: Mapping[str, Any], times: int = 1) -> str:
+async def _called(stage: FloodStage, tool: str, arguments: Mapping[str, Any], times: int = 1) -> str:
     calls = " ".join([f"{tool} {json.dumps(arguments)}"] * times)
     answer = await stage.running.say(f"parallel:{calls} ;; say:done")
     return f"{answer.ended.reason} {answer.ended.code or ''}: {answer.text[:40]}"
 
 
-async def client_tools(stage: Stage) -> str:
+async def client_tools(stage: FloodStage) -> str:
     """5 000 tools of a client in one request"""
     tools = [
         {"type": "function", "function": {"name": f"tool_{n}", "description": "d" * 100, "parameters": {}}}
@@ -166,14 +166,14 @@ async def client_tools(stage: Stage) -> str:
     return await stage.chat({"messages": [{"role": "user", "content": "say:hello"}], "tools": tools})
 
 
-async def message(stage: Stage) -> str:
+async def message(stage: FloodStage) -> str:
     """A message of 5 MB, over the bus and OpenAI's route"""
     text = "say:" + "x" * stage.many(5_000_000)
     over_bus = await stage.all_at_once([partial(stage.accepted, text)])
     return f"{over_bus}; {await stage.chat({'messages': [{'role': 'user', 'content': text}]})}"
 
 
-async def endless(stage: Stage) -> str:
+async def endless(stage: FloodStage) -> str:
     """100 request bodies without end"""
 
     async def body() -> Any:
@@ -187,7 +187,7 @@ async def endless(stage: Stage) -> str:
     return await stage.all_at_once([one] * stage.many(100))
 
 
-async def subscribers(stage: Stage) -> str:
+async def subscribers(stage: FloodStage) -> str:
     """10 000 readers of a message that waits, each of which comes back"""
     first = await stage.running.send("wait:600")
     second = await stage.running.send("say:later", conversation=first.conversation)
@@ -196,12 +196,14 @@ async def subscribers(stage: Stage) -> str:
     return found
 
 
-FLOODS: tuple[Callable[[Stage], Awaitable[str]], ...] = (
+FLOODS: tuple[Callable[[FloodStage], Awaitable[str]], ...] = (
     queued, conversations, approvals, argument, result, lines, client_tools, message, endless, subscribers,
 )  # fmt: skip
 
 
-async def measure(flood: Callable[[Stage], Awaitable[str]], provider: str, share: float) -> dict[str, Any]:
+async def measure(
+    flood: Callable[[FloodStage], Awaitable[str]], provider: str, share: float
+) -> dict[str, Any]:
     """One flood on a platform of its own."""
     progress(flood.__doc__ or "")
     config = {
@@ -216,7 +218,7 @@ async def measure(flood: Callable[[Stage], Awaitable[str]], provider: str, share
     }
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         async with process_platform(
-            Path(folder), config=config, workers=WORKERS, plugins={"flooding": PLUGIN}, patience=PATIENCE
+            Path(folder), config=config, workers=WORKERS, plugins={"flooding": PLUGIN}, patience=TIMEOUT
         ) as running:
             await running.say("say:warm")
             headers = {"authorization": f"Bearer {running.token}"}
@@ -224,17 +226,17 @@ async def measure(flood: Callable[[Stage], Awaitable[str]], provider: str, share
             async with httpx.AsyncClient(
                 base_url=running.url, headers=headers, timeout=60.0, limits=limits
             ) as http:
-                return await _flooded(flood, Stage(running, http, share))
+                return await _run_flood(flood, FloodStage(running, http, share))
 
 
-async def _flooded(flood: Callable[[Stage], Awaitable[str]], stage: Stage) -> dict[str, Any]:
+async def _run_flood(flood: Callable[[FloodStage], Awaitable[str]], stage: FloodStage) -> dict[str, Any]:
     ours = {name: process.pid for name, process in stage.running.processes.items()}
-    usage = machine.Usage({**ours, "nats": stage.running.server.pid}, {})
+    usage = machine.CpuUsage({**ours, "nats": stage.running.server.pid}, {})
     lines_before, began = stage.running.logs().count("\n"), perf_counter()
-    outcome = f"NOT OVER in {PATIENCE:g} s"
+    outcome = f"NOT OVER in {TIMEOUT:g} s"
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_ask_meanwhile, stage)
-        with anyio.move_on_after(PATIENCE):
+        with anyio.move_on_after(TIMEOUT):
             outcome = await flood(stage)
         await anyio.sleep(3.0)
         tasks.cancel_scope.cancel()
@@ -253,18 +255,18 @@ async def _flooded(flood: Callable[[Stage], Awaitable[str]], stage: Stage) -> di
     }
 
 
-async def _ask_meanwhile(stage: Stage) -> None:
+async def _ask_meanwhile(stage: FloodStage) -> None:
     while True:
         began = perf_counter()
         try:
             await stage.running.say("say:hello")
             stage.took.append(perf_counter() - began)
         except (RemoteFault, TrunklineError) as error:
-            stage.failed.append(_named(error))
+            stage.failed.append(_error_name(error))
         await anyio.sleep(0.2)
 
 
-def _named(error: Exception) -> str:
+def _error_name(error: Exception) -> str:
     return str(error.code) if isinstance(error, RemoteFault) else type(error).__name__
 
 
@@ -291,7 +293,7 @@ def report(found: list[dict[str, Any]]) -> str:
         )
         for one in found
     ]
-    return f"{machine.described()}\n\n{table(head, rows)}"
+    return f"{machine.describe_machine()}\n\n{table(head, rows)}"
 
 
 def main() -> None:

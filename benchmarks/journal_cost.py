@@ -13,19 +13,19 @@ from time import perf_counter
 
 import msgspec
 
-from benchmarks.machine import taken
-from benchmarks.ways import Way
+from benchmarks.machine import cpu_seconds
+from benchmarks.ways import Deployment
 from trunkline.contracts.streams import JOURNAL_STREAM, STREAMS
-from trunkline.contracts.turns.messages import Finished, ModelCallPlanned, Started, TurnRecord
+from trunkline.contracts.turns.messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline_bus import Bus, Subject, Topic, Topology, apply
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 SAMPLE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class JournalCost:
     """Records and bytes of a turn, how many precede its model call, and seconds for each record."""
 
     records: float
@@ -37,16 +37,16 @@ class Journal:
     cpu_server: float
 
 
-async def measure(way: Way) -> Journal:
+async def measure(way: Deployment) -> JournalCost:
     """Look at the journal of the turns that were asked over this way, then write such records again."""
     bus = way.bus
     assert bus is not None
     records = [stored.data async for stored in bus.history(JOURNAL, after=0)][-SAMPLE:]
-    whole = _whole(records)
+    whole = _complete_turns(records)
     mine = [record for turn in whole for record in turn]
-    on_disk = await _written(bus, way, "file", records)
-    in_memory = await _written(bus, way, "memory", records)
-    return Journal(
+    on_disk = await _time_writes(bus, way, "file", records)
+    in_memory = await _time_writes(bus, way, "memory", records)
+    return JournalCost(
         records=len(mine) / len(whole),
         size=sum(len(msgspec.json.encode(record)) for record in mine) / len(whole),
         before=mean(
@@ -59,20 +59,20 @@ async def measure(way: Way) -> Journal:
     )
 
 
-def _whole(records: Sequence[TurnRecord]) -> list[list[TurnRecord]]:
+def _complete_turns(records: Sequence[TurnRecord]) -> list[list[TurnRecord]]:
     """The turns whose beginning and end are among the records."""
     turns: dict[str, list[TurnRecord]] = {}
     for record in records:
         turns.setdefault(record.turn, []).append(record)
-    return [turn for turn in turns.values() if _has(turn[0], Started) and _has(turn[-1], Finished)]
+    return [turn for turn in turns.values() if _has(turn[0], TurnStarted) and _has(turn[-1], TurnFinished)]
 
 
 def _has(record: TurnRecord, kind: type) -> bool:
     return any(isinstance(entry, kind) for entry in record.entries)
 
 
-async def _written(
-    bus: Bus, way: Way, storage: str, records: Sequence[TurnRecord]
+async def _time_writes(
+    bus: Bus, way: Deployment, storage: str, records: Sequence[TurnRecord]
 ) -> tuple[float, float, float]:
     """Seconds waited for each (median), and of CPU for each, here and in the server."""
     like = next(stream for stream in STREAMS if stream.name == JOURNAL_STREAM)
@@ -82,13 +82,13 @@ async def _written(
         name="bench", subject=Subject(f"bench.{storage}.{{turn}}"), payload=TurnRecord, stream=name, doc=""
     )
     await apply(bus, Topology(streams=(spec,)))
-    here, there = taken(os.getpid()), taken(way.pids["nats-server"])
+    here, there = cpu_seconds(os.getpid()), cpu_seconds(way.pids["nats-server"])
     waited, last = [], 0
     for record in records:
         began = perf_counter()
         last = (await bus.append(topic, record, expect=last, turn="one")).seq
         waited.append(perf_counter() - began)
     count = len(records)
-    cpu = (taken(os.getpid()) - here) / count, (taken(way.pids["nats-server"]) - there) / count
-    await ask(bus.link, f"STREAM.DELETE.{name}")
+    cpu = (cpu_seconds(os.getpid()) - here) / count, (cpu_seconds(way.pids["nats-server"]) - there) / count
+    await request_with_retry(bus.link, f"STREAM.DELETE.{name}")
     return median(waited), *cpu

@@ -14,7 +14,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def described() -> str:
+def describe_machine() -> str:
     """The machine, in a line."""
     memory = psutil.virtual_memory().total / 2**30
     return (
@@ -28,35 +28,35 @@ def children() -> list[int]:
     return [child.pid for child in psutil.Process().children()]
 
 
-def resident(pid: int) -> float:
+def resident_mib(pid: int) -> float:
     """MiB resident in the process."""
     return float(psutil.Process(pid).memory_info().rss) / 2**20
 
 
-def taken(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Seconds of CPU that the process has used, its ended children's excluded."""
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system)
 
 
-class Usage:
+class CpuUsage:
     """What processes, by name, used of the CPU between two moments, and what everybody else did."""
 
     def __init__(self, ours: Mapping[str, int], others_of_ours: Mapping[str, int]) -> None:
         self._ours = ours
         known = set(ours.values())
         self._all = {**{str(pid): pid for pid in others_of_ours.values() if pid not in known}, **ours}
-        self._before = {name: taken(pid) for name, pid in self._all.items()}
+        self._before = {name: cpu_seconds(pid) for name, pid in self._all.items()}
         self._busy = _busy()
         self._began = perf_counter()
 
     def seconds(self) -> dict[str, float]:
         """Seconds of CPU by process, since the beginning."""
-        return {name: taken(pid) - self._before[name] for name, pid in self._ours.items()}
+        return {name: cpu_seconds(pid) - self._before[name] for name, pid in self._ours.items()}
 
     def all_seconds(self) -> float:
         """Seconds of CPU of all processes of ours, since the beginning."""
-        return sum(taken(pid) - self._before[name] for name, pid in self._all.items())
+        return sum(cpu_seconds(pid) - self._before[name] for name, pid in self._all.items())
 
     def others(self) -> float:
         """How many cores were busy with what is none of ours, on average since the beginning."""

@@ -18,14 +18,14 @@ Fill = Callable[[Path], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StartTime:
     """Seconds of the clock, and of the processor: only the latter can be compared on a machine that others use."""
 
     clock: float
     processor: float
 
 
-def many(count: int) -> Fill:
+def many_plugins(count: int) -> Fill:
     """So many plugins that work, each with a tool of its own."""
 
     def fill(site: Path) -> None:
@@ -36,7 +36,7 @@ def many(count: int) -> Fill:
     return fill
 
 
-def one_bad(dist: str) -> Fill:
+def one_bad_plugin(dist: str) -> Fill:
     """A plugin that works and a bad one."""
 
     def fill(site: Path) -> None:
@@ -46,7 +46,9 @@ def one_bad(dist: str) -> Fill:
     return fill
 
 
-def starts(fills: Mapping[str, Fill], settings: Mapping[str, object], rounds: int) -> dict[str, list[Taken]]:
+def starts(
+    fills: Mapping[str, Fill], settings: Mapping[str, object], rounds: int
+) -> dict[str, list[StartTime]]:
     """Seconds to ready by name, of the clock and of the processor, of ``rounds`` starts each, after a first one on a
     fresh home that is not counted: it makes the repository, and waits for imports that never end."""
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
@@ -56,7 +58,7 @@ def starts(fills: Mapping[str, Fill], settings: Mapping[str, object], rounds: in
         }
         for home in homes.values():
             _start(home)
-        taken: dict[str, list[Taken]] = {name: [] for name in fills}
+        taken: dict[str, list[StartTime]] = {name: [] for name in fills}
         for _ in range(rounds):
             for name, home in homes.items():
                 taken[name].append(_start(home))
@@ -71,18 +73,18 @@ def _home(folder: Path, fill: Fill, settings: Mapping[str, object]) -> Path:
     return home
 
 
-def _start(home: Path) -> Taken:
+def _start(home: Path) -> StartTime:
     """Start ``trunkline up``, and return what it took until it said that it was ready."""
     before, began = dict(os.environ), perf_counter()
     os.environ["PYTHONPATH"] = str(home.parent / "site")
     try:
-        process: subprocess.Popen[str] = ways.started(home)
+        process: subprocess.Popen[str] = ways.start_trunkline(home)
     finally:
         os.environ.clear()
         os.environ.update(before)
     try:
-        ways.ready(process)
-        return Taken(perf_counter() - began, _processor_seconds(process.pid))
+        ways.wait_until_ready(process)
+        return StartTime(perf_counter() - began, _processor_seconds(process.pid))
     finally:
         process.terminate()
         process.wait()
@@ -95,12 +97,12 @@ def _processor_seconds(pid: int) -> float:
     return times.user + times.system
 
 
-def rows(taken: Mapping[str, list[Taken]], base: str) -> list[list[str]]:
+def rows(taken: Mapping[str, list[StartTime]], base: str) -> list[list[str]]:
     """The medians, and the processor's against that of the base."""
 
-    def middle(name: str) -> Taken:
+    def middle(name: str) -> StartTime:
         clock = statistics.median(one.clock for one in taken[name])
-        return Taken(clock, statistics.median(one.processor for one in taken[name]))
+        return StartTime(clock, statistics.median(one.processor for one in taken[name]))
 
     whole = middle(base).processor
     return [

@@ -15,7 +15,7 @@ import anyio
 from tests.deploy.two_hosts import Order, Outcome, run, why_not
 
 
-def show(text: str) -> None:
+def show_progress(text: str) -> None:
     """Progress, on one line where there is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{text}")
@@ -55,7 +55,7 @@ def main() -> None:
         sys.exit(2)
     folder = Path(tempfile.mkdtemp(prefix="trunkline-remote-"))
     kills = not given.no_kills
-    outcome = anyio.run(run, Order(given.offline, given.calls, kills, kills), folder, show)
+    outcome = anyio.run(run, Order(given.offline, given.calls, kills, kills), folder, show_progress)
     print(report(outcome))
     if outcome.broken:
         print(f"\na promise was broken; logs are kept in {folder}\n{outcome}")

@@ -12,12 +12,12 @@ from time import perf_counter
 import anyio
 
 from benchmarks.figures import percentile
-from benchmarks.machine import Usage
-from benchmarks.ways import Asked, Conversation, Way
+from benchmarks.machine import CpuUsage
+from benchmarks.ways import Conversation, Deployment, TurnTiming
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadProfile:
     """What is asked, and over how many seconds the clients' beginnings are spread."""
 
     name: str
@@ -26,15 +26,15 @@ class Load:
 
 
 LOADS = {
-    "closed": Load("closed", "say:ok", 0.0),
-    "paced": Load("paced", "wait:0.2 ;; slow:20:10", 0.4),
+    "closed": LoadProfile("closed", "say:ok", 0.0),
+    "paced": LoadProfile("paced", "wait:0.2 ;; slow:20:10", 0.4),
 }
-TALK = 5
+TURNS_PER_CONVERSATION = 5
 """Turns in a conversation before its client begins another one: mostly continued, as people do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class LoadRound:
     """A load of so many clients on one way. Seconds; ``cpu`` is by process and turn, ``others`` in cores."""
 
     way: str
@@ -50,11 +50,13 @@ class Round:
         return percentile(self.first, share)
 
 
-async def talk(name: str, way: Way, load: Load, clients: int, turns: int, ours: Mapping[str, int]) -> Round:
+async def run_round(
+    name: str, way: Deployment, load: LoadProfile, clients: int, turns: int, ours: Mapping[str, int]
+) -> LoadRound:
     """Let ``clients`` talk until ``turns`` are done; ``ours`` are processes of this run that are not the way's."""
-    asked: list[Asked] = []
+    asked: list[TurnTiming] = []
     left = iter(range(turns))
-    usage = Usage({**way.pids, **{n: ours[n] for n in ("client", "model")}}, ours)
+    usage = CpuUsage({**way.pids, **{n: ours[n] for n in ("client", "model")}}, ours)
     began = perf_counter()
     async with anyio.create_task_group() as tasks:
         for number in range(clients):
@@ -62,13 +64,15 @@ async def talk(name: str, way: Way, load: Load, clients: int, turns: int, ours: 
     seconds = perf_counter() - began
     cpu = {process: used / len(asked) for process, used in usage.seconds().items()}
     first = tuple(one.first for one in asked)
-    return Round(name, load.name, clients, first, len(asked) / seconds, cpu, usage.others())
+    return LoadRound(name, load.name, clients, first, len(asked) / seconds, cpu, usage.others())
 
 
-async def _client(way: Way, load: Load, pause: float, left: Iterator[int], asked: list[Asked]) -> None:
+async def _client(
+    way: Deployment, load: LoadProfile, pause: float, left: Iterator[int], asked: list[TurnTiming]
+) -> None:
     await anyio.sleep(pause)
     conversation = Conversation()
     for number, _ in enumerate(left, start=1):
         asked.append(await way.ask(load.program, conversation))
-        if number % TALK == 0:
+        if number % TURNS_PER_CONVERSATION == 0:
             conversation = Conversation()

@@ -30,13 +30,13 @@ PAUSE = 0.5
 Once = Callable[[], Awaitable[None]]
 
 
-async def in_the_open() -> None:
+async def without_sandbox() -> None:
     """The same program without a sandbox."""
     await anyio.run_process(["true"], stdin=subprocess.DEVNULL)
 
 
 @asynccontextmanager
-async def served(sandbox: Sandbox) -> AsyncIterator[None]:
+async def serve_backend(sandbox: Sandbox) -> AsyncIterator[None]:
     """While the backend may keep places ready."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(sandbox.serve)
@@ -44,7 +44,7 @@ async def served(sandbox: Sandbox) -> AsyncIterator[None]:
         tasks.cancel_scope.cancel()
 
 
-async def measured(
+async def measure_all(
     rounds: int, ways: dict[str, Once], pauses: dict[str, float]
 ) -> dict[str, dict[str, float]]:
     """Each way once a round: wall-clock percentiles, and the CPU of ours and our children's, a run."""
@@ -66,7 +66,7 @@ async def measured(
     }
 
 
-async def at_once(once: Once, count: int) -> float:
+async def run_parallel(once: Once, count: int) -> float:
     """Seconds until so many that are begun at the same time have ended."""
     began = perf_counter()
     async with anyio.create_task_group() as tasks:
@@ -86,7 +86,7 @@ async def _ways(
     """The ways there are here; says on standard error which are not."""
     workspace = folder / "workspace"
     workspace.mkdir()
-    ways: dict[str, Once] = {"in the open": in_the_open}
+    ways: dict[str, Once] = {"in the open": without_sandbox}
     pauses: dict[str, float] = {}
     backends: dict[str, Sandbox] = {"bubblewrap": Bubblewrap(SandboxSettings(), folder / "home")}
     if image is not None:
@@ -98,7 +98,7 @@ async def _ways(
         if (reason := await backend.unavailable()) is not None:
             progress(f"{name}: {reason}\n")
             continue
-        await stack.enter_async_context(served(backend))
+        await stack.enter_async_context(serve_backend(backend))
         ways[name] = _once(backend, workspace)
     return ways, pauses
 
@@ -116,9 +116,9 @@ async def measure(rounds: int, parallel: int, image: str | None) -> dict[str, di
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         async with AsyncExitStack() as stack:
             ways, pauses = await _ways(image, Path(folder), stack)
-            figures = await measured(rounds, ways, pauses)
+            figures = await measure_all(rounds, ways, pauses)
             for name, once in ways.items():
-                figures[name]["at_once"] = await at_once(once, parallel)
+                figures[name]["at_once"] = await run_parallel(once, parallel)
     return figures
 
 
@@ -143,7 +143,7 @@ def main() -> None:
         (name, *(milliseconds(one[key]) for key in ("p50", "p95", "cpu")), f"{one['at_once']:.2f}")
         for name, one in figures.items()
     ]
-    print(f"{machine.described()}, load {load:.1f}\n\n{table(head, rows)}")
+    print(f"{machine.describe_machine()}, load {load:.1f}\n\n{table(head, rows)}")
 
 
 if __name__ == "__main__":

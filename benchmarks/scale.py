@@ -13,10 +13,19 @@ from statistics import median
 
 import anyio
 
-from benchmarks.chaos import show
+from benchmarks.chaos import show_progress
 from benchmarks.figures import percentile, table
-from benchmarks.machine import described
-from benchmarks.scale_runs import CALLERS, PEOPLE, SLOTS, Scaled, failovers, gateways, monitors, tools
+from benchmarks.machine import describe_machine
+from benchmarks.scale_runs import (
+    CALLERS,
+    CONVERSATIONS,
+    SLOTS,
+    ScaleRun,
+    failovers,
+    gateways,
+    monitors,
+    tools,
+)
 from trunkline.testing.scripted_provider import provider_process
 
 
@@ -45,7 +54,7 @@ def main() -> None:
 
 
 def _run(given: argparse.Namespace) -> list[str]:
-    print(described(), flush=True)
+    print(describe_machine(), flush=True)
     with provider_process() as provider:
         return [
             *_monitors(provider, _counts(given.monitors), given.seconds),
@@ -60,26 +69,26 @@ def _counts(text: str) -> list[int]:
 
 
 def _monitors(provider: str, counts: list[int], seconds: float) -> list[str]:
-    runs: list[Scaled] = []
+    runs: list[ScaleRun] = []
     for count in counts:
-        show(f"{count} monitors, {PEOPLE} conversations")
+        show_progress(f"{count} monitors, {CONVERSATIONS} conversations")
         runs.append(anyio.run(monitors, provider, count, seconds))
-    slots = f"{SLOTS} turns at once in each monitor, {PEOPLE} conversations"
-    _say(f"Monitors: a model that waits 1 s, {slots}", ("monitors", *PACE), _paces(runs))
+    slots = f"{SLOTS} turns at once in each monitor, {CONVERSATIONS} conversations"
+    _print_table(f"Monitors: a model that waits 1 s, {slots}", ("monitors", *PACE), _paces(runs))
     moved = [
         (run.count, _shares(run.shares[0]), _shares(run.shares[1]), f"{run.joined:.1f}", f"{run.left:.1f}", run.again)
         for run in runs
         if len(run.shares) > 1
     ]  # fmt: skip
     head = ("monitors", "partitions", "after a join", "join s", "leave s", "asked again")
-    _say("One more monitor joins, and is stopped again: until each has its share", head, moved)
+    _print_table("One more monitor joins, and is stopped again: until each has its share", head, moved)
     return _named("monitors", runs)
 
 
 PACE = ("turns/s", "to the first", "turns in all", "their cores", "all our cores", "cores of others")
 
 
-def _paces(runs: list[Scaled]) -> list[tuple[object, ...]]:
+def _paces(runs: list[ScaleRun]) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for run in runs:
         assert run.pace is not None and runs[0].pace is not None
@@ -93,23 +102,23 @@ def _paces(runs: list[Scaled]) -> list[tuple[object, ...]]:
 def _failover(provider: str, kills: int) -> list[str]:
     if not kills:
         return []
-    show(f"{kills} monitors killed")
+    show_progress(f"{kills} monitors killed")
     gaps, run = anyio.run(failovers, provider, kills)
     rows = [(kills, run.turns, len(gaps), *_spread(gaps))] if gaps else []
     head = ("killed", "turns", "turns cut", "p50 s", "p95 s", "max s")
-    _say("A monitor of three is killed: from the kill until the turn has its next owner", head, rows)
+    _print_table("A monitor of three is killed: from the kill until the turn has its next owner", head, rows)
     return _named("failover", [run])
 
 
 def _tools(provider: str, counts: list[int], seconds: float) -> list[str]:
-    runs: list[Scaled] = []
+    runs: list[ScaleRun] = []
     for count in counts:
-        show(f"{count} tools workers")
+        show_progress(f"{count} tools workers")
         runs.append(anyio.run(tools, provider, count, seconds))
     slots = f"{SLOTS} calls at once in each worker, {CALLERS} conversations for each"
-    _say(f"Tools: a tool that takes 1 s, {slots}", ("tools workers", *PACE), _paces(runs))
+    _print_table(f"Tools: a tool that takes 1 s, {slots}", ("tools workers", *PACE), _paces(runs))
     killed = [(run.count, _shares(run.spread), run.unknown) for run in runs]
-    _say(
+    _print_table(
         "One of the tools workers is killed",
         ("tools workers", "calls of each before", "told unknown"),
         killed,
@@ -118,17 +127,17 @@ def _tools(provider: str, counts: list[int], seconds: float) -> list[str]:
 
 
 def _gateways(provider: str) -> list[str]:
-    show("two gateways")
+    show_progress("two gateways")
     gaps, broken = anyio.run(gateways, provider, 10)
     head = ("clients", "p50 s", "p95 s", "max s")
-    _say("A gateway of two is killed: from the kill until its clients read on at the other", head,
+    _print_table("A gateway of two is killed: from the kill until its clients read on at the other", head,
          [(len(gaps), *_spread(gaps))])  # fmt: skip
     return [f"gateways: {problem}" for problem in broken]
 
 
-def _say(title: str, head: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> None:
+def _print_table(title: str, head: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> None:
     if sys.stderr.isatty():
-        show("")
+        show_progress("")
     if rows:
         print(f"\n{title}:\n\n{table(head, rows)}", flush=True)
 
@@ -141,7 +150,7 @@ def _shares(counts: list[int]) -> str:
     return " ".join(map(str, counts))
 
 
-def _named(what: str, runs: list[Scaled]) -> list[str]:
+def _named(what: str, runs: list[ScaleRun]) -> list[str]:
     return [f"{what}, {run.count}: {problem}" for run in runs for problem in run.broken]
 
 

@@ -20,7 +20,7 @@ from tests.scale.errands import PLUGIN, errand, errands, runners
 from tests.scale.shares import settled
 from tests.scale.verdict import verdict
 
-from benchmarks.machine import Usage, children
+from benchmarks.machine import CpuUsage, children
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
@@ -30,18 +30,18 @@ SLOTS = 2
 """How many turns a monitor, and calls a tools worker, of these runs has under way at once: so few that waiting limits
 them and not the processors."""
 
-PEOPLE = 72
+CONVERSATIONS = 72
 """Conversations that talk to monitors: so many that each partition has some, but for one run in two thousand."""
 
 CALLERS = 8
 """Conversations for each tools worker, so that its slots are hardly ever empty."""
 
-SEATED = 2.0
+SETTLE_SECONDS = 2.0
 """Seconds after which the monitors have heard of the last change; faults on top of each other are the chaos run's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Throughput:
     """A window of ``seconds``: turns that ended in it, and cores that were busy with the measured kind of worker, with
     all our processes, and with what is none of ours."""
 
@@ -58,14 +58,14 @@ class Pace:
 
 
 @dataclass(slots=True)
-class Scaled:
+class ScaleRun:
     """One run with ``count`` workers: its pace, how many seconds each share-out took, and what was broken.
 
     ``shares`` are partitions by monitor after each change. ``spread`` is how many calls each tools worker ran.
     """
 
     count: int
-    pace: Pace | None = None
+    pace: Throughput | None = None
     turns: int = 0
     joined: float = 0.0
     left: float = 0.0
@@ -77,7 +77,7 @@ class Scaled:
 
 
 @asynccontextmanager
-async def stage(
+async def start_platform(
     provider: str, kinds: Sequence[WorkerKind], settings: Mapping[str, Any], **given: Any
 ) -> AsyncIterator[ProcessPlatform]:
     """A platform of processes in a folder of its own."""
@@ -92,19 +92,21 @@ async def stage(
             yield running
 
 
-async def pace_of(running: ProcessPlatform, crowd: Crowd, kind: WorkerKind, seconds: float) -> Pace:
+async def measure_throughput(
+    running: ProcessPlatform, crowd: Crowd, kind: WorkerKind, seconds: float
+) -> Throughput:
     """How fast turns end once every slot has been in use: after two rounds of the slots, so the ramp is not counted."""
     slots = SLOTS * sum(process.kind == kind for process in running.processes.values())
     with anyio.fail_after(120):
         while sum(said.ended.is_set() for said in crowd.everything) < 2 * slots:  # noqa: ASYNC110 - tasks note it
             await anyio.sleep(0.05)
     workers = {name: process.pid for name, process in running.processes.items() if process.kind == kind}
-    usage = Usage(workers, {str(pid): pid for pid in (os.getpid(), *children())})
+    usage = CpuUsage(workers, {str(pid): pid for pid in (os.getpid(), *children())})
     begin = anyio.current_time()
     await anyio.sleep(seconds)
     end = anyio.current_time()
     ours = usage.all_seconds()
-    return Pace(
+    return Throughput(
         seconds=end - begin,
         ended=sum(begin <= said.end < end for said in crowd.everything),
         workers=sum(usage.seconds().values()) / (end - begin),
@@ -113,24 +115,24 @@ async def pace_of(running: ProcessPlatform, crowd: Crowd, kind: WorkerKind, seco
     )
 
 
-async def monitors(provider: str, count: int, seconds: float) -> Scaled:
+async def monitors(provider: str, count: int, seconds: float) -> ScaleRun:
     """``count`` monitors with a model that waits a second; then one more joins, and leaves again."""
-    found = Scaled(count)
+    found = ScaleRun(count)
     kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
-    async with stage(provider, kinds, {"monitor.concurrency": SLOTS}) as running:
-        crowd = Crowd(running, PEOPLE, lambda _: "wait:1")
+    async with start_platform(provider, kinds, {"monitor.concurrency": SLOTS}) as running:
+        crowd = Crowd(running, CONVERSATIONS, lambda _: "wait:1")
         await _start(running, "monitor", count)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(crowd.talk)
-            await _shared_out(running, found, count)
-            found.pace = await pace_of(running, crowd, "monitor", seconds)
+            await _wait_for_assignment(running, found, count)
+            found.pace = await measure_throughput(running, crowd, "monitor", seconds)
             if count < PARTITIONS:
                 await running.start("monitor", "joins")
-                found.joined = await _shared_out(running, found, count + 1)
+                found.joined = await _wait_for_assignment(running, found, count + 1)
                 running.processes["joins"].kill(signal.SIGTERM)
-                found.left = await _shared_out(running, found, count)
+                found.left = await _wait_for_assignment(running, found, count)
             crowd.stopping = True
-        await _judge(running, crowd, found)
+        await _check_invariants(running, crowd, found)
     return found
 
 
@@ -140,7 +142,7 @@ async def _start(running: ProcessPlatform, kind: WorkerKind, count: int) -> None
             tasks.start_soon(running.start, kind, f"{kind}-{number}")
 
 
-async def _shared_out(running: ProcessPlatform, found: Scaled, count: int) -> float:
+async def _wait_for_assignment(running: ProcessPlatform, found: ScaleRun, count: int) -> float:
     share, larger = divmod(PARTITIONS, count)
     due = sorted([share + 1] * larger + [share] * (count - larger))
     seconds = await settled(running, lambda shares: sorted(shares.values()) == due, 60.0)
@@ -148,38 +150,40 @@ async def _shared_out(running: ProcessPlatform, found: Scaled, count: int) -> fl
     return seconds
 
 
-async def _judge(running: ProcessPlatform, crowd: Crowd, found: Scaled) -> None:
+async def _check_invariants(running: ProcessPlatform, crowd: Crowd, found: ScaleRun) -> None:
     judged = await verdict(running, crowd)
     found.turns, found.again = judged.turns, judged.again
     found.broken.extend(judged.broken)
 
 
-async def failovers(provider: str, kills: int) -> tuple[list[float], Scaled]:
+async def failovers(provider: str, kills: int) -> tuple[list[float], ScaleRun]:
     """Three monitors, one of them killed again and again; seconds from each kill to each of its turns' next owner."""
-    found, deaths = Scaled(3), list[tuple[str, float]]()
-    async with stage(provider, ("gateway", "memory", "tools"), {"monitor.concurrency": 4}) as running:
-        crowd = Crowd(running, PEOPLE, lambda _: "wait:1")
+    found, deaths = ScaleRun(3), list[tuple[str, float]]()
+    async with start_platform(
+        provider, ("gateway", "memory", "tools"), {"monitor.concurrency": 4}
+    ) as running:
+        crowd = Crowd(running, CONVERSATIONS, lambda _: "wait:1")
         await _start(running, "monitor", 3)
         victims = [running.processes[f"monitor-{number}"] for number in range(3)]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(crowd.talk)
             for number in range(kills):
-                await _shared_out(running, found, 3)
-                await anyio.sleep(SEATED)
+                await _wait_for_assignment(running, found, 3)
+                await anyio.sleep(SETTLE_SECONDS)
                 victim = victims[number % 3]
                 deaths.append((await _id_of(running, victim), time.time()))
                 victim.kill()
-                await _shared_out(running, found, 2)
+                await _wait_for_assignment(running, found, 2)
                 await running.restart(victim.name)
             crowd.stopping = True
-        await _judge(running, crowd, found)
+        await _check_invariants(running, crowd, found)
         return await _takeovers(running, dict(deaths)), found
 
 
 async def _id_of(running: ProcessPlatform, process: WorkerProcess) -> str:
-    from trunkline.runtime.overview import Lookout
+    from trunkline.runtime.overview import OverviewReader
 
-    seen = await Lookout(running.bus).look()
+    seen = await OverviewReader(running.bus).look()
     return next(beat.id for beat in seen.workers if beat.pid == process.pid)
 
 
@@ -194,24 +198,24 @@ async def _takeovers(running: ProcessPlatform, deaths: dict[str, float]) -> list
     return found
 
 
-async def tools(provider: str, count: int, seconds: float) -> Scaled:
+async def tools(provider: str, count: int, seconds: float) -> ScaleRun:
     """``count`` tools workers with a tool that takes a second; then one is killed in the middle of its calls."""
-    found = Scaled(count)
+    found = ScaleRun(count)
     settings = {"tools.concurrency": SLOTS, "monitor.tool_silence": 3.0}
     kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor")
-    async with stage(provider, kinds, settings, plugins={"errand": PLUGIN}) as running:
+    async with start_platform(provider, kinds, settings, plugins={"errand": PLUGIN}) as running:
         file = running.home.config_file.parent / "errands"
         await _start(running, "tools", count)
         crowd = Crowd(running, CALLERS * count, lambda mark: errand(file, mark, 1.0))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(crowd.talk)
-            found.pace = await pace_of(running, crowd, "tools", seconds)
+            found.pace = await measure_throughput(running, crowd, "tools", seconds)
             found.spread = sorted(runners(file).values())
             running.kill("tools-0")
             if count == 1:
                 await running.restart("tools-0")
             crowd.stopping = True
-        await _judge(running, crowd, found)
+        await _check_invariants(running, crowd, found)
         ran = await errands(running, file)
         found.unknown = len(ran.unknown)
         found.broken.extend(ran.broken)
@@ -221,9 +225,9 @@ async def tools(provider: str, count: int, seconds: float) -> Scaled:
 async def gateways(provider: str, clients: int) -> tuple[list[float], list[str]]:
     """Two gateways; the one that all clients stream from is killed, and they go on at the other. Seconds from the
     kill to each client's next text, and what was broken."""
-    async with stage(provider, ("gateway", "memory", "monitor", "tools"), {}) as running:
+    async with start_platform(provider, ("gateway", "memory", "monitor", "tools"), {}) as running:
         other = await running.start("gateway", "gateway-2")
-        moved = [_Moved(running, f"m{number}", other.address) for number in range(clients)]
+        moved = [_FailoverClient(running, f"m{number}", other.address) for number in range(clients)]
         async with anyio.create_task_group() as tasks:
             for one in moved:
                 tasks.start_soon(one.run)
@@ -236,7 +240,7 @@ async def gateways(provider: str, clients: int) -> tuple[list[float], list[str]]
         return [one.silent for one in moved], [problem for one in moved for problem in one.problems]
 
 
-class _Moved:
+class _FailoverClient:
     """A client whose gateway dies."""
 
     def __init__(self, running: ProcessPlatform, mark: str, other: str) -> None:

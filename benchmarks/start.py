@@ -30,10 +30,10 @@ SETTINGS = {
 def ready_seconds(home: Path) -> tuple[float, float]:
     """Start ``trunkline up``, wait until it is ready, and stop it. Returns seconds and resident MiB."""
     began = perf_counter()
-    process = ways.started(home)
+    process = ways.start_trunkline(home)
     try:
-        ways.ready(process)
-        return perf_counter() - began, machine.resident(process.pid)
+        ways.wait_until_ready(process)
+        return perf_counter() - began, machine.resident_mib(process.pid)
     finally:
         process.terminate()
         process.wait()
@@ -76,14 +76,19 @@ def main() -> None:
         print(json.dumps(figures))
     else:
         print(table(["figure", "value"], [[name, f"{value:.2f}"] for name, value in figures.items()]))
-        taken = plugged.starts({"1": plugged.many(1), "50": plugged.many(50)}, SETTINGS, given.starts)
+        taken = plugged.starts(
+            {"1": plugged.many_plugins(1), "50": plugged.many_plugins(50)}, SETTINGS, given.starts
+        )
         print()
         print(table(["plugins", *HEAD], plugged.rows(taken, "1")))
 
 
 def _beside_bad(starts: int) -> str:
     """Time to ready with one bad plugin beside a good one, against a good one alone."""
-    fills = {"none": plugged.many(1), **{dist: plugged.one_bad(dist) for dist in plugged.HARMLESS}}
+    fills = {
+        "none": plugged.many_plugins(1),
+        **{dist: plugged.one_bad_plugin(dist) for dist in plugged.HARMLESS},
+    }
     return table(["beside", *HEAD], plugged.rows(plugged.starts(fills, SETTINGS, starts), "none"))
 
 

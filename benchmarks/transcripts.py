@@ -33,7 +33,7 @@ MIXED = f"parallel:{LOOK} weather {{}} ;; say:done"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScenarioResult:
     """What left in one scenario over one protocol."""
 
     protocol: str
@@ -43,7 +43,7 @@ class Row:
     faults: tuple[str, ...]
 
 
-class Stage:
+class TranscriptStage:
     """The platform and a client of it, which keeps its transcript."""
 
     def __init__(self, running: ProcessPlatform, client: AsyncOpenAI) -> None:
@@ -84,14 +84,14 @@ def result(id: str) -> dict[str, str]:
     return {"role": "tool", "tool_call_id": id, "content": "rain"}
 
 
-async def tools_of_both(stage: Stage) -> None:
+async def tools_of_both(stage: TranscriptStage) -> None:
     """Ours and the client's in one answer, which goes on by the transcript."""
     [id] = await stage.ask(MIXED)
     await stage.ask(result(id))
     await stage.ask("say:thanks")
 
 
-async def unanswered(stage: Stage) -> None:
+async def unanswered(stage: TranscriptStage) -> None:
     """The client never answers a call, by the transcript and by the header."""
     for header in (False, True):
         await stage.ask(MIXED)
@@ -99,7 +99,7 @@ async def unanswered(stage: Stage) -> None:
         await stage.ask("say:well", header=header)
 
 
-async def late_and_twice(stage: Stage) -> None:
+async def late_and_twice(stage: TranscriptStage) -> None:
     """A result comes after other words, twice, and one of no call: each is refused, and the chat goes on."""
     [id] = await stage.ask("call:weather {} ;; say:done")
     await stage.ask("say:wait", header=True)
@@ -108,13 +108,13 @@ async def late_and_twice(stage: Stage) -> None:
     await stage.ask("say:now", header=True)
 
 
-async def broken_arguments(stage: Stage) -> None:
+async def broken_arguments(stage: TranscriptStage) -> None:
     """The model writes what is no JSON, and the client sends it back."""
     [id] = await stage.ask('badcall:weather {"town": ;; say:done')
     await stage.ask(result(id))
 
 
-async def decided(stage: Stage) -> None:
+async def decided(stage: TranscriptStage) -> None:
     """A call of ours is denied, the next allowed."""
     for allow in (False, True):
         accepted = await stage.running.send(WRITE)
@@ -123,7 +123,7 @@ async def decided(stage: Stage) -> None:
         await stage.running.say("say:well", conversation=answer.accepted.conversation)
 
 
-async def cancelled(stage: Stage) -> None:
+async def cancelled(stage: TranscriptStage) -> None:
     """The turn is ended while a call waits for a person."""
     accepted = await stage.running.send(WRITE)
     await _waits(stage.running, accepted.turn)
@@ -132,7 +132,7 @@ async def cancelled(stage: Stage) -> None:
     await stage.running.say("say:well", conversation=accepted.conversation)
 
 
-async def taken_over(stage: Stage) -> None:
+async def taken_over(stage: TranscriptStage) -> None:
     """The monitor is killed after calls, while the answer comes."""
     accepted = await stage.running.send(f"call:{LOOK} ;; slow:40:50")
     async for event in stage.running.gateway.watch(accepted.conversation, accepted.turn):
@@ -144,7 +144,7 @@ async def taken_over(stage: Stage) -> None:
     await stage.running.say("say:well", conversation=accepted.conversation)
 
 
-async def forked(stage: Stage) -> None:
+async def forked(stage: TranscriptStage) -> None:
     """A turn is asked again from its middle, and an answer once more by the client."""
     answer = await stage.running.say(f"call:{LOOK} ;; call:{LOOK} ;; say:done")
     wish = ForkTurn(turn=answer.accepted.turn, step=1)
@@ -170,7 +170,7 @@ async def _decide(running: ProcessPlatform, turn: str, allow: bool) -> None:
     await running.gateway.decide(one.turn, one.call, one.call_hash, allow=allow)
 
 
-SCENARIOS: dict[str, Callable[[Stage], Awaitable[None]]] = {
+SCENARIOS: dict[str, Callable[[TranscriptStage], Awaitable[None]]] = {
     "tools of both": tools_of_both,
     "never answered": unanswered,
     "late, twice, of no call": late_and_twice,
@@ -182,7 +182,7 @@ SCENARIOS: dict[str, Callable[[Stage], Awaitable[None]]] = {
 }
 
 
-async def measured(protocol: str) -> list[Row]:
+async def run_scenarios(protocol: str) -> list[ScenarioResult]:
     """All scenarios over one protocol."""
     rows = []
     async with ScriptedProvider().serving() as provider:
@@ -195,7 +195,7 @@ async def measured(protocol: str) -> list[Row]:
             process_platform(config=config) as running,
             AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token) as client,
         ):
-            stage = Stage(running, client)
+            stage = TranscriptStage(running, client)
             for name, play in SCENARIOS.items():
                 progress(f"{protocol}: {name}")
                 provider.forget()
@@ -204,12 +204,12 @@ async def measured(protocol: str) -> list[Row]:
                 sent = [one.body.get("messages") or one.body.get("input") or () for one in provider.asked]
                 faults = tuple(provider.faults)
                 provider.faults.clear()
-                rows.append(Row(protocol, name, len(sent), sum(map(len, sent)), faults))
+                rows.append(ScenarioResult(protocol, name, len(sent), sum(map(len, sent)), faults))
     progress("")
     return rows
 
 
-def report(rows: Sequence[Row]) -> str:
+def report(rows: Sequence[ScenarioResult]) -> str:
     """The table, and each fault."""
     head = ("protocol", "scenario", "requests", "messages", "refused")
     lines = [(row.protocol, row.scenario, row.requests, row.messages, len(row.faults)) for row in rows]
@@ -224,7 +224,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.transcripts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    rows = [row for protocol in PROTOCOLS for row in anyio.run(measured, protocol)]
+    rows = [row for protocol in PROTOCOLS for row in anyio.run(run_scenarios, protocol)]
     sys.stdout.write((json.dumps([asdict(row) for row in rows]) if options.json else report(rows)) + "\n")
     return int(any(row.faults for row in rows))
 

@@ -14,9 +14,9 @@ import anyio
 
 from benchmarks import flat, journal_cost, machine
 from benchmarks.figures import progress
-from benchmarks.rounds import LOADS, Round, talk
-from benchmarks.turn_report import Measured, data, report
-from benchmarks.ways import WAYS, Way
+from benchmarks.rounds import LOADS, LoadRound, run_round
+from benchmarks.turn_report import TurnMeasurements, data, report
+from benchmarks.ways import DEPLOYMENTS, Deployment
 from trunkline.testing.scripted_provider import provider_process
 
 WARM = 20
@@ -26,17 +26,17 @@ BRIEF = 1.0
 
 async def measure(
     provider: str, clients: Sequence[int], seconds: float, rounds: int, ours: dict[str, int]
-) -> Measured:
+) -> TurnMeasurements:
     """All ways, loads and numbers of clients, so many times; each round of a load lasts ``seconds``, about."""
     async with AsyncExitStack() as stack:
-        ways = {name: await stack.enter_async_context(enter(provider)) for name, enter in WAYS.items()}
+        ways = {name: await stack.enter_async_context(enter(provider)) for name, enter in DEPLOYMENTS.items()}
         mine = {
             **ours,
             **{f"{name} {kind}": pid for name, way in ways.items() for kind, pid in way.pids.items()},
         }
-        found: list[Round] = []
+        found: list[LoadRound] = []
         for name, way in ways.items():
-            await talk(name, way, LOADS["closed"], 2, WARM if seconds >= BRIEF else 2, mine)
+            await run_round(name, way, LOADS["closed"], 2, WARM if seconds >= BRIEF else 2, mine)
         cells = [(load, count) for load in LOADS for count in clients]
         for number in range(rounds):
             for done, (load, count) in enumerate(cells):
@@ -45,12 +45,12 @@ async def measure(
                 )
                 for name, way in ways.items():
                     turns = _turns(load, count, seconds)
-                    found.append(await talk(name, way, LOADS[load], count, turns, mine))
+                    found.append(await run_round(name, way, LOADS[load], count, turns, mine))
         progress("the journal")
         journal = await journal_cost.measure(ways["process per worker"])
         progress("")
         sizes = {name: _sizes(way) for name, way in ways.items() if way.pids}
-    return Measured(machine.described(), found, sizes, journal)
+    return TurnMeasurements(machine.describe_machine(), found, sizes, journal)
 
 
 def _turns(load: str, clients: int, seconds: float) -> int:
@@ -60,8 +60,8 @@ def _turns(load: str, clients: int, seconds: float) -> int:
     return max(least * clients, round(rate * seconds))
 
 
-def _sizes(way: Way) -> Mapping[str, float]:
-    return {kind: machine.resident(pid) for kind, pid in way.pids.items()}
+def _sizes(way: Deployment) -> Mapping[str, float]:
+    return {kind: machine.resident_mib(pid) for kind, pid in way.pids.items()}
 
 
 def _arguments() -> argparse.Namespace:

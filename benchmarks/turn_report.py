@@ -6,33 +6,33 @@ from statistics import median
 from typing import Any
 
 from benchmarks.figures import milliseconds, table
-from benchmarks.journal_cost import Journal
-from benchmarks.rounds import TALK, Round
+from benchmarks.journal_cost import JournalCost
+from benchmarks.rounds import TURNS_PER_CONVERSATION, LoadRound
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 NOTE = f"""\
 Every way is asked by the same client (httpx) in the same protocol (OpenAI's streamed chat completions); a client holds
-a conversation for {TALK} turns, then begins another. Paced clients begin evenly spread over the length of a turn, in \
-all ways.
+a conversation for {TURNS_PER_CONVERSATION} turns, then begins another. Paced clients begin evenly spread \
+over the length of a turn, in all ways.
 What is added is the percentile of a way less the direct client's in the same round; every figure is the median of its
 rounds. Client, model server, nats-server and workers share the cores."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TurnMeasurements:
     """All of a run. ``resident`` is in MiB, by way and process."""
 
     machine: str
-    rounds: Sequence[Round]
+    rounds: Sequence[LoadRound]
     resident: Mapping[str, Mapping[str, float]]
-    journal: Journal
+    journal: JournalCost
 
-    def of(self, way: str, load: str, clients: int) -> list[Round]:
+    def of(self, way: str, load: str, clients: int) -> list[LoadRound]:
         """The rounds of a cell, in the order in which they were run."""
         return [r for r in self.rounds if (r.way, r.load, r.clients) == (way, load, clients)]
 
-    def middle(self, way: str, load: str, clients: int, what: Callable[[Round], float]) -> float:
+    def middle(self, way: str, load: str, clients: int, what: Callable[[LoadRound], float]) -> float:
         """The median over the rounds of a cell."""
         return median(map(what, self.of(way, load, clients)))
 
@@ -68,7 +68,7 @@ class Measured:
         return {name: self.middle(way, "closed", clients, lambda r, name=name: r.cpu[name]) for name in names}  # type: ignore[misc]
 
 
-def report(run: Measured) -> str:
+def report(run: TurnMeasurements) -> str:
     """All tables, as Markdown."""
     others = f"{run.others:.1f} cores were busy with other things meanwhile (median of the rounds)."
     return "\n\n".join(
@@ -76,7 +76,7 @@ def report(run: Measured) -> str:
     )
 
 
-def _latency(run: Measured) -> str:
+def _latency(run: TurnMeasurements) -> str:
     rows = []
     for load, clients, way in sorted(run.cells, key=lambda cell: cell[:2]):
         added = [milliseconds(run.added(way, load, clients, share)) for share in SHARES.values()]
@@ -87,7 +87,7 @@ def _latency(run: Measured) -> str:
     return table(head, rows)
 
 
-def _saturation(run: Measured) -> str:
+def _saturation(run: TurnMeasurements) -> str:
     rows = []
     for way in run.ways:
         rate, clients = run.saturation(way)
@@ -95,7 +95,7 @@ def _saturation(run: Measured) -> str:
     return table(["at saturation", "turns/s", "clients", "CPU ms a turn, all processes"], rows)
 
 
-def _processes(run: Measured) -> str:
+def _processes(run: TurnMeasurements) -> str:
     rows = []
     for way in run.ways:
         for process, seconds in run.cpu(way).items():
@@ -104,7 +104,7 @@ def _processes(run: Measured) -> str:
     return table(["way", "process", "resident MiB", "CPU ms a turn"], rows)
 
 
-def _journal(run: Measured) -> str:
+def _journal(run: TurnMeasurements) -> str:
     journal = run.journal
     cpu = journal.records * (journal.cpu_writer + journal.cpu_server)
     whole = sum(run.cpu(run.ways[-1]).values())
@@ -121,7 +121,7 @@ def _journal(run: Measured) -> str:
     return table(["cost of the journal", "value"], rows)
 
 
-def data(run: Measured) -> dict[str, Any]:
+def data(run: TurnMeasurements) -> dict[str, Any]:
     """The same for programs. Times in seconds, sizes in MiB and bytes."""
     cells = [
         {
@@ -140,7 +140,7 @@ def data(run: Measured) -> dict[str, Any]:
         way: {"turns_per_second": run.saturation(way)[0], "clients": run.saturation(way)[1]}
         for way in run.ways
     }
-    journal = {name: getattr(run.journal, name) for name in Journal.__slots__}
+    journal = {name: getattr(run.journal, name) for name in JournalCost.__slots__}
     return {
         "machine": run.machine,
         "others_cores": run.others,

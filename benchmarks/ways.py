@@ -35,7 +35,7 @@ KINDS: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TurnTiming:
     """Seconds to the first text and to the end."""
 
     first: float
@@ -50,7 +50,7 @@ class Conversation:
         self.name = ""
 
 
-class Way:
+class Deployment:
     """A client of one way. ``pids`` are the processes that belong to it, ``bus`` a connection to its server."""
 
     def __init__(self, client: httpx.AsyncClient, model: str) -> None:
@@ -59,7 +59,7 @@ class Way:
         self.pids: Mapping[str, int] = {}
         self.bus: Bus | None = None
 
-    async def ask(self, program: str, conversation: Conversation) -> Asked:
+    async def ask(self, program: str, conversation: Conversation) -> TurnTiming:
         """One turn. Raises RuntimeError when it does not come to its end."""
         said = {"role": "user", "content": program}
         messages = [said] if conversation.name else [*conversation.messages, said]
@@ -77,7 +77,7 @@ class Way:
             raise RuntimeError(f"no end: {seen[-300:]!r}")
         conversation.name = response.headers.get("x-conversation-id", "")
         conversation.messages += [said, {"role": "assistant", "content": _text(seen)}]
-        return Asked(first, whole)
+        return TurnTiming(first, whole)
 
 
 def _text(stream: bytes) -> str:
@@ -88,34 +88,34 @@ def _text(stream: bytes) -> str:
 
 
 @asynccontextmanager
-async def direct(provider: str) -> AsyncIterator[Way]:
+async def direct_client(provider: str) -> AsyncIterator[Deployment]:
     """Straight to the model."""
     async with httpx.AsyncClient(base_url=provider, timeout=120, limits=LIMITS) as client:
-        yield Way(client, "scripted")
+        yield Deployment(client, "scripted")
 
 
 @asynccontextmanager
-async def one_process(provider: str, more: Mapping[str, object] = NOTHING) -> AsyncIterator[Way]:
+async def one_process(provider: str, more: Mapping[str, object] = NOTHING) -> AsyncIterator[Deployment]:
     """Through ``trunkline up``."""
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-bench-")))
         write_settings(home / "trunkline.toml", {**settings(provider), **more})
-        process = started(home)
+        process = start_trunkline(home)
         stack.callback(process.wait)
         stack.callback(process.terminate)
-        address = await anyio.to_thread.run_sync(ready, process)
-        way = await stack.enter_async_context(gateway(address, (home / "token").read_text().strip()))
+        address = await anyio.to_thread.run_sync(wait_until_ready, process)
+        way = await stack.enter_async_context(gateway_client(address, (home / "token").read_text().strip()))
         server = int((home / "bus" / "server.pid").read_text())
         way.pids = {"all workers": process.pid, "nats-server": server}
         yield way
 
 
 @asynccontextmanager
-async def many_processes(provider: str, more: Mapping[str, object] = NOTHING) -> AsyncIterator[Way]:
+async def many_processes(provider: str, more: Mapping[str, object] = NOTHING) -> AsyncIterator[Deployment]:
     """Through one process a worker."""
     async with (
         process_platform(config={**settings(provider), **more}, workers=KINDS) as running,
-        gateway(running.url, running.token) as way,
+        gateway_client(running.url, running.token) as way,
     ):
         way.pids = {name: process.pid for name, process in running.processes.items()}
         way.pids = {**way.pids, "nats-server": running.server.pid}
@@ -123,9 +123,9 @@ async def many_processes(provider: str, more: Mapping[str, object] = NOTHING) ->
         yield way
 
 
-Enter = Callable[[str], AbstractAsyncContextManager[Way]]
-WAYS: dict[str, Enter] = {
-    "direct": direct,
+Enter = Callable[[str], AbstractAsyncContextManager[Deployment]]
+DEPLOYMENTS: dict[str, Enter] = {
+    "direct": direct_client,
     "one process": one_process,
     "process per worker": many_processes,
 }
@@ -144,7 +144,7 @@ def settings(provider: str) -> dict[str, object]:
     }
 
 
-def started(home: Path) -> "subprocess.Popen[str]":
+def start_trunkline(home: Path) -> "subprocess.Popen[str]":
     """``trunkline up`` on this home, by nobody else's settings."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(home), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "trunkline.cli.main", "up", "--log", "json"]
@@ -152,7 +152,7 @@ def started(home: Path) -> "subprocess.Popen[str]":
         return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=log, text=True)
 
 
-def ready(process: "subprocess.Popen[str]") -> str:
+def wait_until_ready(process: "subprocess.Popen[str]") -> str:
     """Wait for the line that says where it is ready. Raises RuntimeError when it ends without one."""
     assert process.stdout is not None
     for line in process.stdout:
@@ -162,9 +162,9 @@ def ready(process: "subprocess.Popen[str]") -> str:
 
 
 @asynccontextmanager
-async def gateway(address: str, token: str) -> AsyncIterator[Way]:
+async def gateway_client(address: str, token: str) -> AsyncIterator[Deployment]:
     """A client of the gateway's OpenAI surface."""
     headers = {"Authorization": f"Bearer {token}"}
     base = f"{address}/v1"
     async with httpx.AsyncClient(base_url=base, headers=headers, timeout=120, limits=LIMITS) as client:
-        yield Way(client, "main")
+        yield Deployment(client, "main")

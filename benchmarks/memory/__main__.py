@@ -10,7 +10,7 @@ import anyio
 
 from benchmarks.figures import progress, table
 from benchmarks.memory import __doc__ as purpose
-from benchmarks.memory.bench import DATA, Bench, Row
+from benchmarks.memory.bench import DATA, Bench, BenchRow
 
 LARGE = ("million",)
 """What is measured only when it is named."""
@@ -33,9 +33,9 @@ FIGURES = (
 """The modules of this package that measure, in the order of the table."""
 
 
-async def run(figures: Sequence[str], bench: Callable[[str], Bench]) -> list[Row]:
+async def run(figures: Sequence[str], bench: Callable[[str], Bench]) -> list[BenchRow]:
     """All rows of some figures."""
-    rows: list[Row] = []
+    rows: list[BenchRow] = []
     for name in figures:
         module = importlib.import_module(f"benchmarks.memory.{name}")
         async for row in module.measure(bench(name)):

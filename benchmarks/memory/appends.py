@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator
 
-from benchmarks.memory.bench import NOTE, Bench, Row, spread, timed
+from benchmarks.memory.bench import NOTE, Bench, BenchRow, spread, timed
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Append a message at a time to conversations of some length."""
     async with bench.store() as store:
         for length in (10, 1_000):
@@ -16,7 +16,7 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
                 return await store.append_conversation(_append(length, length + number, 1))
 
             seconds = await timed(bench.sized(100, least=10), one)
-            yield Row(f"append to {length} messages", spread(seconds))
+            yield BenchRow(f"append to {length} messages", spread(seconds))
 
 
 def _append(length: int, first: int, count: int) -> AppendConversation:

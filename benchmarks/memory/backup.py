@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from benchmarks import ways
-from benchmarks.memory.bench import NOTE, Bench, Row
+from benchmarks.memory.bench import NOTE, Bench, BenchRow
 from trunkline.config.editor import write_settings
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.testing.platform import clean_environ
@@ -30,24 +30,24 @@ SLOWER = 8.0
 """How much longer a backup may take beside clients that ask all the time, each its next question after its answer."""
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Alone, then under load, of one running platform."""
     home = bench.folder / "home"
     await _history(bench, bench.sized(TURNS, least=20))
     write_settings(home / "trunkline.toml", SETTINGS)
-    process = ways.started(home)
+    process = ways.start_trunkline(home)
     try:
-        address = await anyio.to_thread.run_sync(ways.ready, process)
+        address = await anyio.to_thread.run_sync(ways.wait_until_ready, process)
         alone = await anyio.to_thread.run_sync(_backup, home)
-        yield Row(f"backup of {bench.sized(TURNS, least=20)} turns, alone", f"{alone:.1f} s")
-        async with ways.gateway(address, (home / "token").read_text().strip()) as way:
+        yield BenchRow(f"backup of {bench.sized(TURNS, least=20)} turns, alone", f"{alone:.1f} s")
+        async with ways.gateway_client(address, (home / "token").read_text().strip()) as way:
             loaded, turns = await _beside(way, home)
     finally:
         process.terminate()
         process.wait()
     ratio = loaded / alone
     said = f"{loaded:.1f} s, {ratio:.1f} times, beside {turns / loaded:.0f} turns/s"
-    yield Row(f"the same, {CLIENTS} clients ask", said, f"<= {SLOWER:.0f} times", ratio <= SLOWER)
+    yield BenchRow(f"the same, {CLIENTS} clients ask", said, f"<= {SLOWER:.0f} times", ratio <= SLOWER)
 
 
 async def _history(bench: Bench, turns: int) -> None:
@@ -73,7 +73,7 @@ def _backup(home: Path) -> float:
     return perf_counter() - began
 
 
-async def _beside(way: ways.Way, home: Path) -> tuple[float, int]:
+async def _beside(way: ways.Deployment, home: Path) -> tuple[float, int]:
     """How long a backup takes while clients ask, and how many answers they have meanwhile."""
     turns = 0
 

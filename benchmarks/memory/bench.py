@@ -18,7 +18,7 @@ NOTE = "A note of some length. " * 20
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """A line of the table; ``kept`` is None where nothing is aimed at."""
 
     what: str

@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from statistics import median
 
 from benchmarks.figures import milliseconds
-from benchmarks.memory.bench import Bench, Row, timed
-from trunkline._util.secrets.redactor import Secrets
+from benchmarks.memory.bench import Bench, BenchRow, timed
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.chunks.block_policies import Policies
-from trunkline.workers.memory.chunks.chunk_file import CROWDED, encode, new_chunk_id, path_of
-from trunkline.workers.memory.chunks.chunk_types import Kinds
-from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.chunks.block_policies import BlockPolicies
+from trunkline.workers.memory.chunks.chunk_file import CROWDED, chunk_path, encode, new_chunk_id
+from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
+from trunkline.workers.memory.chunks.reader import ChunkReader
+from trunkline.workers.memory.chunks.writer import ChunkWriter
 from trunkline.workers.memory.git_store import GitMemoryStore
-from trunkline.workers.memory.redaction import Redaction
+from trunkline.workers.memory.redaction import RedactionRule
 from trunkline_bus import Scope
 
 FEW, MANY = 100, 100_000
@@ -38,15 +38,15 @@ def text() -> str:
     return " ".join(DICE.choices(WORDS, k=60))
 
 
-class Keeping:
+class ChunkWorkload:
     """A keeper and a reader on a store, and the four things that are measured."""
 
     def __init__(self, store: GitMemoryStore) -> None:
-        policies = Policies(store)
-        redaction = Redaction(Secrets())
+        policies = BlockPolicies(store)
+        redaction = RedactionRule(Redactor())
         store.rules = (redaction,)
-        self.reader = Reader(store, policies, lambda: AT)
-        self.keeper = Keeper(store, self.reader, policies, Kinds(), redaction.text, lambda: AT)
+        self.reader = ChunkReader(store, policies, lambda: AT)
+        self.keeper = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.text, lambda: AT)
         self.made: list[str] = []
 
     async def make(self, number: int) -> None:
@@ -70,13 +70,13 @@ class Keeping:
         await self.reader.recall(wish)
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Among few and among many, in turns, so that whatever else the machine does slows both."""
     count = bench.sized(MANY, least=FEW)
     await _fill(bench, "few", FEW)
     await _fill(bench, "many", count)
     async with bench.store("few") as small, bench.store("many") as large:
-        few, many = Keeping(small), Keeping(large)
+        few, many = ChunkWorkload(small), ChunkWorkload(large)
         for one in (few, many):
             await one.make(0)
             await one.read(0)
@@ -84,7 +84,7 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
             yield await _row(name, few, many, f"{count:,}".replace(",", " "))
 
 
-async def _row(name: str, few: Keeping, many: Keeping, count: str) -> Row:
+async def _row(name: str, few: ChunkWorkload, many: ChunkWorkload, count: str) -> BenchRow:
     """The medians of one thing, and how many times as long it takes among many."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for number in range(TIMES):
@@ -92,7 +92,7 @@ async def _row(name: str, few: Keeping, many: Keeping, count: str) -> Row:
             taken += await timed(1, lambda _, one=one, number=number: getattr(one, name)(number))  # type: ignore[misc]
     small, large = map(median, seconds)
     aimed = name == "make"
-    return Row(
+    return BenchRow(
         f"{name} a chunk among {FEW} and among {count}",
         f"p50 {milliseconds(small)} ms and {milliseconds(large)} ms, {large / small:.2f} times",
         "the same" if aimed else "",
@@ -113,5 +113,5 @@ def _chunks(first: int, count: int) -> Change:
         chunk = new_chunk_id(AT)
         known = ChunkMetadata(created_at=AT, modified_at=AT, conversation_id="c")
         held = ChunkFile(id=chunk, content=text(), tokens=100, type="note", tags=("all",), metadata=known)
-        files[path_of("blocks/main", chunk, crowded=number >= CROWDED)] = encode(held)
+        files[chunk_path("blocks/main", chunk, crowded=number >= CROWDED)] = encode(held)
     return Change(files, actor="agent", reason="Fill")

@@ -5,7 +5,7 @@ import random
 from itertools import accumulate
 from pathlib import Path
 
-from trunkline.workers.memory.chunks.chunk_file import path_of
+from trunkline.workers.memory.chunks.chunk_file import chunk_path
 
 SYLLABLES = "ba ti ron mel ka sor ing der lo vie mun tas per gil ne cho fra wen dol ske".split()  # noqa: SIM905
 WORDS = 50_000
@@ -63,6 +63,6 @@ class Corpus:
                 "tokens": 100,
                 "type": "note",
             }
-            file = root / path_of("", name, crowded=True)
+            file = root / chunk_path("", name, crowded=True)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(text, indent=2, sort_keys=True) + "\n")

@@ -10,13 +10,13 @@ from time import perf_counter
 
 import anyio.to_thread
 
-from benchmarks.memory.bench import Bench, Row
+from benchmarks.memory.bench import Bench, BenchRow
 
 FILES = 1_000
 TEXT = "The runner beans climb the frame behind the shed, and want water in the evening. " * 40
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """``trunkline memory add`` from start to end, the start of a platform included."""
     files = bench.sized(FILES, least=20)
     folder = bench.folder / "documents"
@@ -26,7 +26,7 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
         said = await anyio.to_thread.run_sync(_add, bench.folder / "home", folder)
         seconds = perf_counter() - began
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        yield Row(
+        yield BenchRow(
             f"{files} documents (PDF, DOCX, XLSX, HTML, text) {what}",
             f"{seconds:.1f} s, {files / seconds:.0f} files/s, {most:.0f} MB in the largest process; {said}",
         )

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from benchmarks.figures import percentile
-from benchmarks.memory.bench import Bench, Row, spread, timed
+from benchmarks.memory.bench import Bench, BenchRow, spread, timed
 
 COMMITS = 100_000
 EVERY = 1_000
@@ -16,7 +16,7 @@ AIM = 0.020
 PATH = "blocks/main/memory.md"
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Make the history with ``git fast-import``, then ask about one file of it."""
     commits = bench.sized(COMMITS, least=2_000)
     async with bench.store() as store:
@@ -24,19 +24,19 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
     _import(bench.folder / "store" / "memory", version, commits)
     async with bench.store() as store:
         (first,) = await timed(1, lambda _: store.history(PATH, limit=1))
-        yield Row(f"first look at {commits} commits", f"{first:.1f} s, {commits / first:.0f} commits/s")
+        yield BenchRow(f"first look at {commits} commits", f"{first:.1f} s, {commits / first:.0f} commits/s")
         for name, seconds in (
             ("history of one file", await timed(50, lambda _: store.history(PATH, limit=LIMIT))),
             ("history of everything", await timed(50, lambda _: store.history("", limit=LIMIT))),
         ):
-            yield Row(
+            yield BenchRow(
                 f"{name}, {LIMIT} of {commits} commits",
                 spread(seconds),
                 "p50 <= 20 ms",
                 percentile(seconds, 0.5) <= AIM,
             )
         seconds = await timed(20, lambda _: store.blame(PATH))
-        yield Row(f"blame of {commits // EVERY} lines, {commits} commits", spread(seconds))
+        yield BenchRow(f"blame of {commits // EVERY} lines, {commits} commits", spread(seconds))
 
 
 def _import(root: Path, start: str, commits: int) -> None:

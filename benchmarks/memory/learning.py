@@ -9,13 +9,13 @@ import anyio
 
 import trunkline
 from benchmarks.figures import percentile
-from benchmarks.memory.bench import Bench, Row, spread, timed
+from benchmarks.memory.bench import Bench, BenchRow, spread, timed
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.memory.messages import MemoryFile, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
-from trunkline.contracts.streams import FACT_STREAM, LEARNER
+from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
 from trunkline.contracts.turns.context import TurnInfo
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.testing.platform import Platform, platform
@@ -28,7 +28,7 @@ ON = '[learning]\non = true\nmodel = "none"\n'
 TASK = "Fix the login test of the server in place20"
 
 
-class Scripted:
+class ScriptedPlugin:
     """A model that answers at once."""
 
     @trunkline.hookimpl
@@ -36,10 +36,10 @@ class Scripted:
         return [ScriptedModel()]
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """The lookup of one turn with full shelves; then turns with learning off and on."""
     config = {"runtime.provider_adapter": "scripted"}
-    async with platform(bench.folder / "home", plugins=[Scripted()], config=config) as running:
+    async with platform(bench.folder / "home", plugins=[ScriptedPlugin()], config=config) as running:
         yield await _turns(running, bench.sized(TURNS, least=3))
         strategies, episodes = bench.sized(STRATEGIES, least=10), bench.sized(EPISODES, least=10)
         await _fill(running, strategies, episodes)
@@ -48,7 +48,7 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
         )
 
 
-async def _turns(running: Platform, turns: int) -> Row:
+async def _turns(running: Platform, turns: int) -> BenchRow:
     """The same turns, first without and then with learning, each begun when the learner is done with the one before:
     people take their time. The CPU is that of all workers, server apart."""
     costs, medians = [], []
@@ -63,7 +63,7 @@ async def _turns(running: Platform, turns: int) -> Row:
         medians.append(percentile(seconds, 0.5))
         costs.append((process_time() - begun) / turns)
     ratio, beside = medians[1] / medians[0], (costs[1] - costs[0]) * 1_000
-    return Row(
+    return BenchRow(
         "a turn with learning on, by one with it off", f"{ratio:.2f}, and {beside:.0f} ms of CPU beside it"
     )
 
@@ -71,14 +71,14 @@ async def _turns(running: Platform, turns: int) -> Row:
 async def _settled(running: Platform) -> None:
     """Wait until no turn waits to be learned from."""
     while True:
-        state = await consumer_state(running.bus, FACT_STREAM, LEARNER.name)
+        state = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
         if state.waiting + state.held == 0:
             return
         await anyio.sleep(0.05)
 
 
-async def _lookup(running: Platform, times: int, shelves: str) -> Row:
-    from trunkline_learning.context import Learned
+async def _lookup(running: Platform, times: int, shelves: str) -> BenchRow:
+    from trunkline_learning.context import LearningContextSource
 
     request = TurnRequested(
         turn="t", block="main", conversation="c", message=Message(id="m", role="user", content=TASK),
@@ -87,17 +87,17 @@ async def _lookup(running: Platform, times: int, shelves: str) -> Row:
     on = MemoryFile(path="/preferences.toml", content=ON, hash="", modified_at=datetime.now(UTC))
     memory = BlockMemory(running.bus, "main", "monitor")
     turn = TurnInfo(request, BlockConfig(), memory, model="scripted", files={"/preferences.toml": on})
-    source, begun = Learned(), process_time()
+    source, begun = LearningContextSource(), process_time()
     seconds = await timed(times, lambda _: source(turn))
     cpu = (process_time() - begun) / times * 1_000
-    return Row(f"lookup for a turn, {shelves}", f"{spread(seconds)}; {cpu:.0f} ms of CPU")
+    return BenchRow(f"lookup for a turn, {shelves}", f"{spread(seconds)}; {cpu:.0f} ms of CPU")
 
 
 async def _fill(running: Platform, strategies: int, episodes: int) -> None:
     from trunkline_learning import files
     from trunkline_learning.episodes import Episode
     from trunkline_learning.playbook import Strategy
-    from trunkline_learning.turns import Source
+    from trunkline_learning.turns import Provenance
 
     at, many = datetime.now(UTC), len(WORDS)
     texts: dict[str, str] = {}
@@ -106,14 +106,14 @@ async def _fill(running: Platform, strategies: int, episodes: int) -> None:
         one = Strategy(
             id=f"pit-{n:08}", section="pitfalls", strategy=advice, context=WORDS[n % 13], timestamp=at
         )
-        texts[files.strategy_path("scripted", one.id)] = files.written(one)
+        texts[files.strategy_path("scripted", one.id)] = files.encode(one)
     for n in range(episodes):
         task = f"Fix the {WORDS[n % many]} {WORDS[n * 3 % many]} of place{n}"
         past = Episode(
             id=f"ep-{n}", task=task, tools=("edit",), outcome="done", verdict="success", judged_by="", model="scripted",
-            source=Source(block="main", conversation=f"c{n}", turn=f"t{n}"), created_at=at,
+            source=Provenance(block="main", conversation=f"c{n}", turn=f"t{n}"), created_at=at,
         )  # fmt: skip
-        texts[f"{files.episodes_folder('scripted')}/2026-01-{1 + n % 28:02}/{past.id}.json"] = files.written(
+        texts[f"{files.episodes_folder('scripted')}/2026-01-{1 + n % 28:02}/{past.id}.json"] = files.encode(
             past
         )
     items = list(texts.items())

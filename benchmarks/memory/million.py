@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator
 
-from benchmarks.memory.bench import Bench, Row
-from benchmarks.memory.searching import Aim, searched
+from benchmarks.memory.bench import Bench, BenchRow
+from benchmarks.memory.searching import TimeTarget, time_searches
 
 PASSAGES = 1_000_000
-AIMED = Aim(p95=0.100)
+AIMED = TimeTarget(p95=0.100)
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """At the size of a team's years."""
-    async for row in searched(bench, bench.sized(PASSAGES, least=500), AIMED):
+    async for row in time_searches(bench, bench.sized(PASSAGES, least=500), AIMED):
         yield row

@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator
 
-from benchmarks.memory.bench import Bench, Row
-from benchmarks.memory.searching import Aim, searched
+from benchmarks.memory.bench import Bench, BenchRow
+from benchmarks.memory.searching import TimeTarget, time_searches
 
 FACTS = 50_000
-AIMED = Aim(p95=0.100)
+AIMED = TimeTarget(p95=0.100)
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Questions of which no word is there."""
-    async for row in searched(bench, bench.sized(FACTS, least=500), AIMED, words=False):
+    async for row in time_searches(bench, bench.sized(FACTS, least=500), AIMED, words=False):
         yield row

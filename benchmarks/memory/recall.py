@@ -18,7 +18,7 @@ import msgspec
 
 from benchmarks.figures import progress
 from benchmarks.memory import docstrings
-from benchmarks.memory.bench import Bench, Row
+from benchmarks.memory.bench import Bench, BenchRow
 from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.messages import MemoryHit, PassageKind, SearchMemory
@@ -43,11 +43,11 @@ Place = tuple[str, str]
 Shares = Mapping[int, float]
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Without an embedder, then with the local one: dialogues where there are any, and technical texts."""
     files = sorted(bench.data.glob("*recall*.json"))
     if not files:
-        yield Row("recall", f"no *recall*.json in {bench.data} (see --data)")
+        yield BenchRow("recall", f"no *recall*.json in {bench.data} (see --data)")
     for file in files:
         async for row in _both(bench, file.stem, msgspec.json.decode(file.read_bytes()), AIMS):
             yield row
@@ -57,11 +57,11 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
 
 async def _both(
     bench: Bench, what: str, entries: Sequence[Any], aims: Mapping[str, Mapping[int, float]]
-) -> AsyncIterator[Row]:
+) -> AsyncIterator[BenchRow]:
     for way, embedder in ((WORDS, None), (LOCAL, StaticEmbedder())):
         async for how, found in _recalled(bench, what, entries, embedder):
             aimed = aims.get(way, {}) if how == PLAIN else {}
-            yield Row(
+            yield BenchRow(
                 f"recall, {what}, {way}, {how}",
                 ", ".join(f"{share:.1%} in the top {k}" for k, share in found.items()),
                 ", ".join(f">= {aim:.0%} @{k}" for k, aim in aimed.items()),

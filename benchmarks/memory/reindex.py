@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from time import perf_counter
 
 from benchmarks.figures import progress
-from benchmarks.memory.bench import Bench, Row
+from benchmarks.memory.bench import Bench, BenchRow
 from benchmarks.memory.corpus import Corpus
 from trunkline.contracts.memory.index import IndexProgress
 
@@ -12,7 +12,7 @@ CHUNKS = 50_000
 AIM = 10_000
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Put chunks there, take them in, then make the index anew."""
     count = bench.sized(CHUNKS, least=200)
     progress(f"writing {count} chunks")
@@ -23,8 +23,8 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
         began = perf_counter()
         stats = await store.reindex(_show)
         rate = count / (perf_counter() - began)
-        yield Row(f"reindex {count} chunks", f"{rate:.0f} chunks/s", f"≥ {AIM} chunks/s", rate >= AIM)
-        yield Row("index", f"{stats.size / count:.0f} bytes a chunk")
+        yield BenchRow(f"reindex {count} chunks", f"{rate:.0f} chunks/s", f"≥ {AIM} chunks/s", rate >= AIM)
+        yield BenchRow("index", f"{stats.size / count:.0f} bytes a chunk")
 
 
 def _show(said: IndexProgress) -> None:

@@ -9,29 +9,29 @@ from typing import Any
 import msgspec
 
 from benchmarks.figures import progress
-from benchmarks.memory.bench import Bench, Row
+from benchmarks.memory.bench import Bench, BenchRow
 from benchmarks.memory.recall import LOCAL, WORDS, embedded, messages
 from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, Recall
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.chunks.block_policies import Policies
-from trunkline.workers.memory.chunks.chunk_file import encode, path_of
-from trunkline.workers.memory.chunks.reader import Reader
+from trunkline.workers.memory.chunks.block_policies import BlockPolicies
+from trunkline.workers.memory.chunks.chunk_file import chunk_path, encode
+from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_embedder.static import StaticEmbedder
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Without an embedder, then with the local one."""
     files = sorted(bench.data.glob("*recall*.json"))
     if not files:
-        yield Row("recall of chunks", f"no *recall*.json in {bench.data} (see --data)")
+        yield BenchRow("recall of chunks", f"no *recall*.json in {bench.data} (see --data)")
     for file in files:
         entries = [one for one in msgspec.json.decode(file.read_bytes()) if "sessions" in one]
         for way, embedder in ((WORDS, None), (LOCAL, StaticEmbedder())):
             found = await _recalled(bench, entries, embedder)
             shares = ", ".join(f"{share:.1%} in the top {k}" for k, share in found.items())
-            yield Row(f"recall of chunks, {file.stem}, {way}", shares)
+            yield BenchRow(f"recall of chunks, {file.stem}, {way}", shares)
 
 
 async def _recalled(bench: Bench, entries: Sequence[Any], embedder: Embedder | None) -> dict[int, float]:
@@ -44,7 +44,7 @@ async def _recalled(bench: Bench, entries: Sequence[Any], embedder: Embedder | N
             turns = await _bring(store, name, entry)
             await embedded(store)
             progress(f"{name}: {len(entry['questions'])} questions")
-            reader = Reader(store, Policies(store))
+            reader = ChunkReader(store, BlockPolicies(store))
             for question in entry["questions"]:
                 wish = Recall(query=question["question"], actor="agent", block="main", max_results=10)
                 if evidence := set(question["evidence"]):
@@ -64,7 +64,7 @@ async def _bring(store: GitMemoryStore, name: str, entry: Mapping[str, Any]) -> 
         known = ChunkMetadata(created_at=at, modified_at=at, conversation_id=name)
         text = f"{message.name}: {message.content}"
         held = ChunkFile(id=chunk, content=text, tokens=len(text) // 4, type="note", metadata=known)
-        files[path_of("blocks/main", chunk, crowded=False)] = encode(held)
+        files[chunk_path("blocks/main", chunk, crowded=False)] = encode(held)
         turns[chunk] = message.id
     await store.change(Change(files, actor="benchmark", reason="Bring turns"))
     return turns

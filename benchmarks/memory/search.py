@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator
 
-from benchmarks.memory.bench import Bench, Row
-from benchmarks.memory.searching import Aim, searched
+from benchmarks.memory.bench import Bench, BenchRow
+from benchmarks.memory.searching import TimeTarget, time_searches
 
 PASSAGES = 100_000
-AIMED = Aim(p50=0.020, p95=0.060)
+AIMED = TimeTarget(p50=0.020, p95=0.060)
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """At the size of a busy person's years."""
-    async for row in searched(bench, bench.sized(PASSAGES, least=500), AIMED):
+    async for row in time_searches(bench, bench.sized(PASSAGES, least=500), AIMED):
         yield row

@@ -8,7 +8,7 @@ from time import perf_counter
 import anyio
 
 from benchmarks.figures import percentile, progress
-from benchmarks.memory.bench import Bench, Row, spread
+from benchmarks.memory.bench import Bench, BenchRow, spread
 from benchmarks.memory.corpus import Corpus
 from trunkline.contracts.memory.embedder import Embedder, Vector
 from trunkline.contracts.memory.messages import SearchMemory
@@ -19,7 +19,7 @@ DIMENSIONS = 256
 
 
 @dataclass(frozen=True)
-class Aim:
+class TimeTarget:
     """Seconds; None where nothing is aimed at."""
 
     p95: float
@@ -35,7 +35,7 @@ class Aim:
         return median and percentile(seconds, 0.95) <= self.p95
 
 
-class Noise(Embedder):
+class RandomEmbedder(Embedder):
     """Vectors without meaning, since only the time counts: as long as those of a small model."""
 
     name, model, batch, least = "noise", "noise-1", 512, -1.0
@@ -47,7 +47,9 @@ class Noise(Embedder):
         return [octet - 128 for octet in hashlib.shake_128(text.encode()).digest(DIMENSIONS)]
 
 
-async def searched(bench: Bench, passages: int, aim: Aim, *, words: bool = True) -> AsyncIterator[Row]:
+async def time_searches(
+    bench: Bench, passages: int, aim: TimeTarget, *, words: bool = True
+) -> AsyncIterator[BenchRow]:
     """Words alone, then with vectors."""
     corpus = Corpus()
     progress(f"writing {passages} passages")
@@ -56,23 +58,26 @@ async def searched(bench: Bench, passages: int, aim: Aim, *, words: bool = True)
     if words:
         async with bench.store(sync=False) as store:
             yield await _row(store, f"search {passages} passages, words", questions, aim)
-    async with bench.store(sync=False, embedder=Noise()) as store, anyio.create_task_group() as group:
+    async with (
+        bench.store(sync=False, embedder=RandomEmbedder()) as store,
+        anyio.create_task_group() as group,
+    ):
         group.start_soon(store.tend)
-        await _filled(store)
+        await _wait_for_vectors(store)
         group.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             how = "words and vectors" if words else "vectors alone"
             yield await _row(store, f"search {passages} passages, {how}", questions, aim)
 
 
-async def _filled(store: GitMemoryStore) -> None:
+async def _wait_for_vectors(store: GitMemoryStore) -> None:
     """Wait until all vectors are made."""
     while (vectors := (await store.index_stats()).vectors) is not None and vectors.missing:
         progress(f"vectors: {vectors.missing} missing")
         await anyio.sleep(5)
 
 
-async def _row(store: GitMemoryStore, what: str, questions: list[str], aim: Aim) -> Row:
+async def _row(store: GitMemoryStore, what: str, questions: list[str], aim: TimeTarget) -> BenchRow:
     progress(f"{what}: indexing")
     await store.index_stats()
     await store.pack(now=True)
@@ -81,4 +86,4 @@ async def _row(store: GitMemoryStore, what: str, questions: list[str], aim: Aim)
         began = perf_counter()
         await store.search(SearchMemory(query=question))
         seconds.append(perf_counter() - began)
-    return Row(what, spread(seconds[5:]), str(aim), aim.kept(seconds[5:]))
+    return BenchRow(what, spread(seconds[5:]), str(aim), aim.kept(seconds[5:]))

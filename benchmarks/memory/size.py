@@ -7,7 +7,7 @@ from time import perf_counter
 
 import anyio
 
-from benchmarks.memory.bench import Bench, Row
+from benchmarks.memory.bench import Bench, BenchRow
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.git_store import GitMemoryStore
 
@@ -20,7 +20,7 @@ AIM = 2.0
 MEGABYTE = 1024 * 1024
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """Texts of words as people write them: one write a file, and the same files edited again and again."""
     writes = bench.sized(WRITES, least=500)
     for name, files in (
@@ -36,7 +36,7 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
         seconds = perf_counter() - began
         await store.aclose()
         kept = _size(folder / "memory" / ".git" / "objects")
-        yield Row(
+        yield BenchRow(
             f"{writes} writes, {name}",
             f"{written / MEGABYTE:.1f} MB of text, {kept / MEGABYTE:.1f} MB of history ({kept / written:.2f} x),"
             f" {seconds:.0f} s",

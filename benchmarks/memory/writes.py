@@ -6,7 +6,7 @@ from time import perf_counter
 import anyio
 
 from benchmarks.figures import percentile
-from benchmarks.memory.bench import NOTE, Bench, Row, spread, timed
+from benchmarks.memory.bench import NOTE, Bench, BenchRow, spread, timed
 from trunkline.contracts.memory.messages import WriteMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
@@ -19,7 +19,7 @@ MEDIAN = 0.015
 Write = Callable[[str, str], Awaitable[object]]
 
 
-async def measure(bench: Bench) -> AsyncIterator[Row]:
+async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     """At the store, then over the bus."""
     async with bench.store() as store:
 
@@ -37,14 +37,16 @@ async def measure(bench: Bench) -> AsyncIterator[Row]:
             yield row
 
 
-async def _writes(where: str, write: Write, bench: Bench) -> AsyncIterator[Row]:
+async def _writes(where: str, write: Write, bench: Bench) -> AsyncIterator[BenchRow]:
     """One writer, then many at once with one actor, then with an actor each."""
     seconds = await timed(bench.sized(400), lambda number: write(f"s/{number % 10}/{number}.md", "agent"))
-    yield Row(f"single write, {where}", spread(seconds), "p50 <= 15 ms", percentile(seconds, 0.5) <= MEDIAN)
+    yield BenchRow(
+        f"single write, {where}", spread(seconds), "p50 <= 15 ms", percentile(seconds, 0.5) <= MEDIAN
+    )
     for name, actors in (("one actor", 1), ("an actor each", WRITERS)):
         rate, seconds = await _together(write, bench.sized(400, least=10), name, actors)
         aimed = name == "one actor"
-        yield Row(
+        yield BenchRow(
             f"{WRITERS} writers, {name}, {where}",
             f"{rate:.0f}/s, {spread(seconds)}",
             f">= {RATE}/s" if aimed else "",

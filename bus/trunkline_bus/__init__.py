@@ -28,12 +28,12 @@ from trunkline_bus.errors import (
     TopologyConflict,
 )
 from trunkline_bus.ids import key_of, new_id
-from trunkline_bus.messages import Ack, DeadLetter, Received, Stored
+from trunkline_bus.messages import Ack, DeadLetter, ReceivedMessage, StoredMessage
 from trunkline_bus.server.embedded_server import EmbeddedServer, ServerSettings, ServerUser
-from trunkline_bus.server.leaf_nodes import Guest, LeafDoor, LeafWay
+from trunkline_bus.server.leaf_nodes import LeafListener, LeafRemote, LeafUser
 from trunkline_bus.services.service import Request, Service, service
 from trunkline_bus.streams.jetstream_protocol import StoredRecord
-from trunkline_bus.streams.key_value import Entry, KeyValue
+from trunkline_bus.streams.key_value import KeyValue, KeyValueEntry
 from trunkline_bus.streams.object_store import ObjectInfo, ObjectStore
 from trunkline_bus.streams.pinned_consumer import Delivery
 from trunkline_bus.streams.specs import (
@@ -44,10 +44,10 @@ from trunkline_bus.streams.specs import (
     Topology,
     Transform,
 )
-from trunkline_bus.streams.topology import Change, apply
+from trunkline_bus.streams.topology import TopologyChange, apply
 from trunkline_bus.subject import Subject
 from trunkline_bus.task_group import background_tasks
-from trunkline_bus.trace import current_traceparent, link_to, remote_parent, span_of
+from trunkline_bus.trace import current_traceparent, link_span, remote_parent, start_span
 
 __all__ = [
     "Ack",
@@ -59,7 +59,6 @@ __all__ = [
     "BusSettings",
     "CallError",
     "CallTimeout",
-    "Change",
     "ConnectionFailed",
     "ConsumerSpec",
     "DeadLetter",
@@ -67,18 +66,18 @@ __all__ = [
     "Delivery",
     "EmbeddedServer",
     "Endpoint",
-    "Entry",
     "Envelope",
-    "Guest",
     "KeyValue",
-    "LeafDoor",
-    "LeafWay",
+    "KeyValueEntry",
+    "LeafListener",
+    "LeafRemote",
+    "LeafUser",
     "NoResponders",
     "ObjectInfo",
     "ObjectStore",
     "ObjectStoreSpec",
     "Payload",
-    "Received",
+    "ReceivedMessage",
     "Refusal",
     "RemoteFault",
     "Request",
@@ -90,7 +89,7 @@ __all__ = [
     "ServerUser",
     "Service",
     "StorageFull",
-    "Stored",
+    "StoredMessage",
     "StoredRecord",
     "StreamError",
     "StreamSpec",
@@ -100,6 +99,7 @@ __all__ = [
     "Subscription",
     "Topic",
     "Topology",
+    "TopologyChange",
     "TopologyConflict",
     "Transform",
     "apply",
@@ -107,9 +107,9 @@ __all__ = [
     "connect",
     "current_traceparent",
     "key_of",
-    "link_to",
+    "link_span",
     "new_id",
     "remote_parent",
     "service",
-    "span_of",
+    "start_span",
 ]

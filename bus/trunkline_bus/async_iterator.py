@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Iteration(Generic[T]):
+class StepIterator(Generic[T]):
     """``await step()`` for each item; ``step`` raises ``StopAsyncIteration`` at the end.
 
     A timeout around ``anext`` leaves it usable, provided ``step`` itself can be cancelled without loss.
@@ -15,7 +15,7 @@ class Iteration(Generic[T]):
     def __init__(self, step: Callable[[], Awaitable[T]]) -> None:
         self._step = step
 
-    def __aiter__(self) -> "Iteration[T]":
+    def __aiter__(self) -> "StepIterator[T]":
         return self
 
     async def __anext__(self) -> T:

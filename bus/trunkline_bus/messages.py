@@ -1,4 +1,4 @@
-"""Messages as a receiver sees them: ``Received`` (live), ``Stored`` (from a stream). Data only."""
+"""Messages as a receiver sees them: ``ReceivedMessage`` (live), ``StoredMessage`` (from a stream). Data only."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ class Ack(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Received(Generic[T]):
+class ReceivedMessage(Generic[T]):
     """A live message. ``gap`` is True when messages before this one may have been missed."""
 
     subject: str
@@ -34,7 +34,7 @@ class Received(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Generic[T]):
+class StoredMessage(Generic[T]):
     """A message kept by a stream under ``seq`` since ``time`` (the server's clock, UTC)."""
 
     seq: int
@@ -63,7 +63,7 @@ class DeadLetter(Payload, frozen=True, kw_only=True, tag="bus.dead_letter.v1"):
     size: int = 0
 
 
-class Fault(Payload, frozen=True, kw_only=True, tag="bus.fault.v1"):
+class FaultReply(Payload, frozen=True, kw_only=True, tag="bus.fault.v1"):
     """The reply of a service that could not do what was asked."""
 
     code: str

@@ -33,7 +33,7 @@ def remote_parent(traceparent: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def span_of(
+def start_span(
     tracer: trace.Tracer,
     name: str,
     *,
@@ -50,11 +50,11 @@ def span_of(
         try:
             yield span
         except Exception as error:
-            tell_failure(span, error)
+            record_failure(span, error)
             raise
 
 
-class Unrecorded(NonRecordingSpan):
+class UnrecordedSpan(NonRecordingSpan):
     """Stands for a span that nobody wants to see unless the work failed; remembers whether it did."""
 
     def __init__(self) -> None:
@@ -67,13 +67,13 @@ class Unrecorded(NonRecordingSpan):
         self.failure = description
 
 
-def tell_failure(span: trace.Span, error: Exception) -> None:
+def record_failure(span: trace.Span, error: Exception) -> None:
     """Mark a span as failed by an exception of this type."""
     span.set_attribute("error.type", type(error).__qualname__)
     span.set_status(trace.StatusCode.ERROR, type(error).__qualname__)
 
 
-def link_to(traceparent: str | None) -> None:
+def link_span(traceparent: str | None) -> None:
     """Link the current span to another trace's. None or nonsense leaves things as they are."""
     other = _context_of(traceparent)
     if other is not None:

@@ -8,8 +8,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.manifest import Gap
-    from trunkline._util.paths import Folder, PathRefused, beneath
+    from trunkline._util.archives.manifest import ImportGap
+    from trunkline._util.paths import Folder, PathRefused, open_beneath
     from trunkline._util.text import printable
     from trunkline.config.secret import Secret
     from trunkline.config.settings import (
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         preview,
     )
     from trunkline.contracts.blocks.messages import Block, BlockConfig, Pulse
-    from trunkline.contracts.channels.channel import Channel, Gateway, Watch
-    from trunkline.contracts.channels.foreground_channel import ForegroundChannel, Sitting
+    from trunkline.contracts.channels.channel import Channel, Gateway, TurnStream
+    from trunkline.contracts.channels.foreground_channel import ForegroundChannel, TerminalSession
     from trunkline.contracts.conversations.messages import (
         AppendConversation,
         ConversationPage,
@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.embedder import Embedder
     from trunkline.contracts.memory.importer import ImportedConversation, ImportedFile, Importer, Source
     from trunkline.contracts.memory.messages import (
+        HitExplanation,
         MemoryChange,
         MemoryEntry,
         MemoryFile,
         MemoryHit,
         MemoryHits,
         SearchMemory,
-        Why,
     )
     from trunkline.contracts.memory.purge import Kept
     from trunkline.contracts.memory.purger import Purge, Purger
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
         Text,
         ToolRan,
     )
-    from trunkline.contracts.models.client import BlockModel
+    from trunkline.contracts.models.client import BlockCompleter
     from trunkline.contracts.models.completer import Completer
     from trunkline.contracts.models.messages import Completion
     from trunkline.contracts.models.program import program
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.tools.messages import Effect, ToolOutcome, ToolSchema, ToolSpec
     from trunkline.contracts.tools.person import Person
     from trunkline.contracts.tools.tool import (
-        Meant,
+        CanonicalCall,
         Proceed,
         SourceContext,
         SourcedTool,
@@ -154,12 +154,12 @@ if TYPE_CHECKING:
         UnreadableDocument,
     )
     from trunkline.workers.channels.approval_text import (
-        Verdict,
+        ApprovalDecision,
         approval_news,
         approval_words,
         chosen,
-        hand_in,
-        verdict_in,
+        parse_decision,
+        submit_decision,
         waiting_approval,
     )
     from trunkline.workers.channels.conversation_lookup import conversation_found
@@ -228,6 +228,7 @@ __all__ = [
     "AdmissionRule",
     "AppendConversation",
     "Approval",
+    "ApprovalDecision",
     "ApprovalDetail",
     "ApprovalRequested",
     "ApprovalScope",
@@ -235,13 +236,14 @@ __all__ = [
     "AskModel",
     "Authenticator",
     "Block",
+    "BlockCompleter",
     "BlockConfig",
-    "BlockModel",
     "BlockPath",
     "Bus",
     "BusMessage",
     "BusMiddleware",
     "Call",
+    "CanonicalCall",
     "Change",
     "Channel",
     "ChannelsSettings",
@@ -271,14 +273,15 @@ __all__ = [
     "Folder",
     "ForegroundChannel",
     "FunctionTool",
-    "Gap",
     "Gateway",
     "GatewaySettings",
     "HealthCheck",
     "HealthResult",
+    "HitExplanation",
     "HttpRoute",
     "Identity",
     "Image",
+    "ImportGap",
     "ImportedConversation",
     "ImportedFile",
     "Importer",
@@ -291,7 +294,6 @@ __all__ = [
     "LinkedChunk",
     "ListConversations",
     "LogStore",
-    "Meant",
     "Memory",
     "MemoryChange",
     "MemoryEntry",
@@ -342,13 +344,13 @@ __all__ = [
     "Secret",
     "Section",
     "SendMessage",
-    "Sitting",
     "Source",
     "SourceContext",
     "SourcedTool",
     "Stage",
     "StatusShown",
     "StorageError",
+    "TerminalSession",
     "Text",
     "TextDelta",
     "TextReset",
@@ -372,32 +374,30 @@ __all__ = [
     "TurnInfo",
     "TurnMiddleware",
     "TurnRequested",
+    "TurnStream",
     "TurnView",
     "Unavailable",
     "UnreadableDocument",
     "Usage",
-    "Verdict",
-    "Watch",
-    "Why",
     "WorkerKind",
     "__version__",
     "approval_news",
     "approval_words",
     "arguments_preview",
-    "beneath",
     "chosen",
     "command_preview",
     "conversation_found",
     "diff_preview",
-    "hand_in",
     "hookimpl",
     "message_preview",
     "new_id",
+    "open_beneath",
+    "parse_decision",
     "preview",
     "printable",
     "program",
+    "submit_decision",
     "tool",
-    "verdict_in",
     "waiting_approval",
 ]
 

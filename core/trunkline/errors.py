@@ -73,7 +73,7 @@ class ErrorCode(StrEnum):
     INTERNAL = "internal"
 
 
-PASSING = (ErrorCode.ENGINE_UNAVAILABLE, ErrorCode.STORAGE_FAILURE)
+TRANSIENT_CODES = (ErrorCode.ENGINE_UNAVAILABLE, ErrorCode.STORAGE_FAILURE)
 """With these a worker says that it cannot work now: the same request may be granted later."""
 
 FIXED_SENTENCES: dict[ErrorCode, str] = {
@@ -173,7 +173,7 @@ class CompletionError(ToolError):
     """
 
     def __init__(self, code: str, text: str) -> None:
-        super().__init__(text, kind=kind_of_code(code))
+        super().__init__(text, kind=error_kind_for_code(code))
         self.code = code
 
 
@@ -190,12 +190,12 @@ _KIND_OF_CODE: dict[str, ToolErrorKind] = {
 }  # fmt: skip
 
 
-def kind_of_code(code: str) -> ToolErrorKind:
+def error_kind_for_code(code: str) -> ToolErrorKind:
     """The kind of a tool error that comes from a worker's fault with this code."""
     return _KIND_OF_CODE.get(code, "failed")
 
 
-def kind_named(name: str) -> ToolErrorKind:
+def error_kind_named(name: str) -> ToolErrorKind:
     """The kind of this name; ``failed`` for one that this version does not know."""
     return next((kind for kind in TOOL_ERROR_KINDS if kind == name), "failed")
 
@@ -209,6 +209,6 @@ _KIND_OF_ERRNO: dict[int, ToolErrorKind] = {
 }  # fmt: skip
 
 
-def kind_of_os(error: OSError) -> ToolErrorKind:
+def error_kind_for_os(error: OSError) -> ToolErrorKind:
     """The kind of a tool error that the operating system is the cause of."""
     return _KIND_OF_ERRNO.get(error.errno or 0, "failed")

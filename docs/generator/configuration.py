@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from generator.markdown import code, default, fields_table, prose, shown, table
-from trunkline.config.plugin_host import Hosting
+from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.config.settings import Settings
 from trunkline.contracts.plugins.extensions import ConfigSection
 
@@ -188,7 +188,9 @@ def _plugins() -> list[str]:
         "`TRUNKLINE_ADAPTERS__OPENAI__MODEL` and the like."
     )
     parts = [f"## Sections of plugins\n\n{note}"]
-    parts.append(f"### Keys of every plugin\n\n{prose(Hosting)}\n\n{fields_table(Hosting)}")
+    parts.append(
+        f"### Keys of every plugin\n\n{prose(PluginHostSettings)}\n\n{fields_table(PluginHostSettings)}"
+    )
     for section in _declared():
         title = f"### [{section.table}.{section.name}]"
         parts.append(f"{title}\n\n{prose(section.type)}\n\n{fields_table(section.type)}")

@@ -1,7 +1,7 @@
 """The page of ``trunkline doctor``: the stable ids of its checks."""
 
 from generator.markdown import code, first_paragraph, table
-from trunkline.cli.checks.runner import CHECKS, SECONDS
+from trunkline.cli.checks.runner import CHECK_TIMEOUT, CHECKS
 
 INTRODUCTION = """
 # What `trunkline doctor` checks
@@ -23,7 +23,8 @@ def page() -> str:
     rows = [(code(name), means) for name, means in FIRST.items()]
     rows += [(code(name), _meaning(name)) for name in CHECKS]
     note = (
-        f"A check that does not end in {SECONDS:g} seconds is an error. Plugins add checks of their own with the hook "
+        f"A check that does not end in {CHECK_TIMEOUT:g} seconds is an error. Plugins add checks of their own "
+        "with the hook "
         "[trunkline_health_checks](hooks.md#trunkline_health_checks); the line then names the plugin."
     )
     return f"{INTRODUCTION.strip()}\n\n{table(('id', 'what is well'), rows)}\n\n{note}"

@@ -6,7 +6,7 @@ import re
 from generator.markdown import code, prose
 from trunkline.contracts import hooks
 from trunkline.contracts.hooks import channels, common, gateway, memory, monitor, tools
-from trunkline.plugins.report import GUARDS
+from trunkline.plugins.report import GUARD_HOOKS
 
 INTRODUCTION = """
 # Hooks
@@ -78,4 +78,4 @@ def _hook(name: str) -> str:
 def _kind(name: str) -> str:
     if getattr(hooks, name).trunkline_spec["firstresult"]:
         return "decides: the first answer that is not `None` counts."
-    return "guards: when it is broken, what it guards is refused." if name in GUARDS else "adds."
+    return "guards: when it is broken, what it guards is refused." if name in GUARD_HOOKS else "adds."

@@ -6,7 +6,13 @@ import msgspec
 
 from generator.markdown import code, fields_table, prose, table
 from trunkline.workers.gateway.http.app import PUBLIC
-from trunkline.workers.gateway.http.openapi import NOTHING, OPERATIONS, PARAMETERS, PLAIN, STREAM
+from trunkline.workers.gateway.http.openapi import (
+    EVENT_STREAM,
+    NO_CONTENT,
+    OPERATIONS,
+    PARAMETERS,
+    PLAIN_TEXT,
+)
 from trunkline.workers.monitor import engine_server
 
 INTRODUCTION = """
@@ -73,11 +79,11 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
 
 
 def _result(result: object) -> str:
-    if result == NOTHING:
+    if result == NO_CONTENT:
         return "no content"
-    if result == PLAIN:
+    if result == PLAIN_TEXT:
         return "plain text"
-    return "[server-sent events](events.md)" if result == STREAM else _link(result)
+    return "[server-sent events](events.md)" if result == EVENT_STREAM else _link(result)
 
 
 def _link(kind: object) -> str:

@@ -115,11 +115,11 @@ def _buckets() -> str:
         for one in topology.buckets
     ]
     rows += [(code(one.name), "objects", "bytes", seconds(one.ttl), one.storage) for one in topology.objects]
-    dead = f"\n\n## Dead letters\n\n`{subjects.DEAD_LETTERS}`: {prose_of_dead()}"
+    dead = f"\n\n## Dead letters\n\n`{subjects.DEAD_LETTER_SUBJECT}`: {dead_letters_text()}"
     return "## Buckets\n\n" + table(("bucket", "of", "holds", "kept", "in"), rows) + dead
 
 
-def prose_of_dead() -> str:
+def dead_letters_text() -> str:
     """What goes to the dead letters."""
     from trunkline_bus import DeadLetter
 

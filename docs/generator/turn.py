@@ -91,7 +91,7 @@ def _entries() -> str:
 
 
 def _commands() -> str:
-    kinds = (machine.AskModel, machine.RunTool, machine.Store, machine.Release)
+    kinds = (machine.CallModel, machine.RunToolCall, machine.StoreTurn, machine.ParkTurn)
     rows = [(code(kind.__name__), " ".join(prose(kind).split())) for kind in kinds]
     note = "What the machine asks its driver to do, once the entries that plan it are stored."
     return f"## Commands\n\n{note}\n\n" + table(("command", "means"), rows)

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from recording.film import draw
-from recording.story import COLUMNS, ROWS, play
+from recording.film import render_svg
+from recording.story import COLUMNS, ROWS, record_scenario
 
 TITLE = (
     "A terminal. An agent answers from memory, asks before it writes a file, is killed in the middle of an answer, "
@@ -15,8 +15,8 @@ TITLE = (
 def main() -> int:
     """Write the picture, and say how long it lasts."""
     target = Path(sys.argv[1])
-    frames = play()
-    target.write_text(draw(frames, COLUMNS, ROWS, title=TITLE))
+    frames = record_scenario()
+    target.write_text(render_svg(frames, COLUMNS, ROWS, title=TITLE))
     seconds = sum(frame.seconds for frame in frames)
     print(f"{target}: {len(frames)} frames, {seconds:.0f} s, {target.stat().st_size // 1024} kB")  # noqa: T201
     return 0

@@ -31,7 +31,7 @@ FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monos
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ScreenFrame:
     """What the screen showed for ``seconds``: its lines with escape sequences, and what is told below it."""
 
     lines: tuple[str, ...]
@@ -39,17 +39,17 @@ class Frame:
     seconds: float
 
 
-def draw(frames: Sequence[Frame], columns: int, rows: int, *, title: str) -> str:
+def render_svg(frames: Sequence[ScreenFrame], columns: int, rows: int, *, title: str) -> str:
     """The picture, which begins anew when it has ended."""
     width, height = MARGIN * 2 + columns * CELL, BAR + rows * LINE + MARGIN + CAPTION
     lines: dict[str, int] = {}
-    strips = [_strip(frame, number * height, lines, height) for number, frame in enumerate(frames)]
+    strips = [_frame_svg(frame, number * height, lines, height) for number, frame in enumerate(frames)]
     drawn = "".join(f'<g id="l{number}">{_line(text)}</g>' for text, number in lines.items())
     size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{html.escape(title)}">',
-            f"<style>{_motion(frames, height)}</style>",
+            f"<style>{_animation_css(frames, height)}</style>",
             f"<defs>{drawn}</defs>",
             f'<rect width="100%" height="{height - CAPTION}" rx="8" fill="{PAPER}"/>',
             *(f'<circle cx="{20 + 20 * n}" cy="15" r="6" fill="#4a5263"/>' for n in range(3)),
@@ -59,7 +59,7 @@ def draw(frames: Sequence[Frame], columns: int, rows: int, *, title: str) -> str
     )
 
 
-def _strip(frame: Frame, top: int, lines: dict[str, int], height: int) -> str:
+def _frame_svg(frame: ScreenFrame, top: int, lines: dict[str, int], height: int) -> str:
     used = []
     for row, line in enumerate(frame.lines):
         if not _text(line).plain.strip():
@@ -117,7 +117,7 @@ def _colour(colour: object, otherwise: str) -> str:
     return COLOURS.get(name) or colour.get_truecolor().hex  # type: ignore[attr-defined]
 
 
-def _motion(frames: Sequence[Frame], height: int) -> str:
+def _animation_css(frames: Sequence[ScreenFrame], height: int) -> str:
     """Each frame stands still for its time, then the strip jumps to the next."""
     whole = sum(frame.seconds for frame in frames)
     at, steps = 0.0, []

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from recording.film import Frame
+from recording.film import ScreenFrame
 from trunkline.testing.platform import clean_environ
-from trunkline.testing.script import Ask, Heard, Reply, Say, Wish, answer
+from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.tmux import Tmux
 
 COLUMNS, ROWS = 100, 27
-LOOK = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks at the screen."""
 
-LONGEST = 1.0
+MAX_FRAME_SECONDS = 1.0
 """Seconds that a screen stands in the picture at most, where the program took longer."""
 
 ANSWER = (
@@ -33,43 +33,51 @@ ANSWER = (
 )
 
 
-def model(heard: Heard) -> Reply:
+def scripted_reply(heard: ScriptedRequest) -> Reply:
     """The scripted model: what it answers to the three things that are said to it."""
     asked = heard.program
     if "frame" in asked and not heard.asked:
-        return answer(Ask((Wish("memory_search", {"query": "climbing frame"}),)))
+        return answer(CallTools((ScriptedCall("memory_search", {"query": "climbing frame"}),)))
     if "frame" in asked:
         return answer(Say("It stands **behind the shed** (`documents/notes/garden.md`, line 1).", 0.04))
     if "shopping" in asked and not heard.asked:
         return answer(
-            Ask((Wish("memory_write", {"path": "/shopping.md", "content": "- 6 poles\n- bean seeds\n"}),))
+            CallTools(
+                (
+                    ScriptedCall(
+                        "memory_write", {"path": "/shopping.md", "content": "- 6 poles\n- bean seeds\n"}
+                    ),
+                )
+            )
         )
     if "shopping" in asked:
         return answer(Say("Done. Poles and seeds are on the list.", 0.04))
     return answer(Say(ANSWER, 0.11))
 
 
-class Camera:
+class ScreenRecorder:
     """Looks at a terminal, and keeps each screen for as long as it stood."""
 
     def __init__(self, terminal: Tmux) -> None:
         self._terminal = terminal
-        self._frames: list[Frame] = []
+        self._frames: list[ScreenFrame] = []
         self.caption = ""
 
     @property
-    def frames(self) -> list[Frame]:
+    def frames(self) -> list[ScreenFrame]:
         """What was seen, with pauses no longer than a reader needs."""
         return self._frames
 
-    def look(self, seconds: float = LOOK) -> None:
+    def look(self, seconds: float = POLL_SECONDS) -> None:
         """Keep what is on the screen now."""
         lines = self._terminal.coloured()
         last = self._frames[-1] if self._frames else None
         if last is not None and (last.lines, last.caption) == (lines, self.caption):
-            self._frames[-1] = Frame(lines, self.caption, min(LONGEST, last.seconds + seconds))
+            self._frames[-1] = ScreenFrame(
+                lines, self.caption, min(MAX_FRAME_SECONDS, last.seconds + seconds)
+            )
         else:
-            self._frames.append(Frame(lines, self.caption, seconds))
+            self._frames.append(ScreenFrame(lines, self.caption, seconds))
 
     def until(self, *texts: str, seconds: float = 60.0) -> None:
         """Film until the screen shows all of these. Raises AssertionError with the screen."""
@@ -79,7 +87,7 @@ class Camera:
                 f"{texts} did not come; the screen:\n{self._terminal.screen()}"
             )
             self.look()
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
         self.look()
 
     def type(self, text: str) -> None:
@@ -93,14 +101,14 @@ class Camera:
     def rest(self, seconds: float) -> None:
         """Let the reader read, and the program come to rest."""
         time.sleep(1.0)
-        self._frames.append(Frame(self._terminal.coloured(), self.caption, seconds))
+        self._frames.append(ScreenFrame(self._terminal.coloured(), self.caption, seconds))
 
 
-def play() -> list[Frame]:
+def record_scenario() -> list[ScreenFrame]:
     """Play the story in a home of its own. Raises AssertionError where the program does not do what is told."""
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-recording-", ignore_cleanup_errors=True) as folder,
-        ScriptedProvider(model) as provider,
+        ScriptedProvider(scripted_reply) as provider,
     ):
         home = Path(folder)
         (home / "notes").mkdir()
@@ -111,12 +119,12 @@ def play() -> list[Frame]:
         (home / ".trunkline").mkdir()
         (home / ".trunkline" / "trunkline.toml").write_text(settings + "[gateway]\nport = 0\n")
         with _shell(home) as terminal:
-            camera = Camera(terminal)
-            _tell(camera, terminal)
+            camera = ScreenRecorder(terminal)
+            _run_scenario(camera, terminal)
             return camera.frames
 
 
-def _tell(camera: Camera, terminal: Tmux) -> None:
+def _run_scenario(camera: ScreenRecorder, terminal: Tmux) -> None:
     camera.caption = "Give it something to remember, and talk with it."
     camera.until("$")
     camera.type("trunkline memory add notes")

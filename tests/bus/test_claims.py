@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from trunkline_bus import Bus, ObjectStoreSpec, apply, service
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ async def test_a_large_append_is_read_back(bus: Bus, peer: Bus, world: Any, jour
         delivery = await anext(deliveries)
         assert delivery.data.text == BIG
         await delivery.ack()
-    info = await ask(bus.link, f"STREAM.INFO.{world.prefix}")
+    info = await request_with_retry(bus.link, f"STREAM.INFO.{world.prefix}")
     assert info["state"]["bytes"] < 2000
 
 

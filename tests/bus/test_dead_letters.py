@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from trunkline_bus import Bus, CallError, DeadLetter, Endpoint, RemoteFault, Topic, Topology, apply, service
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 pytestmark = pytest.mark.anyio
 
@@ -106,5 +106,5 @@ async def test_an_unreadable_delivery_is_kept_and_never_comes_again(
             assert delivery.data.text == "good"
             await delivery.ack(confirm=True)
         assert (await anext(dead)).data.reason == "garbage"
-    info = await ask(bus.link, f"CONSUMER.INFO.{world.prefix}.one")
+    info = await request_with_retry(bus.link, f"CONSUMER.INFO.{world.prefix}.one")
     assert (info["num_ack_pending"], info["num_pending"]) == (0, 0)

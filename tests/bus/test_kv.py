@@ -16,7 +16,7 @@ from trunkline_bus import (
     Topology,
     apply,
 )
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 pytestmark = pytest.mark.anyio
 
@@ -134,7 +134,7 @@ async def test_objects_of_any_size(bus: Bus, peer: Bus, world: Any) -> None:
     assert (info.size, info.chunks) == (1_024_000, 8)
     await other.delete("some thing/ä")
     assert await store.get("some thing/ä") is None
-    state = (await ask(bus.link, f"STREAM.INFO.{spec.stream_name}"))["state"]
+    state = (await request_with_retry(bus.link, f"STREAM.INFO.{spec.stream_name}"))["state"]
     assert state["bytes"] < 1000
 
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from trunkline_bus import Bus, Topology, apply
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 pytestmark = pytest.mark.anyio
 
@@ -149,7 +149,7 @@ async def test_a_missing_consumer_is_made(bus: Bus, world: Any, journal: Any) ->
     async with bus.pinned(spec, journal) as deliveries:
         await bus.append(journal, world.Note(number=1), who="me")
         await (await anext(deliveries)).ack(confirm=True)
-        await ask(bus.link, f"CONSUMER.DELETE.{world.prefix}.gone")
+        await request_with_retry(bus.link, f"CONSUMER.DELETE.{world.prefix}.gone")
         with anyio.fail_after(60):
             assert (await anext(deliveries)).data.number == 1
 

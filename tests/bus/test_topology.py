@@ -17,7 +17,7 @@ from trunkline_bus import (
     Transform,
     apply,
 )
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 pytestmark = pytest.mark.anyio
 
@@ -69,14 +69,16 @@ async def test_many_workers_may_apply_at_once(bus: Bus, peer: Bus, world: Any) -
 async def test_a_changed_setting_is_updated_and_named(bus: Bus, world: Any, journal: Any) -> None:
     """Messages stay; the change lists the setting; what an operator set besides is kept."""
     await bus.append(journal, world.Note(text="kept"), who="me")
-    config = (await ask(bus.link, f"STREAM.INFO.{world.prefix}"))["config"]
-    await ask(bus.link, f"STREAM.UPDATE.{world.prefix}", {**config, "metadata": {"team": "red"}})
+    config = (await request_with_retry(bus.link, f"STREAM.INFO.{world.prefix}"))["config"]
+    await request_with_retry(
+        bus.link, f"STREAM.UPDATE.{world.prefix}", {**config, "metadata": {"team": "red"}}
+    )
     changed = msgspec.structs.replace(world.stream, max_age=3600.0)
     [change] = await apply(bus, Topology(streams=(changed,)))
     assert (change.name, change.action) == (world.prefix, "updated")
     assert "max_age" in change.settings
     assert (await bus.last(journal, who="me")) is not None
-    config = (await ask(bus.link, f"STREAM.INFO.{world.prefix}"))["config"]
+    config = (await request_with_retry(bus.link, f"STREAM.INFO.{world.prefix}"))["config"]
     assert config["metadata"]["team"] == "red"
 
 

@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from trunkline_bus import span_of
+from trunkline_bus import start_span
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ def test_a_failed_span_tells_the_type_and_never_the_text() -> None:
     """An exception may quote what people said; it goes on to whoever handles it, and not to a collector."""
     spans, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
-    with pytest.raises(ValueError, match="secret"), span_of(provider.get_tracer("test"), "work"):
+    with pytest.raises(ValueError, match="secret"), start_span(provider.get_tracer("test"), "work"):
         raise ValueError("the secret that somebody said")
     (span,) = spans.get_finished_spans()
     assert (

@@ -21,7 +21,7 @@ from trunkline.contracts.turns.messages import (
     ToolStarted,
 )
 from trunkline.contracts.turns.subjects import FEED
-from trunkline_bus import Bus, Received
+from trunkline_bus import Bus, ReceivedMessage
 
 Silence = tuple[float, float]
 """When it began and ended, on the clock of the run."""
@@ -56,7 +56,7 @@ class Ear:
         """Listen for as long as the connection lives."""
         await bus.subscribe(FEED, self.hear, limit=1)
 
-    async def hear(self, received: Received[FeedItem]) -> None:
+    async def hear(self, received: ReceivedMessage[FeedItem]) -> None:
         """Take in one item."""
         self.take(received.data, anyio.current_time())
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from trunkline.contracts.streams import FAILOVER
+from trunkline.contracts.streams import FAILOVER_SECONDS
 from trunkline.contracts.workers.messages import WorkerKind
 
 Kind = Literal["kill", "stop", "drain", "cut", "full"]
@@ -56,7 +56,7 @@ KINDS: Mapping[str, Mapping[Kind, int]] = {
 
 
 def sort_of(victim: str) -> str:
-    """Which row of ``KINDS`` a victim has."""
+    """Which row of ``PROJECT_TYPES`` a victim has."""
     if victim in WORKERS:
         return "worker"
     return {"client": "client", **dict.fromkeys(DISKS, "disk")}.get(victim, "server")
@@ -104,7 +104,7 @@ def plan(seed: int, count: int, pause: float, weights: Mapping[str, int], pile: 
             patient=draw.random() >= pile,
             preferred=tuple(_shuffled(draw, weights)),
             kinds={sort: _one_of(draw, kinds) for sort, kinds in KINDS.items()},
-            hold=FAILOVER + draw.uniform(0.5, 2.5),
+            hold=FAILOVER_SECONDS + draw.uniform(0.5, 2.5),
             down=draw.choice((0.0, draw.uniform(0.0, 1.0), draw.uniform(1.0, 3.0))),
         )
 

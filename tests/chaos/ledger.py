@@ -17,20 +17,20 @@ from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
-    Finished,
     JournalEntry,
     ModelCallPlanned,
-    Resumed,
-    Started,
     ToolFinished,
     ToolPlanned,
+    TurnFinished,
     TurnRecord,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.contracts.workers.subjects import PULSE_BUCKET, SPANS
 from trunkline.telemetry import semconv
-from trunkline.testing.platform import Talker
-from trunkline_bus import BusError, Stored
+from trunkline.testing.platform import PlatformClient
+from trunkline_bus import BusError, StoredMessage
 
 from .effects import happened
 from .given import Given, judge
@@ -92,7 +92,7 @@ class Auditor:
     """
 
     def __init__(
-        self, talker: Talker, file: Path, given: Sequence[Given] = (), *, may_refuse: bool = False
+        self, talker: PlatformClient, file: Path, given: Sequence[Given] = (), *, may_refuse: bool = False
     ) -> None:
         self._talker = talker
         self._file = file
@@ -178,7 +178,7 @@ class Auditor:
 
     async def _journal(self, conversation: str) -> dict[str, Past]:
         pasts: dict[str, Past] = {}
-        stored: Stored[TurnRecord]
+        stored: StoredMessage[TurnRecord]
         async for stored in self._talker.bus.history(JOURNAL, after=0, conversation=conversation):
             past = pasts.setdefault(stored.data.turn, Past(first=stored.seq))
             past.entries.extend(stored.data.entries)
@@ -223,9 +223,9 @@ class Auditor:
         self._account.asked += len(planned)
         self._account.again += len(planned) - len(set(planned))
         self._account.decisions += len(past.all(ApprovalRecorded))
-        self._account.takeovers += len(past.all(Resumed))
+        self._account.takeovers += len(past.all(TurnResumed))
         self._account.outcomes.update(entry.outcome.status for entry in past.all(ToolFinished))
-        self._account.reasons.update(entry.reason for entry in past.all(Finished))
+        self._account.reasons.update(entry.reason for entry in past.all(TurnFinished))
 
     def _effects_told(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
         denied = {entry.call_id for entry in past.all(ApprovalRecorded) if not entry.allow}
@@ -238,7 +238,7 @@ class Auditor:
             yield from told
 
     def _traced(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
-        for started in past.all(Started)[:1]:
+        for started in past.all(TurnStarted)[:1]:
             parent = started.request.traceparent
             if parent is None:
                 yield "broken", "accepted without a trace"
@@ -265,11 +265,11 @@ def stale(pulse: Pulse) -> bool:
 
 
 def _ends(past: Past) -> Iterator[tuple[Sort, str]]:
-    for kind in (Started, Finished):
+    for kind in (TurnStarted, TurnFinished):
         count = len(past.all(kind))
         if count != 1:
             yield ("doubled" if count else "lost"), f"{count} {kind.__name__} in its journal"
-    for end in past.all(Finished):
+    for end in past.all(TurnFinished):
         if end.reason == "error":
             yield "lost", f"ended with an error: {end}"
 

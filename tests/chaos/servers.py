@@ -11,7 +11,7 @@ from tests.ports import free_port
 from trunkline.contracts.streams import JOURNAL_STREAM
 from trunkline.runtime.connection_settings import MAX_STORE
 from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 PASSWORD = "chaos"
 ELECTION = 60.0
@@ -53,7 +53,7 @@ class Servers:
         """Who leads the journal ("stream leader") or the cluster ("meta leader"); None when nobody says."""
         try:
             if of == "stream leader":
-                found = await ask(bus.link, f"STREAM.INFO.{JOURNAL_STREAM}", timeout=0.5)
+                found = await request_with_retry(bus.link, f"STREAM.INFO.{JOURNAL_STREAM}", timeout=0.5)
                 return str(found["cluster"]["leader"])
             return await self._meta_leader()
         except (BusError, KeyError):
@@ -103,6 +103,6 @@ async def _elected(servers: Servers) -> None:
     url = ",".join(server.url for server in servers.all)
     settings = BusSettings(url=url, user=servers.all[0].user, password=PASSWORD)
     async with connect(settings) as bus:
-        await ask(bus.link, "INFO", timeout=ELECTION)
+        await request_with_retry(bus.link, "INFO", timeout=ELECTION)
         for name in servers.names:
             await servers.until_healthy(name, ELECTION)

@@ -17,7 +17,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from tests.ports import free_port
 
-from trunkline.testing.platform import Talker
+from trunkline.testing.platform import PlatformClient
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline_bus import EmbeddedServer, connect
 
@@ -56,7 +56,7 @@ class Stage:
         wires: Mapping[str, Wire],
         ports: Mapping[str, int],
         disks: Mapping[str, Disk],
-        audience: Talker,
+        audience: PlatformClient,
     ) -> None:
         self.running = running
         self.servers = servers
@@ -242,7 +242,7 @@ async def on_stage(home: Path, provider: str, setting: Setting) -> AsyncIterator
         wires = {name: await stack.enter_async_context(Wire(url).laid()) for name in (*WORKERS, "client")}
         settings = running.bus.link.settings
         watching = msgspec.structs.replace(settings, url=wires["client"].url, name="audience")
-        audience = Talker(await stack.enter_async_context(connect(watching)))
+        audience = PlatformClient(await stack.enter_async_context(connect(watching)))
         gateways = [name for name, kind in WORKERS.items() if kind == "gateway"]
         ports = {name: free_port() for name in gateways}
         stage = Stage(running, servers, wires, ports, disks, audience)

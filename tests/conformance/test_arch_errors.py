@@ -12,7 +12,7 @@ import openai
 import pytest
 
 import trunkline
-from trunkline.testing.script import Heard, Refuse, Reply, by_program
+from trunkline.testing.script import Refuse, Reply, ScriptedRequest, answer_by_message
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from . import contract
@@ -57,11 +57,11 @@ REASONS = {
 """The finer reason, which is for the log alone."""
 
 
-def loud(heard: Heard) -> Reply:
+def loud(heard: ScriptedRequest) -> Reply:
     """The script; its errors tell everything that they should not."""
     return tuple(
         Refuse(step.status, step.code, f"{step.message} {DETAIL}") if isinstance(step, Refuse) else step
-        for step in by_program(heard)
+        for step in answer_by_message(heard)
     )
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.testing.script import words
 
 from .client import Client
@@ -210,7 +210,7 @@ async def test_ARCH_9_PA_T6_history_gives_previous_states(house: Open) -> None:
             for text in ("one", "two", "three")
         )
         reply = await running.client.say(f'{writes} ;; call:memory_history {{"path": "note.md"}} ;; say:done')
-        records = json.loads(unmarked(reply.results()[-1]))
+        records = json.loads(unwrap_tool_result(reply.results()[-1]))
         assert [record["previous"] for record in records] == ["two", "one", None]
         assert all(
             set(record) == {"hash", "message", "author", "timestamp", "previous"} for record in records
@@ -223,7 +223,7 @@ async def test_ARCH_9_PA_T6_history_gives_previous_states(house: Open) -> None:
             'call:memory_delete {"path": "note.md"} ;; '
             f'call:memory_history {{"path": "note.md", "commit": "{first}"}} ;; say:done'
         )
-        one, at_first, _, still = [json.loads(unmarked(result)) for result in more.results()]
+        one, at_first, _, still = [json.loads(unwrap_tool_result(result)) for result in more.results()]
         assert len(one) == 1 and at_first["content"] == still["content"] == "one"
 
 

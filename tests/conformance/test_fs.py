@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 
 from .client import Reply
 from .conftest import House, Open, client_of
@@ -49,7 +49,7 @@ SIMILAR = textwrap.dedent('''
 
 
 def looked_up(reply: Reply) -> list[str]:
-    hits = json.loads(unmarked(reply.results()[0]))["hits"]
+    hits = json.loads(unwrap_tool_result(reply.results()[0]))["hits"]
     return [f"{hit['path']}:{hit['line']}:{hit['content']}" for hit in hits]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import trunkline
 from trunkline.testing.platform import platform
-from trunkline.testing.script import Ask, Heard, Reply, Say, Wish, answer
+from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from .conftest import Open, client_of, talks_to
@@ -156,17 +156,17 @@ async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
         assert running.provider.asked[-1].body["messages"][3]["content"] == BLOB
 
 
-def reads_on(heard: Heard) -> Reply:
+def reads_on(heard: ScriptedRequest) -> Reply:
     """A model that has much said and reads all of it, as the notes say."""
     if not heard.asked:
-        return answer(Ask((Wish("blob", {}),)))
+        return answer(CallTools((ScriptedCall("blob", {}),)))
     text = heard.results[-1][1]
     id = re.search(r'id="(\w+)"', heard.results[0][1])
     onward = re.search(r"Read on with offset=(\d+)\.]$", text)
     if id is None or (onward is None and heard.asked > 1):
         return answer(Say("That is all."))
     wish = {"id": id[1], "offset": int(onward[1]) if onward else 0}
-    return answer(Ask((Wish("read_result", wish),)))
+    return answer(CallTools((ScriptedCall("read_result", wish),)))
 
 
 async def test_PA_T15_what_is_too_long_is_read_to_the_last_byte(home: Path) -> None:
@@ -218,11 +218,11 @@ async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
         assert "be rude" not in json.dumps(asked)
 
 
-def twice(heard: Heard) -> Reply:
+def twice(heard: ScriptedRequest) -> Reply:
     """A model that calls twice in one answer, with text."""
     if heard.asked:
         return answer(Say(f"{len(heard.results)} results"))
-    return answer(Say("Both."), Ask((Wish("count", {}), Wish("count", {}))))
+    return answer(Say("Both."), CallTools((ScriptedCall("count", {}), ScriptedCall("count", {}))))
 
 
 async def test_the_loop_adds_nothing_to_what_is_said() -> None:

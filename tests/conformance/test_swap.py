@@ -8,7 +8,7 @@ import pytest
 
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.monitor.block_profile import FRESH_FOR
+from trunkline.workers.monitor.block_profile import FRESH_SECONDS
 
 from .client import Client, Reply
 from .conftest import Open, client_of
@@ -80,7 +80,7 @@ async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> No
         preferences = running.platform.home.memory / "preferences.toml"
         assert preferences.read_text() == 'model = "openai/large"\n'
         preferences.write_text('model = "openai/larger"\n')
-        await anyio.sleep(FRESH_FOR)
+        await anyio.sleep(FRESH_SECONDS)
         await running.client.say("say:next again", reply.conversation)
         asked = [request.body["model"] for request in running.provider.asked]
         assert asked == ["scripted", "scripted", "large", "larger"]
@@ -114,7 +114,7 @@ async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sourc
         assert "roll" not in running.offered()
 
         (sources / "dice.py").write_text(dice("four"))
-        await anyio.sleep(FRESH_FOR)
+        await anyio.sleep(FRESH_SECONDS)
         rolled = await running.client.say('call:roll {"sides": 12} ;; quote', begun.conversation)
         assert rolled.results() == ["four on 12 sides"] and "four on 12 sides" in rolled.text
         assert "roll" in running.offered()
@@ -124,7 +124,7 @@ async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sourc
         assert again.results() == ["five, as always, on 6 sides"]
 
         (sources / "dice.py").unlink()
-        await anyio.sleep(FRESH_FOR)
+        await anyio.sleep(FRESH_SECONDS)
         gone = await running.client.say("call:roll {} ;; say:never mind", begun.conversation)
         assert gone.results()[0].startswith("error: ") and gone.text == "never mind" and gone.code is None
         assert "roll" not in running.offered()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trunkline._util.result_format import MOST, readout
+from trunkline._util.result_format import MAX_CHARACTERS, format_result
 
 HITS = {
     "hits": [{"path": "a.md", "line": 2, "why": ["words", "recency"], "content": "Buy beans.\nAnd tea."}],
@@ -17,7 +17,7 @@ HITS = {
 
 def test_one_line_of_json_becomes_lines_of_names_and_values() -> None:
     """Names without underscores, texts with their lines, lists as items; what is empty is left out or called none."""
-    assert readout(json.dumps(HITS)) == "\n".join(
+    assert format_result(json.dumps(HITS)) == "\n".join(
         (
             "hits:",
             "  - path: a.md",
@@ -32,8 +32,8 @@ def test_one_line_of_json_becomes_lines_of_names_and_values() -> None:
         )
     )
     files = '[{"path":"a.md","size":3},{"path":"b.md","size":0}]'
-    assert readout(files) == "- path: a.md, size: 3\n- path: b.md, size: 0"
-    assert readout("[]") == readout("{}") == "(nothing)"
+    assert format_result(files) == "- path: a.md, size: 3\n- path: b.md, size: 0"
+    assert format_result("[]") == format_result("{}") == "(nothing)"
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_one_line_of_json_becomes_lines_of_names_and_values() -> None:
         '{"cut": ',
         '{\n  "a": 1\n}',
         "[" * 100_000,
-        f'["{"x" * MOST}"]',
+        f'["{"x" * MAX_CHARACTERS}"]',
         "12",
         '"a"',
     ],
 )
 def test_everything_else_stays_as_it_is(text: str) -> None:
     """Sentences, files of JSON with lines of their own, what is no JSON, and what is too deep or too large."""
-    assert readout(text) == text
+    assert format_result(text) == text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline._util.toml import LARGEST, MOST_DOTS, read_toml
+from trunkline._util.toml import MAX_CHARACTERS, MAX_DOTS, read_toml
 
 HOSTILE = {
     "a key of many parts": "a" + ".a" * 60_000 + " = 1",
@@ -16,7 +16,7 @@ HOSTILE = {
     "arrays in arrays": "x = " + "[" * 60_000,
     "tables in tables": "x = " + "{a=" * 20_000,
     "a number of many digits": "x = " + "9" * 100_000,
-    "a text that is too long": "# " + "x" * LARGEST,
+    "a text that is too long": "# " + "x" * MAX_CHARACTERS,
     "no TOML": "= 1",
 }
 
@@ -31,9 +31,7 @@ def test_what_would_hold_a_worker_up_is_no_toml(text: str) -> None:
 
 def test_what_people_write_is_read() -> None:
     """As tomllib reads it, long texts and many tables too."""
-    text = (
-        'a.b = "' + "x. " * (MOST_DOTS // 2) + '"\n' + "\n".join(f"[t.n{n}]\nx = {n}" for n in range(3_000))
-    )
+    text = 'a.b = "' + "x. " * (MAX_DOTS // 2) + '"\n' + "\n".join(f"[t.n{n}]\nx = {n}" for n in range(3_000))
     assert read_toml(text) == tomllib.loads(text)
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import anyio
 import httpx
 
-from trunkline.acl.accounts import accounts, password_variable
-from trunkline.acl.roles import roles
-from trunkline.acl.subject_permissions import inbox
+from trunkline.acl.accounts import accounts_config, password_variable
+from trunkline.acl.roles import all_roles
+from trunkline.acl.subject_permissions import inbox_prefix
 from trunkline.cli.checks.bus_checks import server_binary
 from trunkline.config.editor import write_settings
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
+from trunkline.testing.platform import DEFAULTS, PlatformClient, clean_environ
 from trunkline.testing.processes import WorkerProcess
 from trunkline_bus import Bus, BusSettings, connect
 
@@ -30,10 +30,10 @@ CHANNEL = "mail"
 LENT = {"external": ("main",)}
 """The agents that ``deploy/nats/accounts.conf`` lends blocks to, and the blocks."""
 
-SHIPPED = tuple(role.name for role in roles((), lent=LENT))
+SHIPPED = tuple(role.name for role in all_roles((), lent=LENT))
 """The users of ``deploy/nats/accounts.conf``."""
 
-USERS = tuple(role.name for role in roles((CHANNEL,), lent=LENT))
+USERS = tuple(role.name for role in all_roles((CHANNEL,), lent=LENT))
 WORKERS: Mapping[WorkerKind, str] = {
     "gateway": "gateway",
     "monitor": "monitor",
@@ -46,7 +46,7 @@ WORKERS: Mapping[WorkerKind, str] = {
 Server = tuple[str, str]
 
 
-class Installation(Talker):
+class Installation(PlatformClient):
     """The server's address, everybody's password, and the workers. Talks as the operator."""
 
     def __init__(self, bus: Bus, server: "NatsServer", passwords: Mapping[str, str], home: Path) -> None:
@@ -108,7 +108,7 @@ class Installation(Talker):
 
 def as_user(user: str, url: str, passwords: Mapping[str, str]) -> BusSettings:
     return BusSettings(
-        url=url, user=user, password=passwords[user], name="test", inbox_prefix=inbox(user),
+        url=url, user=user, password=passwords[user], name="test", inbox_prefix=inbox_prefix(user),
         dead_letters="trunkline.dead.letters", claims="claims",
     )  # fmt: skip
 
@@ -120,7 +120,7 @@ class NatsServer:
         self.url = self.monitoring = ""
         self._folder = folder
         (folder / CONF.name).write_text(CONF.read_text())
-        (folder / "accounts.conf").write_text(accounts((CHANNEL,), lent=LENT))
+        (folder / "accounts.conf").write_text(accounts_config((CHANNEL,), lent=LENT))
         self._environ = {password_variable(user): password for user, password in passwords.items()}
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -18,14 +18,14 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from trunkline.acl.accounts import accounts, password_variable
-from trunkline.acl.roles import roles
+from trunkline.acl.accounts import accounts_config, password_variable
+from trunkline.acl.roles import all_roles
 from trunkline.cli.checks.bus_checks import server_binary
 from trunkline.config import load_config
 from trunkline.contracts import subjects
 from trunkline.runtime.connection_settings import bus_settings
 from trunkline.runtime.remotes.nkeys import new_key
-from trunkline.runtime.remotes.registry import Registry, Remote
+from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 from trunkline.testing.platform import clean_environ
 from trunkline_bus import Endpoint, Topic
 
@@ -54,12 +54,12 @@ def test_a_shipped_file_names_no_channel_that_is_not_shipped() -> None:
 
 def test_every_subject_has_its_role() -> None:
     """What is new in the subject table must be given to somebody: an endpoint is served by one role, called by some."""
-    everybody = roles((CHANNEL,), ("laptop",), ("weather",), LENT)
+    everybody = all_roles((CHANNEL,), ("laptop",), ("weather",), LENT)
     for endpoint in (one for one in vars(subjects).values() if isinstance(one, Endpoint)):
         assert sum(endpoint in role.serves for role in everybody) == 1, endpoint.name
         assert any(endpoint in role.calls for role in everybody), endpoint.name
     for topic in (one for one in vars(subjects).values() if isinstance(one, Topic)):
-        common = topic in (subjects.SPANS, subjects.DEAD)  # every worker's
+        common = topic in (subjects.SPANS, subjects.DEAD_LETTER_TOPIC)  # every worker's
         common |= topic is subjects.APPROVAL_DUE  # the server's own, by a message schedule
         assert common or any(topic in role.says for role in everybody), topic.name
 
@@ -89,7 +89,7 @@ def test_no_grant_is_a_whole_plane() -> None:
 def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> None:
     """A channel's name becomes part of subjects and of a variable's name, so it is checked."""
     with pytest.raises(ValueError, match="cannot be the user of a channel"):
-        accounts(names)
+        accounts_config(names)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> N
 def test_a_block_is_lent_to_a_name_and_by_its_name(lent: dict[str, tuple[str, ...]]) -> None:
     """Both become parts of subjects."""
     with pytest.raises(ValueError, match=r"is no name of a block|cannot be the user of"):
-        accounts((CHANNEL,), lent=lent)
+        accounts_config((CHANNEL,), lent=lent)
 
 
 @pytest.mark.parametrize("commented", ["as it is", "with what is commented out"])
@@ -119,7 +119,7 @@ def test_the_settings_are_a_home_s(tmp_path: Path, commented: str) -> None:
 def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> None:
     """``trunkline remote accounts`` adds the remotes of the home, and the server understands it."""
     home, key = tmp_path / "home", new_key()[1]
-    Registry(home / "remotes").add(
+    RemoteRegistry(home / "remotes").add(
         Remote(name="laptop", key=key, blocks=("main",), enrolled_at=datetime.now(UTC))
     )
     argv = [sys.executable, "-m", "trunkline.cli.main", "remote", "accounts", CHANNEL]

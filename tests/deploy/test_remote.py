@@ -18,15 +18,15 @@ from trunkline.config import load_config
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import ListTools
-from trunkline.contracts.tools.subjects import REMOTE_LIST
+from trunkline.contracts.tools.subjects import REMOTE_LIST_TOOLS
 from trunkline.home.paths import Home
-from trunkline.runtime.leaf_node import serve_remote
-from trunkline.runtime.remotes.certificates import AUTHORITY, door_certificate
+from trunkline.runtime.leaf_node import run_leaf_node
+from trunkline.runtime.remotes.certificates import AUTHORITY, ensure_leaf_certificate
 from trunkline.runtime.remotes.enrolment import HUB, SEED
 from trunkline.runtime.remotes.nkeys import new_key
-from trunkline.runtime.remotes.registry import Registry, Remote
+from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 from trunkline.testing.platform import Platform, clean_environ, platform
-from trunkline.workers.tools.remote_worker import AwayToolsWorker
+from trunkline.workers.tools.remote_worker import RemoteToolsWorker
 from trunkline_bus import Bus, BusError, BusSettings, NoResponders
 
 from .test_forbidden import published, subscribed
@@ -45,8 +45,8 @@ class Pair:
     stop: anyio.Event
 
     @property
-    def registry(self) -> Registry:
-        return Registry(self.hub.home.remotes)
+    def registry(self) -> RemoteRegistry:
+        return RemoteRegistry(self.hub.home.remotes)
 
     async def says(self, wish: str, wanted: str, *, seconds: float = 60.0) -> None:
         """Ask until the answer holds the text."""
@@ -62,8 +62,8 @@ async def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[P
     hub, remote = folder / "hub", folder / "remote"
     port = free_port()
     seed, key = new_key()
-    door_certificate(hub / "remotes")
-    Registry(hub / "remotes").add(
+    ensure_leaf_certificate(hub / "remotes")
+    RemoteRegistry(hub / "remotes").add(
         Remote(name="laptop", key=key, blocks=("main",), enrolled_at=datetime.now(UTC))
     )
     keep = remote / "hub"
@@ -82,7 +82,7 @@ async def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[P
     async with platform(hub, config={"remotes.listen": f"127.0.0.1:{port}", **shown}) as running:
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            worker = await tasks.start(serve_remote, config, AwayToolsWorker, stop)
+            worker = await tasks.start(run_leaf_node, config, RemoteToolsWorker, stop)
             pair = Pair(running, Home.of(config).path, worker.context.bus.link.settings, stop)
             await pair.says("laptop__work key=hello seconds=0", "done hello")
             yield pair
@@ -131,7 +131,7 @@ async def _until_nobody(hub: Bus) -> None:
     with anyio.fail_after(60):
         while True:
             try:
-                await hub.call(REMOTE_LIST, ListTools(block=""), timeout=0.5, remote="laptop")
+                await hub.call(REMOTE_LIST_TOOLS, ListTools(block=""), timeout=0.5, remote="laptop")
             except NoResponders:
                 return
             except BusError:

@@ -14,7 +14,7 @@ from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.contracts.tools.messages import CallTool, StoredResult, ToolOutcome, ToolReply
-from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, LENT_CALL
+from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, DELEGATED_CALL_TOOL
 from trunkline.contracts.turns.messages import ApprovalSettled
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.tool_calls import call_tool
@@ -151,7 +151,7 @@ async def lent(
     }
     wish = CallTool(name=name, arguments=arguments, **(known | said))
     async with bus.call_streaming(
-        LENT_CALL, wish, idle_timeout=patience, agent=agent, block=block
+        DELEGATED_CALL_TOOL, wish, idle_timeout=patience, agent=agent, block=block
     ) as replies:
         async for reply in replies:
             if isinstance(reply, ToolOutcome):
@@ -181,7 +181,7 @@ async def forged(running: Installation) -> None:
             with pytest.raises(BusError):
                 await lent(bus, "memory_write", mine, agent, block, patience=2)
             assert any(f"lent.{agent}.{block}.call" in line for line in running.denied())
-        for endpoint in (CALL_TOOL, CALL_DECIDED):
+        for endpoint in (CALL_TOOL, CALL_DECIDED_TOOL):
             with pytest.raises(BusError):
                 await said_to(bus, endpoint, mine)
             assert any(f'"{endpoint.subject.template}"' in line for line in running.denied())

@@ -27,7 +27,7 @@ from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.home.paths import Home
 from trunkline.home.run_file import read_run_file
 from trunkline.runtime.connection_settings import bus_settings
-from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
+from trunkline.testing.platform import DEFAULTS, PlatformClient, clean_environ
 from trunkline_bus import BusSettings, connect
 
 WORK = '''
@@ -210,10 +210,10 @@ class Hosts:
         return msgspec.structs.replace(found, name="test")
 
     @asynccontextmanager
-    async def talker(self) -> AsyncIterator[Talker]:
+    async def talker(self) -> AsyncIterator[PlatformClient]:
         """Somebody who talks with the hub."""
         async with connect(self.bus) as bus:
-            yield Talker(bus, patience=120.0)
+            yield PlatformClient(bus, patience=120.0)
 
     async def start_hub(self) -> None:
         """Start the hub, and wait until it is ready."""
@@ -387,7 +387,7 @@ async def _waited(until: float, both: Hosts, outcome: Outcome, show: Callable[[s
 
 
 async def _collected(
-    talker: Talker, number: int, accepted: MessageAccepted, up: float, outcome: Outcome
+    talker: PlatformClient, number: int, accepted: MessageAccepted, up: float, outcome: Outcome
 ) -> None:
     answer = await talker.answer(accepted)
     outcome.waited.append(time.monotonic() - up)

@@ -16,11 +16,11 @@ from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.tools.messages import EffectAsked, EffectFinished, ToolOutcome
 from trunkline.contracts.turns.messages import (
     ApprovalRecorded,
-    Finished,
     ToolEnded,
     ToolFinished,
     ToolPlanned,
-    denial,
+    TurnFinished,
+    denial_text,
 )
 from trunkline.contracts.turns.subjects import EFFECT, JOURNAL
 from trunkline_bus import BusError, RemoteFault, Topic
@@ -87,7 +87,7 @@ class _Told:
         if isinstance(entry, ToolFinished):
             self.outcomes.setdefault(self.ids[key], []).append(entry.outcome)
         elif not entry.allow and self.ids[key] not in self.decided:
-            text = denial(self.names[key], entry.by)
+            text = denial_text(self.names[key], entry.by)
             denied = ToolOutcome(call=entry.call_id, status="error", output=text)
             self.outcomes.setdefault(self.ids[key], []).append(denied)
         if isinstance(entry, ApprovalRecorded):
@@ -192,7 +192,7 @@ async def _read(stage: Stage, since: dict[str, int]) -> _Told:
                 told.names[turn, entry.call.id] = entry.call.name
             elif isinstance(entry, ToolFinished | ApprovalRecorded) and (turn, entry.call_id) in told.ids:
                 told.note(turn, entry)
-            elif isinstance(entry, Finished):
+            elif isinstance(entry, TurnFinished):
                 told.ended.add(turn)
     async for record in stage.running.bus.history(EFFECT, after=since["effect"]):
         mark = keys.get(record.data.call, "")

@@ -12,7 +12,7 @@ from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.streams import EFFECT_STREAM
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.home.kill_switch import Latch
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings
 
@@ -38,7 +38,7 @@ class Stage:
         self.running = running
         self.wire = wire
         self.gateway = GatewayClient(running.bus, "test", patience=PATIENCE)
-        self.latch = Latch(running.home.path)
+        self.latch = KillSwitch(running.home.path)
         self.folder = running.home.path / "test-plugins"
         for name in ("held", "go"):
             (self.folder / name).mkdir()

@@ -11,7 +11,7 @@ from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import ToolEnded, TurnRequested
 from trunkline.contracts.turns.subjects import INBOX
-from trunkline.testing.platform import Talker
+from trunkline.testing.platform import PlatformClient
 from trunkline_bus import new_id
 
 
@@ -36,7 +36,7 @@ def ask(question: str, *options: str, then: str = "quote") -> str:
     return f"call:ask_human {json.dumps({'question': question, 'options': options})} ;; {then}"
 
 
-async def waiting(talker: Talker, count: int = 1, seconds: float = 60.0) -> tuple[Approval, ...]:
+async def waiting(talker: PlatformClient, count: int = 1, seconds: float = 60.0) -> tuple[Approval, ...]:
     """The approvals, once so many wait."""
     with anyio.fail_after(seconds):
         while len(found := await talker.gateway.waiting()) != count:  # noqa: ASYNC110  asked over the bus
@@ -44,7 +44,7 @@ async def waiting(talker: Talker, count: int = 1, seconds: float = 60.0) -> tupl
     return found
 
 
-async def question_of(talker: Talker, accepted: MessageAccepted, text: str = "") -> Approval:
+async def question_of(talker: PlatformClient, accepted: MessageAccepted, text: str = "") -> Approval:
     """The question of this turn, once it waits."""
     with anyio.fail_after(60):
         while True:
@@ -54,13 +54,13 @@ async def question_of(talker: Talker, accepted: MessageAccepted, text: str = "")
             await anyio.sleep(0.05)
 
 
-async def asked_by(talker: Talker, text: str, **given: Any) -> tuple[MessageAccepted, Approval]:
+async def asked_by(talker: PlatformClient, text: str, **given: Any) -> tuple[MessageAccepted, Approval]:
     """Say it, and wait for its question."""
     accepted = await talker.send(text, **given)
     return accepted, await question_of(talker, accepted)
 
 
-async def scheduled(talker: Talker, text: str) -> MessageAccepted:
+async def scheduled(talker: PlatformClient, text: str) -> MessageAccepted:
     """A message that nobody wrote: it came due, as the pulse's do (C29)."""
     message = Message(id=new_id("msg"), role="user", content=text)
     request = TurnRequested(

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from tests.visitors import GUEST, HEADER, Visitors
 
-from trunkline.cli._support.permissions import change
-from trunkline.contracts.approvals.messages import DEADLINE, Approval, decider
+from trunkline.cli._support.permissions import change_permissions
+from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, Approval, describe_decider
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import SendMessage
@@ -93,11 +93,14 @@ async def test_MB_T10_nobody_in_time_is_a_no_that_all_are_told(provider: str, tm
         for asked, reminded, ended in heard.values():
             assert (asked.reminded_at, asked.settled) == (None, None)
             assert reminded.reminded_at is not None and reminded.settled is None
-            assert ended.settled is not None and (ended.settled.allow, ended.settled.by) == (False, DEADLINE)
+            assert ended.settled is not None and (ended.settled.allow, ended.settled.by) == (
+                False,
+                DECIDED_BY_DEADLINE,
+            )
             assert asked.expires_at <= ended.settled.at
         with pytest.raises(RemoteFault, match="in time"):
             await decide(running.gateway, asked, True)
-        assert await noted(running) == [("asked", ("preset:write",)), ("expired", (DEADLINE,))]
+        assert await noted(running) == [("asked", ("preset:write",)), ("expired", (DECIDED_BY_DEADLINE,))]
 
 
 async def test_MB_T11_every_channel_sees_it_and_the_first_decision_wins(
@@ -130,7 +133,7 @@ async def test_MB_T11_every_channel_sees_it_and_the_first_decision_wins(
             tasks.start_soon(answer, "terminal", terminal, False)
             tasks.start_soon(answer, "web", web, True)
         assert len(won) == 1 and len(lost) == 2
-        assert all(f"by {decider(f'channel:{won[0]}')} already" in sentence for sentence in lost)
+        assert all(f"by {describe_decider(f'channel:{won[0]}')} already" in sentence for sentence in lost)
         await running.answer(accepted)
         assert (running.home.workspace("main") / "a.md").exists() is (won[0] != "terminal")
 
@@ -168,7 +171,7 @@ async def test_MB_T17_what_a_schedule_has_run_needs_what_a_command_needs(
         (workspace / "kept").write_text("kept")
         refused = await running.answer(await scheduled(running, script))
         assert "trunkline permissions main --allow-shell" in results(refused.events)[0]
-        await change(running.bus, "main", {"allow_shell": True})
+        await change_permissions(running.bus, "main", {"allow_shell": True})
         accepted = await scheduled(running, script)
         ((asked,), (_, own)) = await waiting(running), await asked_by(running, script)
         assert (asked.turn, asked.call_hash) == (accepted.turn, own.call_hash)

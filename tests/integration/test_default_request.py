@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.cli.checks.runner import examine
+from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
 from trunkline.config.settings import MonitorSettings
 from trunkline.contracts.blocks.messages import BlockConfig
@@ -104,7 +104,7 @@ async def test_pa_f43_unknown_names_of_the_owner_are_told(caplog: pytest.LogCapt
             await sent(running, provider)
         told = [line for line in caplog.messages if "always_send" in line]
         assert len(told) == 1 and "raed_file, mcp:gone:*" in told[0]
-        found = await examine(read=lambda: load_config(running.home.path, environ=clean_environ()))
+        found = await run_checks(read=lambda: load_config(running.home.path, environ=clean_environ()))
         [one] = [finding for finding in found if finding.id == "tools.always_send"]
         assert (
             one.status == "warning" and "raed_file" in one.summary and "read_file" not in one.summary.split()

@@ -17,11 +17,11 @@ import pytest
 
 from trunkline.contracts.turns.messages import TextReset, TurnEnded
 from trunkline.runtime.supervisor import BootError
-from trunkline.testing.platform import Answer, Platform, clean_environ, platform
+from trunkline.testing.platform import Platform, TurnAnswer, clean_environ, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
 from trunkline_bus.server.embedded_server import _find_binary
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 from .stage import CREW, manned
 
@@ -41,11 +41,11 @@ def with_model(provider: str, **more: Any) -> dict[str, Any]:
 
 
 async def kept(running: Platform | ProcessPlatform, stream: str) -> dict[str, Any]:
-    config: dict[str, Any] = (await ask(running.bus.link, f"STREAM.INFO.{stream}"))["config"]
+    config: dict[str, Any] = (await request_with_retry(running.bus.link, f"STREAM.INFO.{stream}"))["config"]
     return config
 
 
-async def told_again(running: Platform | ProcessPlatform, answer: Answer) -> str:
+async def told_again(running: Platform | ProcessPlatform, answer: TurnAnswer) -> str:
     """The text that somebody who comes later is shown."""
     return (await running.answer(answer.accepted)).text
 
@@ -149,7 +149,7 @@ async def test_a_crash_takes_nothing_that_was_given_up(
                     for victim in victims[1:]:
                         await running.restart(victim)
         assert isinstance(events[-1], TurnEnded) and events[-1].reason == "stop"
-        answer = Answer(accepted, tuple(events), events[-1])
+        answer = TurnAnswer(accepted, tuple(events), events[-1])
         words = " ".join(f"word-{number}" for number in range(1, 41))
         assert answer.text == words
         assert len(victims) > 1 or not any(isinstance(event, TextReset) for event in events)

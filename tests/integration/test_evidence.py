@@ -12,15 +12,15 @@ import pytest
 
 import trunkline
 from trunkline import Call, ModelAdapter, ModelRequest, ToolCall
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.memory.export_transfer import export_memory
 from trunkline.contracts.memory.import_transfer import import_memory
-from trunkline.contracts.memory.index import AskIndex
+from trunkline.contracts.memory.index import GetIndexStats
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE_MANY
-from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ async def embedded(running: Platform) -> None:
     """Wait until everything has its vector, where there is an embedder."""
     with anyio.fail_after(60):
         while (  # noqa: ASYNC110  memory tells it to whoever asks
-            vectors := (await running.bus.call(MEMORY_INDEX_STATS, AskIndex())).vectors
+            vectors := (await running.bus.call(MEMORY_INDEX_STATS, GetIndexStats())).vectors
         ) and vectors.missing:
             await anyio.sleep(0.05)
 
@@ -91,11 +91,11 @@ async def messages(running: Platform, conversation: str) -> tuple[Message, ...]:
     return (await running.bus.call(LOAD_MESSAGES, wish)).messages
 
 
-async def found_by(running: Platform, answer: Answer) -> list[dict[str, Any]]:
+async def found_by(running: Platform, answer: TurnAnswer) -> list[dict[str, Any]]:
     """The hits of the last search of memory that a conversation holds."""
     stored = await messages(running, answer.accepted.conversation)
     result = next(one for one in reversed(stored) if one.role == "tool")
-    hits: list[dict[str, Any]] = json.loads(unmarked(result.content))["hits"]
+    hits: list[dict[str, Any]] = json.loads(unwrap_tool_result(result.content))["hits"]
     return hits
 
 

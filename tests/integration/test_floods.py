@@ -14,14 +14,14 @@ import pytest
 from openai import AsyncOpenAI, RateLimitError
 
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import Resumed, ToolEnded, ToolStarted
+from trunkline.contracts.turns.messages import ToolEnded, ToolStarted, TurnResumed
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.gateway.turn_lookup import Turns
+from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import RemoteFault, new_id
 
 from .approving import asking, waiting
@@ -126,7 +126,7 @@ async def test_what_waits_does_not_make_the_next_message_dearer() -> None:
     """The conversation's first turn runs, so memory does not know it: its block is found without reading the inbox."""
     with ScriptedProvider() as provider:
         async with platform(config=asking(provider.url)) as running:
-            first, turns = await running.send(SLOW), Turns(running.bus)
+            first, turns = await running.send(SLOW), TurnLookup(running.bus)
             costs: list[int] = []
             for count in (2, 40):
                 await send_all(running, first.conversation, [f"say:{number}" for number in range(count)])
@@ -162,7 +162,7 @@ async def test_each_of_many_decisions_tells_only_what_it_changes() -> None:
             assert (await running.answer(accepted)).text == "done"
             keys = {"conversation": accepted.conversation, "turn": accepted.turn}
             records = [stored.data async for stored in running.bus.history(JOURNAL, **keys)]
-            assert not any(isinstance(entry, Resumed) for record in records for entry in record.entries)
+            assert not any(isinstance(entry, TurnResumed) for record in records for entry in record.entries)
             told = [stored.data.event async for stored in running.bus.history(FEED, **keys)]
             assert sum(isinstance(event, ToolStarted) for event in told) == count
 

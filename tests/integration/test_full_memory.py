@@ -10,10 +10,10 @@ import httpx
 import pytest
 from tests.chaos.disks import Disk, small_disk, why_not
 
-from trunkline.cli.checks.runner import examine
+from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import NOT_STORED, Finished
+from trunkline.contracts.turns.messages import NOT_STORED, TurnFinished
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform, text_of
@@ -104,21 +104,21 @@ async def doctor_says(running: ProcessPlatform, status: str, text: str) -> None:
     config = load_config(running.home.path, environ=running.environ)
     with anyio.fail_after(60):
         while True:
-            findings = {finding.id: finding for finding in await examine(read=lambda: config)}
+            findings = {finding.id: finding for finding in await run_checks(read=lambda: config)}
             found = findings["memory.stored"]
             if found.status == status and text in found.summary:
                 return
             await anyio.sleep(0.2)
 
 
-async def finished(running: ProcessPlatform, *turns: MessageAccepted) -> list[Finished]:
+async def finished(running: ProcessPlatform, *turns: MessageAccepted) -> list[TurnFinished]:
     """The ends of these turns, as the journal has them."""
     ours = {accepted.turn for accepted in turns}
     return [
         entry
         async for stored in running.bus.history(JOURNAL, after=0)
         for entry in stored.data.entries
-        if stored.data.turn in ours and isinstance(entry, Finished)
+        if stored.data.turn in ours and isinstance(entry, TurnFinished)
     ]
 
 

@@ -1,7 +1,7 @@
 """Every file that a person edits and that guards something: with garbage in it the guard stays shut, whoever is refused
 is told the file and the line, and ``doctor`` reports it.
 
-``GUARDS`` is the whole list; a new file of that kind gets its row here.
+``GUARD_HOOKS`` is the whole list; a new file of that kind gets its row here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.cli.checks.runner import examine
+from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
 from trunkline.contracts.memory.chunks import Remember
 from trunkline.contracts.memory.subjects import MEMORY_REMEMBER
@@ -194,7 +194,7 @@ def texts(error: BaseException) -> str:
 
 async def told(home: Path, config: Mapping[str, Any]) -> Mapping[str, HealthResult]:
     """What doctor finds."""
-    found = await examine(read=lambda: load_config(home, flags=config))
+    found = await run_checks(read=lambda: load_config(home, flags=config))
     return {one.id: one for one in found}  # type: ignore[misc]
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import trunkline
 from trunkline.contracts.turns.messages import ToolEnded
-from trunkline.testing.platform import Answer, platform
-from trunkline.testing.script import Ask, Heard, Reply, Say, Wish, answer
+from trunkline.testing.platform import TurnAnswer, platform
+from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 JSON = st.recursive(
@@ -75,10 +75,10 @@ def test_no_arguments_kill_a_worker_or_hang_a_call(tmp_path: Path) -> None:
     the tool's result or an error that says that it was not run; the turn goes on, and no worker was started again."""
     sent: list[str] = []
 
-    def script(heard: Heard) -> Reply:
+    def script(heard: ScriptedRequest) -> Reply:
         if heard.asked or heard.program != "note them":
             return answer(Say("done"))
-        return answer(Ask(tuple(Wish("note", text) for text in sent)))
+        return answer(CallTools(tuple(ScriptedCall("note", text) for text in sent)))
 
     noting = Noting()
     with ScriptedProvider(script) as provider, start_blocking_portal() as portal:
@@ -96,7 +96,7 @@ def test_no_arguments_kill_a_worker_or_hang_a_call(tmp_path: Path) -> None:
             @example([json.dumps({"text": "x" * 2_000_000})])
             def each(texts: list[str]) -> None:
                 sent[:], before = texts, noting.noted
-                told: Answer = portal.call(partial(running.say, "note them"))
+                told: TurnAnswer = portal.call(partial(running.say, "note them"))
                 results = [event for event in told.events if isinstance(event, ToolEnded)]
                 assert told.ended.code is None and told.text.endswith("done")
                 assert len(results) == len(texts)

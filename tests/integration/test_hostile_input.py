@@ -13,7 +13,7 @@ from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.models.adapter import Call, ModelAdapter, Reasoning, Text
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.contracts.turns.messages import ToolEnded
-from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
 
@@ -126,7 +126,7 @@ async def refuses(running: Platform, block: str, *said: str) -> None:
             await anyio.sleep(0.05)
 
 
-async def accepted(running: Platform, block: str) -> Answer:
+async def accepted(running: Platform, block: str) -> TurnAnswer:
     """The answer, once the mended file is seen."""
     with anyio.fail_after(60):
         while True:

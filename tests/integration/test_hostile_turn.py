@@ -12,10 +12,10 @@ import pytest
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import (
     ApprovalRequested,
-    Finished,
     JournalEntry,
     ModelCallPlanned,
     TextDelta,
+    TurnFinished,
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.processes import ProcessPlatform, process_platform
@@ -177,7 +177,7 @@ async def test_a_cancel_while_its_monitor_is_leaving(stage: ProcessPlatform, tmp
             await running.gateway.cancel(accepted.turn)
             answer = await running.answer(accepted)
         assert answer.ended.reason == "cancelled"
-        ends = [e for e in await entries_of(running, accepted) if isinstance(e, Finished)]
+        ends = [e for e in await entries_of(running, accepted) if isinstance(e, TurnFinished)]
         assert len(ends) == 1
         stored = (await running.gateway.conversation(accepted.conversation)).messages[-1]
         assert stored.partial and stored.content == answer.text and answer.text.startswith("word-1 word-2")

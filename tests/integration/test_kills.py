@@ -20,13 +20,10 @@ from trunkline.contracts.turns.messages import (
     CancelRecorded,
     FeedEvent,
     FeedItem,
-    Finished,
     JournalEntry,
     ModelCallFinished,
     ModelCallPlanned,
-    Resumed,
-    Started,
-    Steered,
+    SteerRecorded,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -34,9 +31,12 @@ from trunkline.contracts.turns.messages import (
     ToolPlanned,
     TurnEnded,
     TurnFact,
+    TurnFinished,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, TURN_FACT
-from trunkline.contracts.workers.messages import SpanRecord, WorkerBeat
+from trunkline.contracts.workers.messages import SpanRecord, WorkerHeartbeat
 from trunkline.contracts.workers.subjects import SPANS, WORKER_BUCKET
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
@@ -151,8 +151,8 @@ async def check_turn(
     ids = [message.id for message in view.messages]
     assert len(ids) == len(set(ids)) and [message.role for message in view.messages] == list(roles)
     entries = await journal_of(running, accepted)
-    assert sum(isinstance(entry, Finished) for entry in entries) == 1
-    assert sum(isinstance(entry, Started) for entry in entries) == 1
+    assert sum(isinstance(entry, TurnFinished) for entry in entries) == 1
+    assert sum(isinstance(entry, TurnStarted) for entry in entries) == 1
     with anyio.fail_after(60):
         while [s async for s in running.bus.history(INBOX, after=0, conversation=accepted.conversation)]:  # noqa: ASYNC110
             await anyio.sleep(0.05)
@@ -163,10 +163,10 @@ async def check_turn(
 
 async def check_one_trace(running: ProcessPlatform, entries: list[JournalEntry]) -> None:
     """Spans of both owners are in the trace that the message began."""
-    started = next(entry for entry in entries if isinstance(entry, Started))
+    started = next(entry for entry in entries if isinstance(entry, TurnStarted))
     assert started.request.traceparent is not None
     trace = started.request.traceparent.split("-")[1]
-    owners = 1 + sum(isinstance(entry, Resumed) for entry in entries)
+    owners = 1 + sum(isinstance(entry, TurnResumed) for entry in entries)
     with anyio.move_on_after(60):
         while True:
             spans = [s async for b in running.bus.history(SPANS, after=0, trace=trace) for s in b.data.spans]
@@ -205,7 +205,7 @@ async def test_spans_of_a_turn_whose_monitor_was_killed_have_their_parents(stage
             while started is None:
                 await anyio.sleep(0.02)
                 entries = await journal_of(running, accepted)
-                started = next((entry for entry in entries if isinstance(entry, Started)), None)
+                started = next((entry for entry in entries if isinstance(entry, TurnStarted)), None)
         assert started is not None and started.request.traceparent is not None
         trace = started.request.traceparent.split("-")[1]
         with anyio.fail_after(60):
@@ -279,7 +279,7 @@ async def test_a_read_under_way_is_simply_run_again(stage: ProcessPlatform, tmp_
         await check_turn(running, accepted, ("user", "assistant", "tool", "assistant"))
 
 
-STEPS = (ModelCallPlanned, ToolPlanned, ModelCallFinished, ToolFinished, Finished)
+STEPS = (ModelCallPlanned, ToolPlanned, ModelCallFinished, ToolFinished, TurnFinished)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
@@ -306,7 +306,7 @@ async def test_the_monitor_killed_between_journal_steps(
         assert file.read_text() == "3\n"
         assert "moved 3" in answer.text
         roles = ("user", "assistant", "tool", "assistant")
-        await check_turn(running, accepted, roles, owner_lived=step is not Finished)
+        await check_turn(running, accepted, roles, owner_lived=step is not TurnFinished)
 
 
 async def test_the_whole_platform_killed_at_once(stage: ProcessPlatform, tmp_path: Path) -> None:
@@ -364,7 +364,7 @@ async def test_partitions_that_a_monitor_does_not_pull_are_anothers(stage: Proce
     and pulls nothing keeps no conversation waiting."""
     async with manned(stage) as running, anyio.create_task_group() as tasks:
         bucket = running.bus.kv(WORKER_BUCKET)
-        beat = WorkerBeat(
+        beat = WorkerHeartbeat(
             id="ghost", kind="monitor", pid=1, host="ghost", version="0", started_at=datetime.now(UTC)
         )
 
@@ -422,7 +422,7 @@ async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
         await steered.until(lambda w: "word-3" in w.text, steer)
         ended = Watcher(running, await running.send(f"{look} ;; slow:200:50"))
         await ended.until(lambda w: "word-3" in w.text, lambda: running.gateway.cancel(ended.accepted.turn))
-        for watcher, kind in ((killed, Resumed), (steered, Steered), (ended, CancelRecorded)):
+        for watcher, kind in ((killed, TurnResumed), (steered, SteerRecorded), (ended, CancelRecorded)):
             entries = await journal_of(running, watcher.accepted)
             assert any(isinstance(entry, kind) for entry in entries), kind
             keys = {"conversation": watcher.accepted.conversation, "turn": watcher.accepted.turn}

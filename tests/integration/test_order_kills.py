@@ -16,10 +16,10 @@ import pytest
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.topology import topology
-from trunkline.contracts.turns.messages import Finished, Parked, Started, TextDelta
+from trunkline.contracts.turns.messages import TextDelta, TurnFinished, TurnParked, TurnStarted
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import Unavailable
-from trunkline.runtime.partitions import deal, dealing
+from trunkline.runtime.partitions import read_partitioning, repartition
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
@@ -70,7 +70,7 @@ class Story:
             while [one async for one in self.running.bus.history(INBOX, after=0, **keys)]:  # noqa: ASYNC110
                 await anyio.sleep(0.02)
         last = await self.running.bus.last(JOURNAL, conversation=accepted.conversation)
-        assert last is not None and isinstance(last.data.entries[-1], Parked)
+        assert last is not None and isinstance(last.data.entries[-1], TurnParked)
 
     async def streaming(self, words: int = 3) -> None:
         """Wait until b's answer streams."""
@@ -94,9 +94,9 @@ class Story:
             (stored.data.turn, type(entry))
             async for stored in self.running.bus.history(JOURNAL, after=0, **keys)
             for entry in stored.data.entries
-            if isinstance(entry, Started | Finished)
+            if isinstance(entry, TurnStarted | TurnFinished)
         ]
-        assert steps == [(one.turn, kind) for one in self.turns for kind in (Started, Finished)]
+        assert steps == [(one.turn, kind) for one in self.turns for kind in (TurnStarted, TurnFinished)]
         given = await asked_about(provider, f"say:last-{self.name}")
         assert given, "the model was never asked about c"
         for messages in given:
@@ -140,11 +140,11 @@ async def monitor_and_server(running: ProcessPlatform) -> None:
 async def dealt_anew(running: ProcessPlatform) -> None:
     """The inbox is dealt into another number of partitions while no monitor lives."""
     running.kill("monitor")
-    partitions = (await dealing(running.bus)).partitions + 1
+    partitions = (await read_partitioning(running.bus)).partitions + 1
     with anyio.fail_after(60):
         while True:
             try:
-                await deal(running.bus, topology(), partitions)
+                await repartition(running.bus, topology(), partitions)
                 break
             except Unavailable:  # the dead monitor's last beat is still there
                 await anyio.sleep(0.2)

@@ -13,13 +13,13 @@ import pytest
 from tests.visitors import HEADER, Visitors
 
 import trunkline
-from trunkline.contracts.approvals.messages import DEADLINE
+from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.turns.messages import ApprovalRequested, ApprovalSettled
 from trunkline.errors import ErrorCode
-from trunkline.testing.platform import Platform, Talker, clean_environ, platform
+from trunkline.testing.platform import Platform, PlatformClient, clean_environ, platform
 from trunkline_bus import RemoteFault
 
 from .approving import answer, ask, asking, question_of, results
@@ -97,13 +97,15 @@ async def test_MB_T10_no_answer_is_told_as_such(provider: str, tmp_path: Path) -
         assert "left unanswered by the owner" in told
         with pytest.raises(RemoteFault, match="left unanswered by the owner"):
             await answer(running.gateway, question, "red")
-        brief = Talker(running.bus)
+        brief = PlatformClient(running.bus)
         brief.gateway = GatewayClient(running.bus, "brief")
         late = await brief.send(ask("What size?"))
         question = await question_of(running, late)
         ended = await running.answer(late)
         assert "Nobody answered in time" in results(ended.events)[0] and ended.ended.code is None
-        assert [event.by for event in ended.events if isinstance(event, ApprovalSettled)] == [DEADLINE]
+        assert [event.by for event in ended.events if isinstance(event, ApprovalSettled)] == [
+            DECIDED_BY_DEADLINE
+        ]
         with pytest.raises(RemoteFault, match="Nobody answered this in time"):
             await answer(running.gateway, question, "red")
 

@@ -19,7 +19,7 @@ from trunkline.contracts.memory.subjects import MEMORY_MOVE
 from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
-from trunkline.testing.platform import Platform, Talker, platform
+from trunkline.testing.platform import Platform, PlatformClient, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import RemoteFault
@@ -46,7 +46,7 @@ async def running() -> AsyncIterator[Platform]:
             yield one
 
 
-async def speaking(talker: Talker, text: str, **given: Any) -> MessageAccepted:
+async def speaking(talker: PlatformClient, text: str, **given: Any) -> MessageAccepted:
     """Say it, and wait until the answer has begun."""
     accepted = await talker.send(text, **given)
     with anyio.fail_after(60):
@@ -56,7 +56,7 @@ async def speaking(talker: Talker, text: str, **given: Any) -> MessageAccepted:
     return accepted
 
 
-async def at_work(talker: Talker) -> list[MessageAccepted]:
+async def at_work(talker: PlatformClient) -> list[MessageAccepted]:
     """A block with a turn that speaks, one behind it, one that waits for a person, one that goes on after a yes, and a
     message behind a question."""
     await talker.gateway.create_block("garden")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.contracts.turns.messages import ToolEnded
-from trunkline.testing.platform import Answer, platform
+from trunkline.testing.platform import TurnAnswer, platform
 
 from .approving import asked_by, asking, decide, question_of, results, write
 
@@ -26,7 +26,7 @@ def swap(link: Path) -> None:
     link.symlink_to(link.parent / "accounts")
 
 
-def failed(answer: Answer) -> bool:
+def failed(answer: TurnAnswer) -> bool:
     return any(isinstance(event, ToolEnded) and event.error for event in answer.events)
 
 

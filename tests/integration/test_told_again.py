@@ -16,11 +16,11 @@ from trunkline.contracts.turns.messages import (
     JournalEntry,
     ModelCallFinished,
     ModelCallPlanned,
-    Parked,
-    Resumed,
     ToolFinished,
     ToolPlanned,
+    TurnParked,
     TurnRecord,
+    TurnResumed,
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.platform import platform
@@ -49,14 +49,14 @@ async def test_what_another_monitor_asked_meanwhile_is_told(provider: str, tmp_p
         assert isinstance(asked.detail, ApprovalDetail)
         detail = replace(asked.detail, text="Which other?")
         entries: tuple[JournalEntry, ...] = (
-            Resumed(),
+            TurnResumed(),
             ApprovalRecorded(call_id=first.call, allow=True, by="owner", answer="red"),
             ToolFinished(call_id=first.call, outcome=outcome),
             ModelCallPlanned(step=1),
             ModelCallFinished(step=1, tool_calls=(call,), finish_reason="tool_calls"),
             ToolPlanned(call=call, key="key_other"),
             replace(asked, call_id=call.id, call_hash="hash_other", detail=detail),
-            Parked(),
+            TurnParked(),
         )
         written, talk = journal[-1], accepted.conversation
         record = TurnRecord(

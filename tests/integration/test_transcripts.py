@@ -11,31 +11,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.contracts.conversations.messages import Message, ToolCall, now
+from trunkline.contracts.conversations.messages import Message, ToolCall, utc_now
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
-    Finished,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
-    Resumed,
-    Started,
-    Steered,
+    SteerRecorded,
     ToolFinished,
+    TurnFinished,
     TurnRequested,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.errors import ErrorCode
-from trunkline.testing.vendor_rules import faults_of
-from trunkline.workers.monitor.transcript_repair import UNANSWERED, repaired
-from trunkline.workers.monitor.turn import AskModel, Phase, Turn
-from trunkline.workers.monitor.turn_messages import given as told
-from trunkline.workers.monitor.turn_messages import new_messages, to_store
+from trunkline.testing.vendor_rules import find_violations
+from trunkline.workers.monitor.transcript_repair import UNANSWERED, repair_transcript
+from trunkline.workers.monitor.turn import CallModel, Phase, Turn
+from trunkline.workers.monitor.turn_messages import append_request, new_messages
+from trunkline.workers.monitor.turn_messages import model_messages as told
 from trunkline_openai import OpenAISettings
-from trunkline_openai.chat_completions import Chat
+from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.responses import Responses
 
 CLIENTS = ("weather", "clock")
@@ -78,12 +78,12 @@ def anything(draw: st.DrawFn) -> tuple[Message, ...]:
 
 def check(messages: Sequence[Message]) -> tuple[Message, ...]:
     """What leaves keeps the vendor's rules, says all that was said in its order, and is not mended twice."""
-    mended = repaired(messages)
+    mended = repair_transcript(messages)
     request = ModelRequest(messages=mended)
-    for path, protocol in (("/chat/completions", Chat), ("/responses", Responses)):
+    for path, protocol in (("/chat/completions", ChatCompletions), ("/responses", Responses)):
         body: dict[str, Any] = protocol.body(request, "m", OpenAISettings())
-        assert faults_of(path, body) == ()
-    assert repaired(mended) == mended
+        assert find_violations(path, body) == ()
+    assert repair_transcript(mended) == mended
     spoken = [m.content for m in messages if m.role != "tool" and (m.content or m.tool_calls)]
     assert [m.content for m in mended if m.role != "tool"] == spoken
     invented = [m for m in mended if m.role == "tool" and m.content == UNANSWERED]
@@ -108,7 +108,7 @@ def test_a_valid_transcript_stays_as_it_is() -> None:
         Message(id="4", role="tool", content="text", tool_call_id="c2"),
         Message(id="5", role="assistant", content="Sun."),
     )
-    assert all(kept is message for kept, message in zip(repaired(messages), messages, strict=True))
+    assert all(kept is message for kept, message in zip(repair_transcript(messages), messages, strict=True))
 
 
 def test_a_call_without_a_result_says_so_and_a_late_result_finds_its_call() -> None:
@@ -123,7 +123,7 @@ def test_a_call_without_a_result_says_so_and_a_late_result_finds_its_call() -> N
         Message(id="5", role="tool", content="noon again", tool_call_id="c2"),
         Message(id="6", role="tool", content="whose?", tool_call_id="c9"),
     )
-    told = [(message.role, message.content) for message in repaired(messages)]
+    told = [(message.role, message.content) for message in repair_transcript(messages)]
     assert told == [
         ("user", "hi"), ("assistant", ""), ("tool", UNANSWERED), ("tool", "noon"), ("user", "never mind"),
     ]  # fmt: skip
@@ -148,7 +148,7 @@ class Life:
     def _turn(self) -> None:
         self._turns += 1
         turn, request = Turn(), self._request()
-        asked = self._take(turn, Started(request=request, model="m", context=CONTEXT))
+        asked = self._take(turn, TurnStarted(request=request, model="m", context=CONTEXT))
         for _ in range(30):
             if turn.phase in (Phase.CLOSING, Phase.DONE):
                 break
@@ -157,14 +157,14 @@ class Life:
             asked = self._take(turn, self._next(turn))
         if turn.phase is not Phase.CLOSING:
             self._take(turn, CancelRecorded(by="owner", mode="now"))
-        stored = to_store(turn).messages
+        stored = append_request(turn).messages
         known = {message.id for message in self.history}
         self.history += tuple(message for message in stored if message.id not in known)
-        self._take(turn, Finished(reason="stop"))
+        self._take(turn, TurnFinished(reason="stop"))
 
     def _take(self, turn: Turn, entry: JournalEntry) -> bool:
         _, commands = turn.advance(entry)
-        return any(isinstance(command, AskModel) for command in commands)
+        return any(isinstance(command, CallModel) for command in commands)
 
     def _request(self) -> TurnRequested:
         """A person's words, or what a client brings for its calls: all, some, twice, or of no call."""
@@ -185,16 +185,16 @@ class Life:
 
     def _next(self, turn: Turn) -> JournalEntry:
         """Anything that can happen in this phase."""
-        steered = Steered(
+        steered = SteerRecorded(
             message=Message(id=f"s{len(turn.entries)}_{self._turns}", role="user", content="also")
         )
         cancelled = CancelRecorded(by="owner", mode=self.pick("now", "after_step"), partial="half")
-        always = (steered, cancelled, Resumed())
+        always = (steered, cancelled, TurnResumed())
         waiting = [action for action in turn.actions if action.waiting]
         open_ = [action for action in turn.actions if action.open and not action.waiting]
         if turn.phase is Phase.THINKING:
             return self.pick(self._answer(turn), self._answer(turn), self._failed(turn), *always)  # type: ignore[no-any-return]
-        happens: list[JournalEntry] = [Resumed(), cancelled]
+        happens: list[JournalEntry] = [TurnResumed(), cancelled]
         happens += [
             ApprovalRecorded(call_id=action.call.id, allow=self.pick(True, False), by="owner")
             for action in waiting
@@ -203,7 +203,7 @@ class Life:
             ok = ToolOutcome(call=action.key, status="ok", output=f"of {action.call.name}")
             happens += [
                 ToolFinished(call_id=action.call.id, outcome=ok),
-                ApprovalAsked(call_id=action.call.id, call_hash="h", question="May it?", asked_at=now()),
+                ApprovalAsked(call_id=action.call.id, call_hash="h", question="May it?", asked_at=utc_now()),
             ]
         return self.pick(*happens, *((steered,) if turn.phase is Phase.ACTING else ()))  # type: ignore[no-any-return]
 
@@ -251,7 +251,7 @@ def test_whatever_a_conversation_went_through(data: st.DataObject) -> None:
 )  # fmt: skip
 def test_the_rules_see_what_the_vendor_sees(body: dict[str, Any], param: str) -> None:
     """Each field that the vendor would name is named."""
-    assert [fault.param for fault in faults_of("/v1/chat/completions", body)][:1] == [param]
+    assert [fault.param for fault in find_violations("/v1/chat/completions", body)][:1] == [param]
 
 
 CALLED = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -273,12 +273,15 @@ ANSWERED = {"role": "tool", "tool_call_id": "c1", "content": "x"}
 def test_the_rules_of_calls(calls: list[Any], after: list[Any], param: str) -> None:
     """Answered once, directly after, by an id of its own, with JSON: in Chat Completions and in Responses."""
     asked = {"role": "assistant", "content": None, "tool_calls": calls}
-    assert param in [f.param for f in faults_of("/chat/completions", {"messages": [asked, *after]})]
-    assert faults_of("/chat/completions", {"messages": [{**asked, "tool_calls": [CALLED]}, ANSWERED]}) == ()
+    assert param in [f.param for f in find_violations("/chat/completions", {"messages": [asked, *after]})]
+    assert (
+        find_violations("/chat/completions", {"messages": [{**asked, "tool_calls": [CALLED]}, ANSWERED]})
+        == ()
+    )
     items = [{"type": "function_call", "call_id": c["id"], **c["function"]} for c in calls]
     outputs = [
         {"type": "function_call_output", "call_id": m["tool_call_id"], "output": "x"} if m["role"] == "tool" else m
         for m in after
     ]  # fmt: skip
     longer = "x" * 41 in str(calls)  # Responses takes up to 64
-    assert bool(faults_of("/responses", {"input": [*items, *outputs]})) is not longer
+    assert bool(find_violations("/responses", {"input": [*items, *outputs]})) is not longer

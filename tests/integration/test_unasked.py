@@ -13,7 +13,7 @@ from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.tools.messages import ListTools, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.tool_calls import audited, call_tool
+from trunkline.testing.tool_calls import assert_audited, call_tool
 from trunkline_bus import new_id
 
 pytestmark = pytest.mark.anyio
@@ -124,4 +124,4 @@ async def test_PA_T21_nothing_that_writes_sends_or_runs_does_so_unasked(running:
     for name in {*outcomes} - asked - UNASKED - LOOKS:
         assert outcomes[name].status == "error" and len(outcomes[name].output) > 20, (name, outcomes[name])
     assert picture(running) == before
-    await audited(running.bus, {outcome.call: outcome.status for outcome in outcomes.values()})
+    await assert_audited(running.bus, {outcome.call: outcome.status for outcome in outcomes.values()})

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.cli.checks.runner import examine
+from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
@@ -98,7 +98,7 @@ def lay(policies: Path, laid: Laid) -> None:
 async def told(home: Path, check: str = "memory.policies") -> HealthResult:
     """What doctor says."""
     with anyio.fail_after(60):
-        found = await examine(read=lambda: load_config(home))
+        found = await run_checks(read=lambda: load_config(home))
     (said,) = [one for one in found if one.id == check]
     return said  # type: ignore[return-value]
 
@@ -222,7 +222,7 @@ async def test_doctor_waits_for_no_pipe(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(tmp_path / name)
     with anyio.fail_after(60):
-        found = await examine(read=lambda: load_config(tmp_path))
+        found = await run_checks(read=lambda: load_config(tmp_path))
     assert any(Path(name).name in one.summary or Path(name).parent.name in one.summary for one in found), (
         found
     )

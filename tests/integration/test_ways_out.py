@@ -8,7 +8,7 @@ import pytest
 from trunkline.contracts.tools.messages import ListTools, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.tool_calls import audited, call_tool
+from trunkline.testing.tool_calls import assert_audited, call_tool
 from trunkline_bus import new_id
 
 from .test_unasked import arguments
@@ -63,7 +63,7 @@ async def test_MB_T6_PA_T2_no_parameter_of_any_tool_leads_out(
             assert outcome.status != "error" or len(outcome.output) > 20, (tool, name, way, outcome)
         assert (picture(outside), rules.read_bytes(), running.token) == before
         assert not (running.home.memory / "policies").exists() and not (home / "trunkline.toml").exists()
-        await audited(running.bus, {outcome.call: outcome.status for outcome in told.values()})
+        await assert_audited(running.bus, {outcome.call: outcome.status for outcome in told.values()})
 
 
 async def tried(running: Platform, given: list[str]) -> dict[tuple[str, str, str], ToolOutcome]:

@@ -16,7 +16,7 @@ from tests.ports import free_port
 from tests.visitors import GUEST, HEADER, Visitors
 
 from trunkline.testing.platform import Platform, clean_environ, platform
-from trunkline.testing.script import Hang, Heard, Refuse, Reply
+from trunkline.testing.script import Hang, Refuse, Reply, ScriptedRequest
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.tmux import MISSING, Tmux
 
@@ -30,7 +30,7 @@ OTHERS = (
 )  # fmt: skip
 """What a provider's error may quote, of this home and of others."""
 
-Script = Callable[[Heard], Reply]
+Script = Callable[[ScriptedRequest], Reply]
 
 
 def refuses(status: int, code: str, message: str) -> Script:
@@ -195,11 +195,13 @@ def test_chat_shows_model_context_cost_and_failure_on_80_columns(tmp_path: Path)
     """The bar stays one line whatever it holds, and an answer's neighbours stay whole."""
     turns = iter(("answers", "refused"))
 
-    def script(heard: Heard) -> Reply:
-        from trunkline.testing.script import by_program
+    def script(heard: ScriptedRequest) -> Reply:
+        from trunkline.testing.script import answer_by_message
 
         return (
-            by_program(heard) if next(turns, "refused") == "answers" else FAILURES["a refused key"][1](heard)
+            answer_by_message(heard)
+            if next(turns, "refused") == "answers"
+            else FAILURES["a refused key"][1](heard)
         )
 
     with ScriptedProvider(script) as provider:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import anyio
 
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
-from trunkline.contracts.turns.messages import Finished, TurnFact
+from trunkline.contracts.turns.messages import TurnFact, TurnFinished
 from trunkline.contracts.turns.subjects import JOURNAL, TURN_FACT
 from trunkline.errors import Unavailable
-from trunkline.testing.platform import Talker
-from trunkline_bus import BusError, Received, RemoteFault
+from trunkline.testing.platform import PlatformClient
+from trunkline_bus import BusError, ReceivedMessage, RemoteFault
 
 WAITING = 2
 """How many messages of a conversation are under way at once: one is answered, the others queue behind it."""
@@ -38,7 +38,7 @@ class Crowd:
     ``said`` has what was accepted, by conversation, in order.
     """
 
-    def __init__(self, talker: Talker, people: int, program: Callable[[str], str]) -> None:
+    def __init__(self, talker: PlatformClient, people: int, program: Callable[[str], str]) -> None:
         self.said: dict[str, list[Said]] = {}
         self.stopping = False
         self._talker = talker
@@ -59,7 +59,7 @@ class Crowd:
                 tasks.start_soon(self._person, number)
         await heard.aclose()
 
-    async def _hear(self, received: Received[TurnFact]) -> None:
+    async def _hear(self, received: ReceivedMessage[TurnFact]) -> None:
         self._over(received.data.turn)
 
     def _over(self, turn: str) -> None:
@@ -102,5 +102,5 @@ class Crowd:
             keys = {"conversation": said.accepted.conversation, "turn": said.accepted.turn}
             if not said.ended.is_set():
                 last = await self._talker.bus.last(JOURNAL, **keys)
-                if last is not None and isinstance(last.data.entries[-1], Finished):
+                if last is not None and isinstance(last.data.entries[-1], TurnFinished):
                     self._over(said.accepted.turn)

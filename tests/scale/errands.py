@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trunkline.contracts.turns.messages import ToolFinished, ToolPlanned
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.testing.platform import Talker
+from trunkline.testing.platform import PlatformClient
 
 PLUGIN = '''
 """A tool that takes its time and leaves a line: what it was sent for, and who went."""
@@ -57,7 +57,7 @@ class Errands:
         return [*(f"run twice: {mark}" for mark in self.twice), *(f"not run: {mark}" for mark in self.untrue)]
 
 
-async def errands(talker: Talker, file: Path) -> Errands:
+async def errands(talker: PlatformClient, file: Path) -> Errands:
     """Compare what was run with what the models were told."""
     done = Counter(mark for mark, _ in _lines(file))
     found = Errands(ran=done.total(), twice=[mark for mark, count in done.items() if count > 1])

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import anyio
 
-from trunkline.runtime.overview import Lookout
-from trunkline.testing.platform import Talker
+from trunkline.runtime.overview import OverviewReader
+from trunkline.testing.platform import PlatformClient
 
 
-async def shares(talker: Talker) -> dict[int, int]:
+async def shares(talker: PlatformClient) -> dict[int, int]:
     """How many partitions each living monitor has, by its process id; partitions of nobody count for 0."""
-    seen = await Lookout(talker.bus).look()
+    seen = await OverviewReader(talker.bus).look()
     pids = {pin: beat.pid for beat in seen.workers for pin in beat.pins.values()}
     found = {beat.pid: 0 for beat in seen.workers if beat.kind == "monitor" and not beat.draining}
     for partition in seen.partitions:
@@ -20,7 +20,9 @@ async def shares(talker: Talker) -> dict[int, int]:
     return found
 
 
-async def settled(talker: Talker, due: Callable[[dict[int, int]], bool], seconds: float = 100.0) -> float:
+async def settled(
+    talker: PlatformClient, due: Callable[[dict[int, int]], bool], seconds: float = 100.0
+) -> float:
     """Wait until the shares are as they should be; returns how long that took. Raises AssertionError."""
     begin = anyio.current_time()
     found: dict[int, int] = {}

@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.turns.messages import Finished, Started
+from trunkline.contracts.turns.messages import TurnFinished, TurnStarted
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
-from trunkline.runtime.overview import Lookout
+from trunkline.runtime.overview import OverviewReader
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
@@ -48,7 +48,7 @@ async def test_an_interrupted_turn_overtakes_those_that_nobody_has_begun(tmp_pat
 
 async def waiting_at(running: ProcessPlatform, pid: int) -> set[str]:
     """The turns in the partitions of a monitor."""
-    seen = await Lookout(running.bus).look()
+    seen = await OverviewReader(running.bus).look()
     (pins,) = (beat.pins for beat in seen.workers if beat.pid == pid)
     found = [s async for s in running.bus.history(INBOX, after=0)]
     return {stored.data.turn for stored in found if int(stored.keys["partition"]) in pins}
@@ -70,9 +70,9 @@ async def running_turns(running: ProcessPlatform) -> set[str]:
     found: set[str] = set()
     async for stored in running.bus.history(JOURNAL):
         for entry in stored.data.entries:
-            if isinstance(entry, Started):
+            if isinstance(entry, TurnStarted):
                 found.add(stored.keys["turn"])
-            elif isinstance(entry, Finished):
+            elif isinstance(entry, TurnFinished):
                 found.discard(stored.keys["turn"])
     return found
 

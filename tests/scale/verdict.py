@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from trunkline.contracts.turns.messages import Finished, ModelCallPlanned, Started, TurnRecord
+from trunkline.contracts.turns.messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.testing.platform import Talker
-from trunkline_bus import Stored
+from trunkline.testing.platform import PlatformClient
+from trunkline_bus import StoredMessage
 
 from .crowd import Crowd, Said
 
@@ -45,7 +45,7 @@ class _Past:
     owners: dict[str, tuple[str, datetime]] = field(default_factory=dict)
 
 
-async def verdict(talker: Talker, crowd: Crowd) -> Verdict:
+async def verdict(talker: PlatformClient, crowd: Crowd) -> Verdict:
     """Judge all that was said. Call it when everything is answered."""
     found = await journal_verdict(talker, crowd)
     for conversation, said in crowd.said.items():
@@ -53,7 +53,7 @@ async def verdict(talker: Talker, crowd: Crowd) -> Verdict:
     return found
 
 
-async def journal_verdict(talker: Talker, crowd: Crowd) -> Verdict:
+async def journal_verdict(talker: PlatformClient, crowd: Crowd) -> Verdict:
     """Judge by the journal alone; while the crowd still talks, what has no end yet counts as lost."""
     found = Verdict(turns=len(crowd.everything))
     pasts = {conversation: _Past() for conversation in crowd.said}
@@ -66,7 +66,7 @@ async def journal_verdict(talker: Talker, crowd: Crowd) -> Verdict:
     return found
 
 
-def _note(past: _Past, record: Stored[TurnRecord], found: Verdict) -> None:
+def _note(past: _Past, record: StoredMessage[TurnRecord], found: Verdict) -> None:
     turn, owner = record.data.turn, record.data.owner
     open_turns = [one for one in past.begun if not past.ended[one] and one != turn]
     if open_turns:
@@ -78,11 +78,11 @@ def _note(past: _Past, record: Stored[TurnRecord], found: Verdict) -> None:
     past.owners[turn] = (owner, record.time)
     for entry in record.data.entries:
         match entry:
-            case Started():
+            case TurnStarted():
                 past.begun.append(turn)
             case ModelCallPlanned():
                 past.asked[turn] += 1
-            case Finished():
+            case TurnFinished():
                 past.ended[turn] += 1
             case _:
                 pass
@@ -97,7 +97,7 @@ def _compare(past: _Past, said: list[Said], found: Verdict) -> None:
     found.again += sum(past.asked[turn] - 1 for turn in turns if past.asked[turn])
 
 
-async def _stored(talker: Talker, conversation: str, said: list[Said], found: Verdict) -> None:
+async def _stored(talker: PlatformClient, conversation: str, said: list[Said], found: Verdict) -> None:
     view = await talker.gateway.conversation(conversation)
     answers = [
         message.content for message in view.messages if message.role == "assistant" and message.content

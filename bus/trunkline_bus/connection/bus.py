@@ -13,17 +13,17 @@ import anyio
 from anyio.abc import TaskGroup
 
 from trunkline_bus.connection import subscription
-from trunkline_bus.connection.claim_check import Claims
+from trunkline_bus.connection.claim_check import ClaimCheckStore
 from trunkline_bus.connection.codec import Codec
-from trunkline_bus.connection.inbound_pipeline import Inbound
+from trunkline_bus.connection.inbound_pipeline import InboundPipeline
 from trunkline_bus.connection.middleware import BusMiddleware
-from trunkline_bus.connection.nats_connection import Link
-from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, Outbound, Withheld
+from trunkline_bus.connection.nats_connection import NatsConnection
+from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, MessageWithheld, OutboundPipeline
 from trunkline_bus.connection.settings import BusSettings
 from trunkline_bus.connection.subscription import Subscription
 from trunkline_bus.endpoint import Endpoint, Topic
 from trunkline_bus.envelope import Scope
-from trunkline_bus.messages import Ack, Received, Stored
+from trunkline_bus.messages import Ack, ReceivedMessage, StoredMessage
 from trunkline_bus.services import calls
 from trunkline_bus.streams import pinned_consumer as pinned
 from trunkline_bus.streams import typed_stream
@@ -49,7 +49,7 @@ class Bus:
     are for this package's own modules.
     """
 
-    def __init__(self, link: Link, group: TaskGroup, middleware: Sequence[BusMiddleware]) -> None:
+    def __init__(self, link: NatsConnection, group: TaskGroup, middleware: Sequence[BusMiddleware]) -> None:
         settings = link.settings
         self.name = settings.name
         self.link = link
@@ -62,9 +62,9 @@ class Bus:
             replicas=settings.claim_replicas,
         )
         store = ObjectStore(link, bucket)
-        self._claims = Claims(store, min(settings.claim_threshold, link.max_payload - 4096))
-        self.outbound = Outbound(settings.name, codec, self._claims, middleware)
-        self.inbound = Inbound(link, codec, self._claims, self.outbound, middleware)
+        self._claims = ClaimCheckStore(store, min(settings.claim_threshold, link.max_payload - 4096))
+        self.outbound = OutboundPipeline(settings.name, codec, self._claims, middleware)
+        self.inbound = InboundPipeline(link, codec, self._claims, self.outbound, middleware)
         self._subscriptions: set[Subscription] = set()
 
     @property
@@ -82,7 +82,7 @@ class Bus:
         subject = topic.subject.format(**keys)
         try:
             await self.outbound.send(subject, self.outbound.wrap(payload, scope), {}, self._transmit)
-        except Withheld:
+        except MessageWithheld:
             _log.debug("a bus middleware withheld a message to %s", subject)
 
     async def append(
@@ -117,7 +117,7 @@ class Bus:
             expect=expect,
             expect_filter=expect_filter,
             timeout=timeout,
-            headers=typed_stream.forgotten_after(ttl, headers),
+            headers=typed_stream.ttl_headers(ttl, headers),
             keys=keys,
         )
 
@@ -148,7 +148,7 @@ class Bus:
             expect=None,
             expect_filter=None,
             timeout=timeout,
-            headers=typed_stream.scheduled(at, due.subject.format(**keys)),
+            headers=typed_stream.schedule_headers(at, due.subject.format(**keys)),
             keys=keys,
         )
 
@@ -209,7 +209,7 @@ class Bus:
             keys=keys,
         )
 
-    async def last(self, topic: Topic[T], *, timeout: float = 5.0, **keys: str) -> Stored[T] | None:
+    async def last(self, topic: Topic[T], *, timeout: float = 5.0, **keys: str) -> StoredMessage[T] | None:
         """The last stored message; a missing key matches any.
 
         A server that is away, or has no leader yet, is waited for until ``timeout`` seconds passed. Raises
@@ -224,7 +224,7 @@ class Bus:
         """
         return await typed_stream.last_seq(self.link, topic, keys)
 
-    def history(self, topic: Topic[T], *, after: int = 0, **keys: str) -> AsyncIterator[Stored[T]]:
+    def history(self, topic: Topic[T], *, after: int = 0, **keys: str) -> AsyncIterator[StoredMessage[T]]:
         """All stored messages with a sequence above ``after``, oldest first; a missing key matches any.
 
         Ends at the message that was the last one when it got there. Raises ``StreamError`` kinds, ``DecodeError``.
@@ -258,7 +258,7 @@ class Bus:
     async def subscribe(
         self,
         topic: Topic[T],
-        handler: Callable[[Received[T]], Awaitable[None]],
+        handler: Callable[[ReceivedMessage[T]], Awaitable[None]],
         *,
         queue: str | None = None,
         limit: int = 64,
@@ -288,11 +288,11 @@ class Bus:
 
     def listen(
         self, topic: Topic[T], *, buffer: int = 1024, **keys: str
-    ) -> AbstractAsyncContextManager[AsyncIterator[Received[T]]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[ReceivedMessage[T]]]:
         """Live messages as an async iterator, from the moment the block is entered.
 
-        Never holds up the connection: when more than ``buffer`` wait, the oldest are dropped. ``Received.gap`` is
-        True on the first message after a drop or a reconnection.
+        Never holds up the connection: when more than ``buffer`` wait, the oldest are dropped. ``ReceivedMessage.gap``
+        is True on the first message after a drop or a reconnection.
         """
         return subscription.listen(self.link, self.inbound, topic, buffer=buffer, keys=keys)
 
@@ -336,7 +336,7 @@ async def connect(settings: BusSettings, *, middleware: Sequence[BusMiddleware] 
 
     Raises ``ConnectionFailed`` when no server can be reached now and ``ServerTooOld``; later losses are healed.
     """
-    link = Link(settings)
+    link = NatsConnection(settings)
     await link.open()
     try:
         async with background_tasks() as group:

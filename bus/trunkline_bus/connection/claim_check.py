@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from trunkline_bus.errors import DecodeError
 from trunkline_bus.streams.object_store import ObjectStore
 
-CLAIM = "Trunkline-Claim"
+CLAIM_HEADER = "Trunkline-Claim"
 """The header that names the object holding the real body."""
 
 
-class Claims:
+class ClaimCheckStore:
     """Stores and fetches large bodies. The bucket is made on first use."""
 
     def __init__(self, store: ObjectStore, threshold: int) -> None:
@@ -24,7 +24,7 @@ class Claims:
 
     async def resolve(self, headers: Mapping[str, str] | None, data: bytes) -> bytes:
         """The real body of a message. Raises ``DecodeError("claim_missing")`` when the object is gone."""
-        claim = headers.get(CLAIM) if headers else None
+        claim = headers.get(CLAIM_HEADER) if headers else None
         if claim is None:
             return data
         body = await self._store.get(claim)
@@ -34,6 +34,6 @@ class Claims:
 
     async def erase(self, headers: Mapping[str, str] | None) -> None:
         """Overwrite and remove the body that a message names, if it names one. Raises ``StreamError`` kinds."""
-        claim = headers.get(CLAIM) if headers else None
+        claim = headers.get(CLAIM_HEADER) if headers else None
         if claim is not None:
             await self._store.erase(claim)

@@ -5,14 +5,14 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from trunkline_bus.connection.claim_check import Claims
+from trunkline_bus.connection.claim_check import ClaimCheckStore
 from trunkline_bus.connection.codec import Codec
 from trunkline_bus.connection.middleware import BusMessage, BusMiddleware, chained
-from trunkline_bus.connection.nats_connection import Link
-from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, Outbound
+from trunkline_bus.connection.nats_connection import NatsConnection
+from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, OutboundPipeline
 from trunkline_bus.envelope import Envelope
 from trunkline_bus.errors import BusError, DecodeError, SubjectError
-from trunkline_bus.messages import DeadLetter, Received
+from trunkline_bus.messages import DeadLetter, ReceivedMessage
 from trunkline_bus.subject import Subject
 
 _log = logging.getLogger(__name__)
@@ -21,15 +21,15 @@ T = TypeVar("T")
 _KEPT_BYTES = 64 * 1024
 
 
-class Inbound:
+class InboundPipeline:
     """Opens what one connection receives."""
 
     def __init__(
         self,
-        link: Link,
+        link: NatsConnection,
         codec: Codec,
-        claims: Claims,
-        outbound: Outbound,
+        claims: ClaimCheckStore,
+        outbound: OutboundPipeline,
         middleware: Sequence[BusMiddleware],
     ) -> None:
         self._link = link
@@ -68,7 +68,7 @@ class Inbound:
         name: str,
         data: bytes,
         headers: Mapping[str, str] | None,
-        handler: Callable[[Received[T]], Awaitable[None]],
+        handler: Callable[[ReceivedMessage[T]], Awaitable[None]],
     ) -> None:
         """Give a live message to ``handler``, through the middleware; exceptions of both pass through."""
         parsed = await self.parse(subject, payload, name, data, headers)
@@ -77,7 +77,7 @@ class Inbound:
         keys, envelope = parsed
 
         async def last(final_name: str, final_envelope: Envelope[T]) -> None:
-            await handler(Received(final_name, keys, final_envelope))
+            await handler(ReceivedMessage(final_name, keys, final_envelope))
 
         await self.handle(name, envelope, headers, last)
 

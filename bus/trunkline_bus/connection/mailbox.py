@@ -5,14 +5,14 @@ from collections import deque
 
 from nats.aio.msg import Msg
 
-from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, Link
+from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, NatsConnection
 from trunkline_bus.errors import CallTimeout, NoResponders
 
 
 class Mailbox:
     """``put`` from a callback, ``get`` in a task. A ``fragile`` one breaks with the connection."""
 
-    def __init__(self, link: Link, subject: str, *, fragile: bool) -> None:
+    def __init__(self, link: NatsConnection, subject: str, *, fragile: bool) -> None:
         self._subject = subject
         self._items: deque[Msg] = deque()
         self._waiter: asyncio.Future[None] | None = None

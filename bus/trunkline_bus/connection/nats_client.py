@@ -7,7 +7,7 @@ import nats.errors
 from nats.aio.client import Client
 
 
-class MendedClient(Client):
+class PatchedClient(Client):
     """nats-py, except that a server's ``-ERR`` leads to a reconnect instead of closing the client for good, and that
     the pong of a flush whose caller was cancelled does not end the reader."""
 
@@ -23,23 +23,23 @@ class MendedClient(Client):
         await super()._process_pong()
 
 
-def version(text: str) -> tuple[int, ...]:
+def parse_version(text: str) -> tuple[int, ...]:
     """Major and minor of a server's version."""
     parts = text.lstrip("v").split("-")[0].split(".")
     return tuple(int(part) for part in parts[:2] if part.isdigit())
 
 
-def says_less(error: Exception, than: Exception | None) -> bool:
+def is_less_specific(error: Exception, than: Exception | None) -> bool:
     """A server that refuses a login sometimes hangs up before its reason arrives."""
-    return isinstance(error, OSError) and is_refusal(than)
+    return isinstance(error, OSError) and is_login_refusal(than)
 
 
-def is_refusal(error: Exception | None) -> bool:
+def is_login_refusal(error: Exception | None) -> bool:
     """Whether the server refused the login."""
     return "authorization" in str(error).lower()
 
 
-def plain(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """An error of the connection in the words of a person."""
     if isinstance(error, ConnectionResetError):  # a refusal may be overtaken by the end of the connection
         return "the server closed the connection; check the authorization (user and password)"

@@ -16,7 +16,13 @@ from nats.aio.client import Server
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as RawSubscription
 
-from trunkline_bus.connection.nats_client import MendedClient, is_refusal, plain, says_less, version
+from trunkline_bus.connection.nats_client import (
+    PatchedClient,
+    error_text,
+    is_less_specific,
+    is_login_refusal,
+    parse_version,
+)
 from trunkline_bus.connection.settings import MINIMUM_SERVER, BusSettings
 from trunkline_bus.errors import (
     BusError,
@@ -28,8 +34,8 @@ from trunkline_bus.errors import (
 
 _log = logging.getLogger(__name__)
 
-Sink = Callable[[Msg], None]
-Listener = Callable[[], object]
+MessageSink = Callable[[Msg], None]
+ConnectionListener = Callable[[], object]
 STATUS = "Status"
 _FIRST_ATTEMPTS = 4  # without a pause between them; the first connection fails rather than waits
 APPENDS_IN_FLIGHT = 256
@@ -40,13 +46,13 @@ class ConnectionLost(BusError):
     """The connection broke while a request was in flight. Internal: becomes a retry or a public error."""
 
 
-class Link:
+class NatsConnection:
     """One connection. ``open`` it, use it, ``close`` it."""
 
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
-        self._nc = MendedClient()
-        self._sinks: dict[str, Sink] = {}
+        self._nc = PatchedClient()
+        self._sinks: dict[str, MessageSink] = {}
         self._fragile: set[asyncio.Future[Msg]] = set()
         self._inbox = ""
         self._tokens = 0
@@ -55,10 +61,10 @@ class Link:
         self.append_slots = asyncio.Semaphore(APPENDS_IN_FLIGHT)
         """Taken by ``persistence.append_slot``."""
         self._last_error: Exception | None = None
-        self._on_up: list[Listener] = []
-        self._on_lost: list[Listener] = []
-        self._on_lame_duck: list[Listener] = []
-        self._on_slow: dict[int, Listener] = {}
+        self._on_up: list[ConnectionListener] = []
+        self._on_lost: list[ConnectionListener] = []
+        self._on_lame_duck: list[ConnectionListener] = []
+        self._on_slow: dict[int, ConnectionListener] = {}
 
     # Life
 
@@ -71,9 +77,9 @@ class Link:
         except (nats.errors.Error, OSError, TimeoutError, ValueError) as error:
             await self._abandon()
             cause = self._last_error or error
-            text = f"cannot reach NATS at {settings.shown_url}: {plain(cause)}"
+            text = f"cannot reach NATS at {settings.shown_url}: {error_text(cause)}"
             raise ConnectionFailed(text, denied="authorization" in text.lower()) from error
-        if version(self.server_version) < MINIMUM_SERVER:
+        if parse_version(self.server_version) < MINIMUM_SERVER:
             await self.close()
             raise ServerTooOld(
                 f"nats-server {self.server_version} at {settings.shown_url} is too old; "
@@ -161,15 +167,15 @@ class Link:
         except TimeoutError as error:
             self._raise_unreachable(error)
 
-    def on_up(self, listener: Listener) -> Callable[[], None]:
+    def on_up(self, listener: ConnectionListener) -> Callable[[], None]:
         """Call ``listener`` after each reconnection; returns the undo."""
         return _added(self._on_up, listener)
 
-    def on_lost(self, listener: Listener) -> Callable[[], None]:
+    def on_lost(self, listener: ConnectionListener) -> Callable[[], None]:
         """Call ``listener`` when the connection is lost or closed; returns the undo."""
         return _added(self._on_lost, listener)
 
-    def on_lame_duck(self, listener: Listener) -> None:
+    def on_lame_duck(self, listener: ConnectionListener) -> None:
         """Call ``listener`` when the server says it is about to shut down."""
         self._on_lame_duck.append(listener)
 
@@ -214,7 +220,7 @@ class Link:
         """A subject of our own for a subscription of one's own."""
         return str(self._nc.new_inbox())
 
-    def open_inbox(self, sink: Sink) -> str:
+    def open_inbox(self, sink: MessageSink) -> str:
         """A reply subject whose messages go to ``sink`` (which must not block) until ``close_inbox``."""
         self._tokens += 1
         token = f"{self._tokens:x}"
@@ -266,7 +272,7 @@ class Link:
         deliver: Callable[[Msg], Awaitable[None]],
         *,
         queue: str = "",
-        on_slow: Listener,
+        on_slow: ConnectionListener,
         confirm: bool = True,
     ) -> RawSubscription:
         """Subscribe with ``deliver`` awaited in the subscription's own task, so it never stalls the reader.
@@ -301,7 +307,7 @@ class Link:
             sink(msg)
 
     async def _note_error(self, error: Exception) -> None:
-        if not (isinstance(error, nats.errors.NoServersError) or says_less(error, self._last_error)):
+        if not (isinstance(error, nats.errors.NoServersError) or is_less_specific(error, self._last_error)):
             self._last_error = error
         if isinstance(error, nats.errors.SlowConsumerError):
             _log.warning("messages dropped: the subscription to %s is too slow", error.subject)
@@ -341,7 +347,7 @@ class Link:
         server = min(servers, key=lambda one: one.reconnects)
         settings = self.settings
         wait = min(settings.min_reconnect_wait * 2 ** min(server.reconnects, 10), settings.max_reconnect_wait)
-        if is_refusal(self._last_error):
+        if is_login_refusal(self._last_error):
             wait = settings.refused_wait
         return server, wait * random.uniform(0.5, 1.0)
 
@@ -351,7 +357,7 @@ class Link:
 
     def _raise_unreachable(self, error: Exception) -> NoReturn:
         self._refuse_closed()
-        detail = plain(self._last_error or error)
+        detail = error_text(self._last_error or error)
         raise ConnectionFailed(f"cannot reach NATS at {self.settings.shown_url}: {detail}") from error
 
 
@@ -360,7 +366,7 @@ def _expire(future: "asyncio.Future[Msg]", subject: str, timeout: float) -> None
         future.set_exception(CallTimeout(f"no reply from {subject} in {timeout:g} s"))
 
 
-def _added(listeners: list[Listener], listener: Listener) -> Callable[[], None]:
+def _added(listeners: list[ConnectionListener], listener: ConnectionListener) -> Callable[[], None]:
     listeners.append(listener)
     return lambda: listeners.remove(listener) if listener in listeners else None
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trunkline_bus.connection.claim_check import CLAIM, Claims
+from trunkline_bus.connection.claim_check import CLAIM_HEADER, ClaimCheckStore
 from trunkline_bus.connection.codec import Codec
 from trunkline_bus.connection.middleware import BusMessage, BusMiddleware, chained
 from trunkline_bus.envelope import Envelope, Scope
@@ -20,14 +20,16 @@ NO_SCOPE = Scope()
 TRACEPARENT = "traceparent"
 
 
-class Withheld(BusError):
+class MessageWithheld(BusError):
     """A middleware did not pass an outgoing message on."""
 
 
-class Outbound:
+class OutboundPipeline:
     """Prepares what one connection sends."""
 
-    def __init__(self, name: str, codec: Codec, claims: Claims, middleware: Sequence[BusMiddleware]) -> None:
+    def __init__(
+        self, name: str, codec: Codec, claims: ClaimCheckStore, middleware: Sequence[BusMiddleware]
+    ) -> None:
         self._name = name
         self._codec = codec
         self._claims = claims
@@ -50,7 +52,7 @@ class Outbound:
     async def send(
         self, subject: str, envelope: Envelope[Any], headers: Mapping[str, str], transmit: Transmit[R]
     ) -> R:
-        """Run the middleware, then ``transmit(subject, bytes, headers)``. Raises ``Withheld``."""
+        """Run the middleware, then ``transmit(subject, bytes, headers)``. Raises ``MessageWithheld``."""
         if not self._middleware:
             return await self._transmit(subject, envelope, headers, transmit)
         results: list[R] = []
@@ -62,7 +64,7 @@ class Outbound:
             BusMessage(direction="out", subject=subject, envelope=envelope, headers=headers)
         )
         if not results:
-            raise Withheld(f"a bus middleware withheld the message to {subject}")
+            raise MessageWithheld(f"a bus middleware withheld the message to {subject}")
         return results[-1]
 
     async def _transmit(
@@ -73,6 +75,6 @@ class Outbound:
         if envelope.traceparent is not None:
             final[TRACEPARENT] = envelope.traceparent
         if len(body) > self._claims.threshold:
-            final[CLAIM] = await self._claims.put(envelope.id, body)
+            final[CLAIM_HEADER] = await self._claims.put(envelope.id, body)
             body = self._codec.encode(msgspec.structs.replace(envelope, data=None))
         return await transmit(subject, body, final)

@@ -10,18 +10,18 @@ import anyio
 from anyio.abc import TaskGroup
 from nats.aio.msg import Msg
 
-from trunkline_bus.async_iterator import Iteration
-from trunkline_bus.connection.inbound_pipeline import Inbound
-from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.connection.inbound_pipeline import InboundPipeline
+from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.endpoint import Topic
-from trunkline_bus.messages import Received
+from trunkline_bus.messages import ReceivedMessage
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 
-class Gate:
+class JobLimiter:
     """Runs at most ``limit`` jobs at once in a task group and can wait until all have ended."""
 
     def __init__(self, group: TaskGroup, limit: int) -> None:
@@ -73,7 +73,9 @@ class Subscription:
     Each may be called after the others, and twice.
     """
 
-    def __init__(self, link: Link, raw: Any, gate: Gate, forget: Callable[["Subscription"], None]) -> None:
+    def __init__(
+        self, link: NatsConnection, raw: Any, gate: JobLimiter, forget: Callable[["Subscription"], None]
+    ) -> None:
         self._link = link
         self._raw = raw
         self._gate = gate
@@ -103,11 +105,11 @@ class Subscription:
 
 
 async def subscribe(
-    link: Link,
-    inbound: Inbound,
+    link: NatsConnection,
+    inbound: InboundPipeline,
     group: TaskGroup,
     topic: Topic[T],
-    handler: Callable[[Received[T]], Awaitable[None]],
+    handler: Callable[[ReceivedMessage[T]], Awaitable[None]],
     *,
     queue: str | None,
     limit: int,
@@ -116,7 +118,7 @@ async def subscribe(
     forget: Callable[[Subscription], None],
 ) -> Subscription:
     """Start a subscription whose handlers run in ``group``, at most ``limit`` at once."""
-    gate = Gate(group, limit)
+    gate = JobLimiter(group, limit)
 
     async def job(msg: Msg) -> None:
         await _handle(inbound, topic, handler, msg)
@@ -130,7 +132,10 @@ async def subscribe(
 
 
 async def _handle(
-    inbound: Inbound, topic: Topic[T], handler: Callable[[Received[T]], Awaitable[None]], msg: Msg
+    inbound: InboundPipeline,
+    topic: Topic[T],
+    handler: Callable[[ReceivedMessage[T]], Awaitable[None]],
+    msg: Msg,
 ) -> None:
     try:
         await inbound.receive(topic.subject, topic.payload, msg.subject, msg.data, msg.headers, handler)
@@ -142,7 +147,7 @@ class _Buffer(Generic[T]):
     """The newest messages of a listener. Dropping the oldest leaves a gap mark on the next one taken."""
 
     def __init__(self, size: int) -> None:
-        self._items: deque[Received[T]] = deque()
+        self._items: deque[ReceivedMessage[T]] = deque()
         self._size = size
         self._gap = False
         self._filled = anyio.Event()
@@ -151,7 +156,7 @@ class _Buffer(Generic[T]):
         """Messages may have been missed before the next one that arrives."""
         self._gap = True
 
-    async def put(self, item: Received[T]) -> None:
+    async def put(self, item: ReceivedMessage[T]) -> None:
         """Add a message, dropping the oldest when full."""
         if self._gap:
             self._gap = False
@@ -162,7 +167,7 @@ class _Buffer(Generic[T]):
             self._items[0] = _with_gap(self._items[0])
         self._filled.set()
 
-    async def get(self) -> Received[T]:
+    async def get(self) -> ReceivedMessage[T]:
         """The oldest message, waiting for one."""
         while not self._items:
             self._filled = anyio.Event()
@@ -172,8 +177,8 @@ class _Buffer(Generic[T]):
 
 @asynccontextmanager
 async def listen(
-    link: Link, inbound: Inbound, topic: Topic[T], *, buffer: int, keys: dict[str, str]
-) -> AsyncIterator[AsyncIterator[Received[T]]]:
+    link: NatsConnection, inbound: InboundPipeline, topic: Topic[T], *, buffer: int, keys: dict[str, str]
+) -> AsyncIterator[AsyncIterator[ReceivedMessage[T]]]:
     """A live subscription as an async iterator that never holds up the connection."""
     box: _Buffer[T] = _Buffer(buffer)
 
@@ -183,15 +188,15 @@ async def listen(
     undo = link.on_up(box.mark_gap)
     raw = await link.subscribe(topic.subject.filter(**keys), deliver, on_slow=box.mark_gap)
     try:
-        yield Iteration(box.get)
+        yield StepIterator(box.get)
     finally:
         undo()
         with anyio.CancelScope(shield=True):
             await link.unsubscribe(raw, drain=False)
 
 
-def _with_gap(item: Received[T]) -> Received[T]:
-    return Received(item.subject, item.keys, item.envelope, gap=True)
+def _with_gap(item: ReceivedMessage[T]) -> ReceivedMessage[T]:
+    return ReceivedMessage(item.subject, item.keys, item.envelope, gap=True)
 
 
 def _ignore() -> None:

@@ -13,23 +13,23 @@ from pathlib import Path
 import msgspec
 
 
-class Address(msgspec.Struct, frozen=True):
+class ServerAddress(msgspec.Struct, frozen=True):
     """A port, -1 for any free one, and the password that goes with it."""
 
     port: int
     password: str
 
 
-def remembered(store: Path, host: str) -> Address:
+def load_address(store: Path, host: str) -> ServerAddress:
     """The last address if its port is still free, else a new one."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
-        address = msgspec.json.decode(_file(store).read_bytes(), type=Address)
+        address = msgspec.json.decode(_file(store).read_bytes(), type=ServerAddress)
         if _is_free(host, address.port):
             return address
-    return Address(-1, secrets.token_urlsafe(24))
+    return ServerAddress(-1, secrets.token_urlsafe(24))
 
 
-def remember(store: Path, address: Address) -> None:
+def save_address(store: Path, address: ServerAddress) -> None:
     """Keep the address for the next start, readable for the owner only."""
     with os.fdopen(os.open(_file(store), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(msgspec.json.encode(address))

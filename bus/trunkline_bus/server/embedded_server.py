@@ -26,8 +26,14 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from trunkline_bus.errors import ServerStartError
-from trunkline_bus.server.address import Address, remember, remembered
-from trunkline_bus.server.leaf_nodes import LeafDoor, LeafWay, door_lines, guest_users, way_lines
+from trunkline_bus.server.address import ServerAddress, load_address, save_address
+from trunkline_bus.server.leaf_nodes import (
+    LeafListener,
+    LeafRemote,
+    listener_config,
+    remote_config,
+    user_entries,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -77,8 +83,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     binary: Path | None = None
     start_timeout: float = 15.0
     lock_timeout: float = 3.0
-    door: LeafDoor | None = None
-    way: LeafWay | None = None
+    door: LeafListener | None = None
+    way: LeafRemote | None = None
     users: tuple[ServerUser, ...] = ()
 
 
@@ -125,10 +131,10 @@ class EmbeddedServer:
             self._store.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = await self._locked()
             if self.settings.port == -1:
-                last = remembered(self._store, self.settings.host)
+                last = load_address(self._store, self.settings.host)
                 self.port, self.password = last.port, self.settings.password or last.password
             await self._start()
-            remember(self._store, Address(self.port, self.password))
+            save_address(self._store, ServerAddress(self.port, self.password))
         except OSError as error:
             await self._stop()
             raise ServerStartError(
@@ -213,7 +219,7 @@ class EmbeddedServer:
         self._limit = self._limit or settings.max_store or _room(self._store)
         users = [f"{{ user: {self.user}, password: {json.dumps(self.password)} }}"]
         guests = door.guests() if door is not None else ()
-        users += [*map(_limited, settings.users), *guest_users(guests)]
+        users += [*map(_limited, settings.users), *user_entries(guests)]
         self._let_in = {*guests, *_versions(door)}
         domain = "" if settings.way is None else f"  domain: {settings.way.domain}\n"
         config = f"""\
@@ -232,7 +238,7 @@ jetstream {{
   sync_interval: {_interval(settings.sync)}
   max_file_store: {self._limit}
 {domain}}}
-{door_lines(door) if door else ""}{way_lines(settings.way) if settings.way else ""}{settings.extra}"""
+{listener_config(door) if door else ""}{remote_config(settings.way) if settings.way else ""}{settings.extra}"""
         path = self._store / "server.conf"
         path.touch(mode=0o600)
         path.write_text(config)
@@ -344,7 +350,7 @@ def _room(store: Path) -> int:
     return used + _free(store) * 9 // 10
 
 
-def _versions(door: LeafDoor | None) -> tuple[object, ...]:
+def _versions(door: LeafListener | None) -> tuple[object, ...]:
     """Changes with the door's certificate."""
     return () if door is None else (door.certificate.stat().st_mtime_ns,)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-SILENCE = 'ping_interval: "3s"\nping_max: 2\n'
+PING_CONFIG = 'ping_interval: "3s"\nping_max: 2\n'
 """A leaf that lost its line is forgotten after about ten seconds, so that a call to it fails instead of waiting."""
 
 
-class Guest(msgspec.Struct, frozen=True, kw_only=True):
+class LeafUser(msgspec.Struct, frozen=True, kw_only=True):
     """A leaf node that is let in: its public key and the subjects that it may publish to and subscribe to."""
 
     key: str
@@ -19,16 +19,16 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     subscribe: tuple[str, ...] = ()
 
 
-class LeafDoor(msgspec.Struct, frozen=True, kw_only=True):
+class LeafListener(msgspec.Struct, frozen=True, kw_only=True):
     """Where leaf nodes come in, by TLS alone. ``listen`` is ``host:port``; ``guests`` tells who may, at any time."""
 
     listen: str
     certificate: Path
     key: Path
-    guests: Callable[[], Sequence[Guest]]
+    guests: Callable[[], Sequence[LeafUser]]
 
 
-class LeafWay(msgspec.Struct, frozen=True, kw_only=True):
+class LeafRemote(msgspec.Struct, frozen=True, kw_only=True):
     """The way to a hub's door: its address, the file with our secret key, the certificate that the hub's must be
     signed by, and the ``domain`` under which our own streams are apart from the hub's."""
 
@@ -38,21 +38,21 @@ class LeafWay(msgspec.Struct, frozen=True, kw_only=True):
     domain: str
 
 
-def door_lines(door: LeafDoor) -> str:
+def listener_config(door: LeafListener) -> str:
     """The ``leafnodes`` block of a hub."""
     tls = f"tls {{ cert_file: {_text(door.certificate)}, key_file: {_text(door.key)}, timeout: 5 }}"
-    return f"{SILENCE}leafnodes {{ listen: {_text(door.listen)}, {tls} }}\n"
+    return f"{PING_CONFIG}leafnodes {{ listen: {_text(door.listen)}, {tls} }}\n"
 
 
-def way_lines(way: LeafWay) -> str:
+def remote_config(way: LeafRemote) -> str:
     """The ``leafnodes`` block of a leaf."""
     seed = way.seed_file.read_text().strip()
     tls = f"tls {{ ca_file: {_text(way.authority)}, timeout: 5 }}"
     remote = f"{{ url: {_text(way.url)}, nkey: {seed}, {tls} }}"
-    return f'{SILENCE}leafnodes {{ reconnect: "1s", remotes: [ {remote} ] }}\n'
+    return f'{PING_CONFIG}leafnodes {{ reconnect: "1s", remotes: [ {remote} ] }}\n'
 
 
-def guest_users(guests: Sequence[Guest]) -> Iterator[str]:
+def user_entries(guests: Sequence[LeafUser]) -> Iterator[str]:
     """Each guest as an entry of ``users``."""
     for guest in guests:
         allow = ", ".join(

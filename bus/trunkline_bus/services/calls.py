@@ -9,10 +9,10 @@ import anyio
 import msgspec
 from nats.aio.msg import Msg
 
-from trunkline_bus.async_iterator import Iteration
-from trunkline_bus.connection.inbound_pipeline import Inbound
-from trunkline_bus.connection.nats_connection import ConnectionLost, Link
-from trunkline_bus.connection.outbound_pipeline import Outbound
+from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.connection.inbound_pipeline import InboundPipeline
+from trunkline_bus.connection.nats_connection import ConnectionLost, NatsConnection
+from trunkline_bus.connection.outbound_pipeline import OutboundPipeline
 from trunkline_bus.endpoint import Endpoint
 from trunkline_bus.envelope import Scope
 from trunkline_bus.errors import (
@@ -23,13 +23,13 @@ from trunkline_bus.errors import (
     NoResponders,
     RemoteFault,
 )
-from trunkline_bus.messages import Fault
-from trunkline_bus.streams.jetstream import Replies
+from trunkline_bus.messages import FaultReply
+from trunkline_bus.streams.jetstream import ReplyReader
 
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
-PATIENCE = 1.0
+DEFAULT_TIMEOUT = 1.0
 """Seconds after which a repeatable request is sent again, because who had it may be dead; then twice as many."""
 
 ERROR = "Nats-Service-Error"
@@ -41,9 +41,9 @@ INDEX = "Trunkline-Index"
 
 
 async def call(
-    link: Link,
-    outbound: Outbound,
-    inbound: Inbound,
+    link: NatsConnection,
+    outbound: OutboundPipeline,
+    inbound: InboundPipeline,
     endpoint: Endpoint[Req, Rep],
     request: Req,
     *,
@@ -60,7 +60,7 @@ async def call(
     subject = endpoint.subject.format(**keys)
 
     async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
-        pause, patience = 0.005, PATIENCE if repeatable else timeout
+        pause, patience = 0.005, DEFAULT_TIMEOUT if repeatable else timeout
         while True:
             left = min(deadline - loop.time(), patience)
             try:
@@ -86,9 +86,9 @@ async def call(
 
 @asynccontextmanager
 async def call_streaming(
-    link: Link,
-    outbound: Outbound,
-    inbound: Inbound,
+    link: NatsConnection,
+    outbound: OutboundPipeline,
+    inbound: InboundPipeline,
     endpoint: Endpoint[Req, Rep],
     request: Req,
     *,
@@ -98,25 +98,29 @@ async def call_streaming(
 ) -> AsyncIterator[AsyncIterator[Rep]]:
     """See ``Bus.call_streaming``."""
 
-    async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Replies:
-        return Replies(link, target, body, {**headers, IDLE: f"{idle_timeout:g}"})
+    async def transmit(target: str, body: bytes, headers: dict[str, str]) -> ReplyReader:
+        return ReplyReader(link, target, body, {**headers, IDLE: f"{idle_timeout:g}"})
 
     subject = endpoint.subject.format(**keys)
     async with await outbound.send(subject, outbound.wrap(request, scope), {}, transmit) as replies:
-        stream = _Stream(inbound, endpoint, replies, idle_timeout)
+        stream = _ReplyStream(inbound, endpoint, replies, idle_timeout)
         await stream.begin()
         try:
-            yield Iteration(stream.next)
+            yield StepIterator(stream.next)
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.stop(link)
 
 
-class _Stream:
+class _ReplyStream:
     """The replies of one streaming call."""
 
     def __init__(
-        self, inbound: Inbound, endpoint: Endpoint[Any, Any], replies: Replies, idle_timeout: float
+        self,
+        inbound: InboundPipeline,
+        endpoint: Endpoint[Any, Any],
+        replies: ReplyReader,
+        idle_timeout: float,
     ) -> None:
         self._inbound = inbound
         self._endpoint = endpoint
@@ -155,13 +159,13 @@ class _Stream:
             raise CallTimeout(f"a reply of {self._endpoint.name} was lost when a connection broke; ask again")
         self._count += 1
 
-    async def stop(self, link: Link) -> None:
+    async def stop(self, link: NatsConnection) -> None:
         """Tell the service that nobody reads any more, when it is not finished."""
         if not self._ended and self._stop_subject is not None and link.connected:
             await link.publish(self._stop_subject, b"")
 
 
-async def _reply(inbound: Inbound, endpoint: Endpoint[Any, Rep], msg: Msg) -> Rep:
+async def _reply(inbound: InboundPipeline, endpoint: Endpoint[Any, Rep], msg: Msg) -> Rep:
     if msg.headers and ERROR_CODE in msg.headers:
         raise await _fault(inbound, msg)
     envelope = await inbound.open(endpoint.reply, msg.data, msg.headers)
@@ -176,10 +180,12 @@ async def _reply(inbound: Inbound, endpoint: Endpoint[Any, Rep], msg: Msg) -> Re
     return answers[-1]
 
 
-async def _fault(inbound: Inbound, msg: Msg) -> RemoteFault:
+async def _fault(inbound: InboundPipeline, msg: Msg) -> RemoteFault:
     headers = msg.headers or {}
     try:
-        fault = (await inbound.open(Fault, msg.data, headers)).data
+        fault = (await inbound.open(FaultReply, msg.data, headers)).data
     except (DecodeError, msgspec.MsgspecError):  # a service that is not ours
-        fault = Fault(code=headers[ERROR_CODE], message=headers.get(ERROR, "the service reported an error"))
+        fault = FaultReply(
+            code=headers[ERROR_CODE], message=headers.get(ERROR, "the service reported an error")
+        )
     return RemoteFault(fault.code, fault.message, fault.detail)

@@ -19,18 +19,18 @@ from nats.aio.msg import Msg
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind
 
-from trunkline_bus.connection.inbound_pipeline import Inbound
-from trunkline_bus.connection.nats_connection import STATUS, Link
-from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, Outbound
-from trunkline_bus.connection.subscription import Gate, Subscription
+from trunkline_bus.connection.inbound_pipeline import InboundPipeline
+from trunkline_bus.connection.nats_connection import STATUS, NatsConnection
+from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, OutboundPipeline
+from trunkline_bus.connection.subscription import JobLimiter, Subscription
 from trunkline_bus.endpoint import Endpoint
 from trunkline_bus.envelope import Envelope, Scope
 from trunkline_bus.errors import BusError, DecodeError, Refusal, SubjectError
 from trunkline_bus.heartbeat import Heartbeat
 from trunkline_bus.ids import new_id
-from trunkline_bus.messages import Fault
+from trunkline_bus.messages import FaultReply
 from trunkline_bus.services.calls import ERROR, ERROR_CODE, IDLE, INDEX, PHASE, STOP
-from trunkline_bus.trace import Unrecorded, remote_parent, span_of, tell_failure
+from trunkline_bus.trace import UnrecordedSpan, record_failure, remote_parent, start_span
 
 _log = logging.getLogger(__name__)
 _tracer = trace.get_tracer("trunkline_bus")
@@ -55,10 +55,10 @@ class Request(Generic[Req]):
 
 class _OnBus(Protocol):
     name: str
-    link: Link
+    link: NatsConnection
     group: TaskGroup
-    inbound: Inbound
-    outbound: Outbound
+    inbound: InboundPipeline
+    outbound: OutboundPipeline
 
 
 @asynccontextmanager
@@ -89,7 +89,7 @@ class Service:
         self._queue = queue
         self._description = description
         self._started = datetime.now(UTC)
-        self._endpoints: list[_Served[Any, Any]] = []
+        self._endpoints: list[_ServedEndpoint[Any, Any]] = []
         self._subscriptions: list[Subscription] = []
 
     async def add(
@@ -107,7 +107,7 @@ class Service:
         any other exception a fault ``internal`` with a reference number, the detail goes to the log.
         """
         subject = endpoint.subject.filter(**keys)
-        served = _Served(self._bus, endpoint, handler, subject, queue or self._queue)
+        served = _ServedEndpoint(self._bus, endpoint, handler, subject, queue or self._queue)
         self._endpoints.append(served)
         await self._subscribe(subject, served.answer, limit, served.queue)
 
@@ -133,7 +133,7 @@ class Service:
     async def _subscribe(
         self, subject: str, job: Callable[[Msg], Awaitable[None]], limit: int, queue: str
     ) -> None:
-        gate = Gate(self._bus.group, limit)
+        gate = JobLimiter(self._bus.group, limit)
 
         async def deliver(msg: Msg) -> None:
             await gate.enter(job, msg)
@@ -171,7 +171,7 @@ class Service:
         return {**self._identity("stats"), "started": started, "endpoints": endpoints}
 
 
-class _Served(Generic[Req, Rep]):
+class _ServedEndpoint(Generic[Req, Rep]):
     """One endpoint with its handler and its numbers."""
 
     def __init__(
@@ -227,7 +227,7 @@ class _Served(Generic[Req, Rep]):
             reason = error.reason if isinstance(error, DecodeError) else "bad_subject"
             await inbound.bury(msg.subject, reason, str(error), msg.data)
             message = f"the request to {self._endpoint.name} cannot be read ({reason})"
-            await self._fault(msg, NO_SCOPE, Fault(code="bad_request", message=message))
+            await self._fault(msg, NO_SCOPE, FaultReply(code="bad_request", message=message))
             return
 
         async def last(subject: str, opened: Envelope[Req]) -> None:
@@ -245,26 +245,26 @@ class _Served(Generic[Req, Rep]):
         scope = request.envelope.reply_scope()
         try:
             if self._endpoint.streaming:
-                await _Streaming(self._bus, msg, scope).run(self._handler(request))
+                await _StreamingReply(self._bus, msg, scope).run(self._handler(request))
             else:
                 await self._send(msg, scope, await self._handler(request), {})
         except Refusal as refusal:
             span.set_attribute("error.type", refusal.code)
-            await self._fault(msg, scope, Fault(code=refusal.code, message=refusal.message))
+            await self._fault(msg, scope, FaultReply(code=refusal.code, message=refusal.message))
         except Exception as error:
-            tell_failure(span, error)
+            record_failure(span, error)
             await self._fault(msg, scope, _internal(msg.subject, error))
 
     async def _send(self, msg: Msg, scope: Scope, payload: Any, headers: dict[str, str]) -> None:
         await _reply(self._bus, msg, scope, payload, headers)
 
-    async def _fault(self, msg: Msg, scope: Scope, fault: Fault) -> None:
+    async def _fault(self, msg: Msg, scope: Scope, fault: FaultReply) -> None:
         self._errors += 1
         self._last_error = f"{fault.code}:{fault.message}"
         await self._send(msg, scope, fault, {ERROR: fault.message, ERROR_CODE: fault.code})
 
 
-class _Streaming:
+class _StreamingReply:
     """The answering side of one streaming call: items with an index, signs of life, an end marker."""
 
     def __init__(self, bus: _OnBus, msg: Msg, scope: Scope) -> None:
@@ -328,7 +328,7 @@ def _span(
         with remote_parent(envelope.traceparent), _recorded(client, endpoint, envelope, subject) as span:
             yield span
     else:
-        began, unrecorded = time.time_ns(), Unrecorded()
+        began, unrecorded = time.time_ns(), UnrecordedSpan()
         yield unrecorded
         if unrecorded.failure is not None:
             with _recorded(client, endpoint, envelope, subject, began) as span:
@@ -349,13 +349,13 @@ def _recorded(
         "messaging.message.id": envelope.id,
     }
     name = f"process {endpoint.subject.template}"
-    return span_of(_tracer, name, kind=SpanKind.SERVER, attributes=attributes, began=began)
+    return start_span(_tracer, name, kind=SpanKind.SERVER, attributes=attributes, began=began)
 
 
-def _internal(subject: str, error: Exception) -> Fault:
+def _internal(subject: str, error: Exception) -> FaultReply:
     reference = new_id("err")
     _log.error("the service on %s failed (%s)", subject, reference, exc_info=error)
-    return Fault(
+    return FaultReply(
         code="internal", message=f"the service failed; see its log for {reference}", detail=reference
     )
 

@@ -12,7 +12,7 @@ import msgspec
 from trunkline_bus.connection.bus import Bus
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.messages import Ack
-from trunkline_bus.streams.jetstream import api, records, store
+from trunkline_bus.streams.jetstream import publish_to_stream, records, request_api
 from trunkline_bus.streams.jetstream_protocol import (
     MSG_ID,
     NO_MESSAGE,
@@ -22,7 +22,7 @@ from trunkline_bus.streams.jetstream_protocol import (
     parse_time,
     record_of_get,
 )
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 from trunkline_bus.streams.typed_stream import stream_of
 
 
@@ -68,7 +68,7 @@ class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
 
 async def stream_state(bus: Bus, name: str) -> StreamState:
     """How full a stream is. Raises ``StreamError`` kinds."""
-    info = await api(bus.link, f"STREAM.INFO.{name}")
+    info = await request_api(bus.link, f"STREAM.INFO.{name}")
     state, config = info["state"], info["config"]
     return StreamState(
         name=name,
@@ -85,7 +85,7 @@ async def stream_state(bus: Bus, name: str) -> StreamState:
 
 async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
     """How far a consumer has come. Raises ``StreamError`` kinds."""
-    info = await api(bus.link, f"CONSUMER.INFO.{stream}.{name}")
+    info = await request_api(bus.link, f"CONSUMER.INFO.{stream}.{name}")
     group: dict[str, Any] = next(iter(info.get("priority_groups") or ()), {})
     pin = group.get("pinned_client_id", "")
     return ConsumerState(
@@ -106,12 +106,14 @@ async def raw_history(
         yield record
 
 
-async def send_again(
+async def resend(
     bus: Bus, topic: Topic[Any], data: bytes, *, msg_id: str, headers: Mapping[str, str], **keys: str
 ) -> Ack:
     """Store these very bytes under the topic's subject, once for each ``msg_id``. Raises ``StreamError`` kinds."""
     subject = topic.subject.format(**keys)
-    return await store(bus.link, stream_of(topic), subject, data, {MSG_ID: msg_id, **headers}, 10.0)
+    return await publish_to_stream(
+        bus.link, stream_of(topic), subject, data, {MSG_ID: msg_id, **headers}, 10.0
+    )
 
 
 async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
@@ -119,32 +121,32 @@ async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
     found: dict[str, int] = {}
     while True:
         body = {"subjects_filter": filter, "offset": len(found)}
-        info = await api(bus.link, f"STREAM.INFO.{stream}", body)
+        info = await request_api(bus.link, f"STREAM.INFO.{stream}", body)
         page: dict[str, int] = info["state"].get("subjects") or {}
         found |= page
         if not page or len(found) >= info.get("total", 0):
             return found
 
 
-async def first_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:
+async def oldest_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:
     """When the oldest stored message came that matches; None when there is none."""
     body = {"seq": 1, "next_by_subj": topic.kept.filter(**keys)}
     record = await _record(bus, topic, body)
     return None if record is None else record.time
 
 
-async def last_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
+async def last_seq_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
     """The number behind which the messages stored since ``time`` are. Raises ``StreamError`` kinds."""
     body = {"start_time": time.isoformat(), "next_by_subj": topic.kept.filter()}
     record = await _record(bus, topic, body)
     if record is not None:
         return record.seq - 1
-    state = (await api(bus.link, f"STREAM.INFO.{stream_of(topic)}"))["state"]
+    state = (await request_api(bus.link, f"STREAM.INFO.{stream_of(topic)}"))["state"]
     return int(state["last_seq"])
 
 
 async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRecord | None:
-    reply = await ask(bus.link, f"STREAM.MSG.GET.{stream_of(topic)}", body)
+    reply = await request_with_retry(bus.link, f"STREAM.MSG.GET.{stream_of(topic)}", body)
     if "error" not in reply:
         return record_of_get(reply["message"])
     if reply["error"].get("err_code") == NO_MESSAGE:
@@ -154,7 +156,7 @@ async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRe
 
 async def stream_settings(bus: Bus, name: str) -> Mapping[str, Any] | None:
     """A stream's settings as the JetStream API names them; None when there is no such stream."""
-    reply = await ask(bus.link, f"STREAM.INFO.{name}")
+    reply = await request_with_retry(bus.link, f"STREAM.INFO.{name}")
     if "error" not in reply:
         settings: Mapping[str, Any] = reply["config"]
         return settings

@@ -1,7 +1,7 @@
 """JetStream with bytes: store one message, read the last one, read many. No envelopes in here.
 
-Every operation survives a restart of the server. ``store`` repeats itself with the same message id, so a repeat of
-something already stored is answered with the first sequence instead of storing it twice.
+Every operation survives a restart of the server. ``publish_to_stream`` repeats itself with the same message id, so a
+repeat of something already stored is answered with the first sequence instead of storing it twice.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -11,7 +11,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from trunkline_bus.connection.mailbox import Mailbox
-from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, Link
+from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, NatsConnection
 from trunkline_bus.errors import BusError, CallTimeout, SequenceConflict, StorageFull
 from trunkline_bus.messages import Ack
 from trunkline_bus.streams.jetstream_protocol import (
@@ -23,7 +23,7 @@ from trunkline_bus.streams.jetstream_protocol import (
     record_of_direct,
     record_of_get,
 )
-from trunkline_bus.streams.retry import Unsettled, append_slot, ask, persist
+from trunkline_bus.streams.retry import JetStreamNotReady, append_slot, request_with_retry, retry_until_done
 
 _PAGE = 256
 _PAGE_BYTES = 4 * 1024 * 1024
@@ -40,7 +40,7 @@ class _PubAck(msgspec.Struct):
 _PUB_ACK = msgspec.json.Decoder(_PubAck)
 
 
-class Fence(msgspec.Struct, frozen=True):
+class ExpectedSequence(msgspec.Struct, frozen=True):
     """What a compare-and-set write expects: ``expect`` is the last sequence under ``filter`` in ``stream``."""
 
     stream: str
@@ -48,14 +48,14 @@ class Fence(msgspec.Struct, frozen=True):
     expect: int
 
 
-async def store(
-    link: Link,
+async def publish_to_stream(
+    link: NatsConnection,
     stream: str,
     subject: str,
     data: bytes,
     headers: Mapping[str, str],
     timeout: float,
-    fence: Fence | None = None,
+    fence: ExpectedSequence | None = None,
 ) -> Ack:
     """Publish to ``subject`` into ``stream`` and return its acknowledgement.
 
@@ -77,7 +77,7 @@ async def store(
         if ack.error is None:
             return Ack(ack.seq, ack.duplicate)
         if ack.error.get("err_code") in NOT_READY:
-            raise Unsettled(str(ack.error.get("description")))
+            raise JetStreamNotReady(str(ack.error.get("description")))
         problem = error_of(ack.error, subject)
         if isinstance(problem, SequenceConflict) and fence is not None and attempts > 1:
             return await _own_success(link, fence, data, problem)
@@ -85,11 +85,11 @@ async def store(
 
     what = f"append to {subject}"
     async with append_slot(link, timeout, what) as remaining:
-        result: Ack = await persist(link, attempt, timeout=remaining, what=what)
+        result: Ack = await retry_until_done(link, attempt, timeout=remaining, what=what)
     return result
 
 
-async def _refuse_when_full(link: Link, stream: str, subject: str) -> None:
+async def _refuse_when_full(link: NatsConnection, stream: str, subject: str) -> None:
     """A server that cannot write does not answer an append, but tells when asked to delete what cannot exist."""
     try:
         body = msgspec.json.encode({"seq": _NO_SUCH_SEQUENCE, "no_erase": True})
@@ -101,13 +101,15 @@ async def _refuse_when_full(link: Link, stream: str, subject: str) -> None:
         raise problem
 
 
-async def _own_success(link: Link, fence: Fence, data: bytes, conflict: SequenceConflict) -> Ack:
+async def _own_success(
+    link: NatsConnection, fence: ExpectedSequence, data: bytes, conflict: SequenceConflict
+) -> Ack:
     """The server compares before it looks for duplicates, so a repeat may conflict with its own first attempt.
 
     Who won at ``fence.expect`` is the first message behind it. Ours holds the very same bytes, envelope id included.
     """
     body = {"seq": fence.expect + 1, "next_by_subj": fence.filter}
-    reply = await ask(link, f"STREAM.MSG.GET.{fence.stream}", body)
+    reply = await request_with_retry(link, f"STREAM.MSG.GET.{fence.stream}", body)
     if "error" not in reply:
         record = record_of_get(reply["message"])
         if record.data == data:
@@ -115,17 +117,23 @@ async def _own_success(link: Link, fence: Fence, data: bytes, conflict: Sequence
     raise conflict
 
 
-async def api(link: Link, operation: str, body: Any = None, *, timeout: float = 5.0) -> dict[str, Any]:
+async def request_api(
+    link: NatsConnection, operation: str, body: Any = None, *, timeout: float = 5.0
+) -> dict[str, Any]:
     """A JetStream API call that must succeed. Raises the ``StreamError`` kind of its error."""
-    reply = await ask(link, operation, body, timeout=timeout)
+    reply = await request_with_retry(link, operation, body, timeout=timeout)
     if "error" in reply:
         raise error_of(reply["error"], operation)
     return reply
 
 
-async def last_record(link: Link, stream: str, filter: str, *, timeout: float = 5.0) -> StoredRecord | None:
+async def last_record(
+    link: NatsConnection, stream: str, filter: str, *, timeout: float = 5.0
+) -> StoredRecord | None:
     """The last message whose subject matches, from the stream's leader."""
-    reply = await ask(link, f"STREAM.MSG.GET.{stream}", {"last_by_subj": filter}, timeout=timeout)
+    reply = await request_with_retry(
+        link, f"STREAM.MSG.GET.{stream}", {"last_by_subj": filter}, timeout=timeout
+    )
     if "error" not in reply:
         return record_of_get(reply["message"])
     if reply["error"].get("err_code") == NO_MESSAGE:
@@ -134,7 +142,7 @@ async def last_record(link: Link, stream: str, filter: str, *, timeout: float = 
 
 
 async def records(
-    link: Link, stream: str, filter: str, *, after: int = 0, timeout: float = 10.0
+    link: NatsConnection, stream: str, filter: str, *, after: int = 0, timeout: float = 10.0
 ) -> AsyncIterator[StoredRecord]:
     """All stored messages that match with a sequence above ``after``, in order, by batched direct gets.
 
@@ -150,7 +158,7 @@ async def records(
 
 
 async def _page(
-    link: Link, stream: str, filter: str, after: int, timeout: float
+    link: NatsConnection, stream: str, filter: str, after: int, timeout: float
 ) -> tuple[list[StoredRecord], bool]:
     """One page and whether another one may follow. A broken page is returned as far as it came."""
 
@@ -164,16 +172,18 @@ async def _page(
             return page, True
         return page, more
 
-    result: tuple[list[StoredRecord], bool] = await persist(
+    result: tuple[list[StoredRecord], bool] = await retry_until_done(
         link, attempt, timeout=timeout, what=f"read {filter} in {stream}"
     )
     return result
 
 
-async def _collect(link: Link, stream: str, filter: str, after: int, page: list[StoredRecord]) -> bool:
+async def _collect(
+    link: NatsConnection, stream: str, filter: str, after: int, page: list[StoredRecord]
+) -> bool:
     """Fill ``page`` from one batched request; True when messages are left behind it."""
     request = {"seq": after + 1, "next_by_subj": filter, "batch": _PAGE, "max_bytes": _PAGE_BYTES}
-    async with Replies(
+    async with ReplyReader(
         link, f"$JS.API.DIRECT.GET.{stream}", msgspec.json.encode(request), fragile=True
     ) as replies:
         while True:
@@ -190,12 +200,12 @@ async def _collect(link: Link, stream: str, filter: str, after: int, page: list[
                 raise BusError(f"read {filter} in {stream}: {status} {headers.get('Description', '')}")
 
 
-class Replies:
+class ReplyReader:
     """A request that brings several replies: ``next`` waits for one. Ends with the block."""
 
     def __init__(
         self,
-        link: Link,
+        link: NatsConnection,
         subject: str,
         data: bytes,
         headers: Mapping[str, str] | None = None,
@@ -209,7 +219,7 @@ class Replies:
         self._box = Mailbox(link, subject, fragile=fragile)
         self._inbox = ""
 
-    async def __aenter__(self) -> "Replies":
+    async def __aenter__(self) -> "ReplyReader":
         """Send the request. Raises ``ConnectionFailed``."""
         await self._link.until_connected(self._link.settings.drain_timeout)
         self._inbox = self._link.open_inbox(self._box.put)

@@ -56,7 +56,7 @@ def error_of(error: dict[str, Any], what: str) -> StreamError:
 
 
 def record_of_get(message: dict[str, Any]) -> StoredRecord:
-    """The record in a ``STREAM.MSG.GET`` reply."""
+    """The record in a ``EVENT_STREAM.MSG.GET`` reply."""
     return StoredRecord(
         seq=int(message["seq"]),
         subject=str(message["subject"]),

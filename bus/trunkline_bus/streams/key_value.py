@@ -9,15 +9,15 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from trunkline_bus.async_iterator import Iteration
-from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import DecodeError, SubjectError
 from trunkline_bus.ids import new_id
-from trunkline_bus.streams.jetstream import Fence, last_record, records, store
+from trunkline_bus.streams.jetstream import ExpectedSequence, last_record, publish_to_stream, records
 from trunkline_bus.streams.jetstream_protocol import EXPECTED_LAST, MSG_ID, TTL, StoredRecord
-from trunkline_bus.streams.ordered_consumer import follow
+from trunkline_bus.streams.ordered_consumer import read_ordered
 from trunkline_bus.streams.specs import BucketSpec
-from trunkline_bus.streams.topology import apply_one
+from trunkline_bus.streams.topology import apply_spec
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ _MARKER = "Nats-Marker-Reason"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class KeyValueEntry(Generic[T]):
     """A key's state at ``revision``. ``value`` is None when the key was deleted or ran out (only seen by watch)."""
 
     key: str
@@ -39,7 +39,7 @@ class Entry(Generic[T]):
 class KeyValue(Generic[T]):
     """One bucket. Keys are words of ``A-Z a-z 0-9 _ - / =`` joined by dots."""
 
-    def __init__(self, link: Link, spec: BucketSpec[T]) -> None:
+    def __init__(self, link: NatsConnection, spec: BucketSpec[T]) -> None:
         self.spec = spec
         self._link = link
         self._prefix = f"$KV.{spec.name}."
@@ -47,9 +47,9 @@ class KeyValue(Generic[T]):
 
     async def ensure(self) -> None:
         """Create the bucket when it is missing. Raises ``TopologyConflict``, ``StreamError`` kinds."""
-        await apply_one(self._link, self.spec.stream())
+        await apply_spec(self._link, self.spec.stream())
 
-    async def get(self, key: str) -> Entry[T] | None:
+    async def get(self, key: str) -> KeyValueEntry[T] | None:
         """The current value; None when there is none. Raises ``DecodeError`` for a value of another type."""
         record = await last_record(self._link, self.spec.stream_name, self._subject(key))
         if record is None:
@@ -83,9 +83,9 @@ class KeyValue(Generic[T]):
         """The keys that have a value and match the NATS wildcard ``filter``."""
         return [entry.key for entry in await self.entries(filter)]
 
-    async def entries(self, filter: str = ">") -> list[Entry[T]]:
+    async def entries(self, filter: str = ">") -> list[KeyValueEntry[T]]:
         """The current entries whose keys match the NATS wildcard ``filter``."""
-        found: dict[str, Entry[T]] = {}
+        found: dict[str, KeyValueEntry[T]] = {}
         async for record in records(self._link, self.spec.stream_name, self._prefix + filter):
             entry = self._entry(record)
             found[entry.key] = entry
@@ -94,18 +94,20 @@ class KeyValue(Generic[T]):
     @asynccontextmanager
     async def watch(
         self, filter: str = ">", *, current: bool = True
-    ) -> AsyncIterator[AsyncIterator[Entry[T]]]:
+    ) -> AsyncIterator[AsyncIterator[KeyValueEntry[T]]]:
         """Changes of the matching keys, in order and without gaps, also across reconnections.
 
         With ``current`` the present values come first. Deleted and expired keys come with the value None.
         """
         deliver = "last_per_subject" if current else "new"
-        async with follow(self._link, self.spec.stream_name, self._prefix + filter, deliver=deliver) as items:
+        async with read_ordered(
+            self._link, self.spec.stream_name, self._prefix + filter, deliver=deliver
+        ) as items:
 
-            async def step() -> Entry[T]:
+            async def step() -> KeyValueEntry[T]:
                 return self._entry(await anext(items))
 
-            yield Iteration(step)
+            yield StepIterator(step)
 
     async def _write(
         self, key: str, data: bytes, ttl: float | None, headers: dict[str, str], expect: int | None = None
@@ -115,20 +117,20 @@ class KeyValue(Generic[T]):
         fence = None
         if expect is not None:
             final[EXPECTED_LAST] = str(expect)
-            fence = Fence(self.spec.stream_name, subject, expect)
+            fence = ExpectedSequence(self.spec.stream_name, subject, expect)
         if ttl is not None:
             final[TTL] = f"{max(1, round(ttl))}s"
-        ack = await store(self._link, self.spec.stream_name, subject, data, final, 10.0, fence)
+        ack = await publish_to_stream(self._link, self.spec.stream_name, subject, data, final, 10.0, fence)
         return ack.seq
 
-    def _entry(self, record: StoredRecord) -> Entry[T]:
+    def _entry(self, record: StoredRecord) -> KeyValueEntry[T]:
         key = record.subject[len(self._prefix) :]
         gone = record.headers.get(_OPERATION) in ("DEL", "PURGE") or _MARKER in record.headers
         try:
             value = None if gone else self._decoder.decode(record.data)
         except msgspec.MsgspecError as error:
             raise DecodeError("invalid", f"key {key!r} of bucket {self.spec.name}: {error}") from error
-        return Entry(key, value, record.seq, record.time)
+        return KeyValueEntry(key, value, record.seq, record.time)
 
     def _subject(self, key: str) -> str:
         if _KEY.fullmatch(key) is None:

@@ -11,15 +11,15 @@ from typing import Any
 import anyio
 import msgspec
 
-from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import BusError, DecodeError, StreamUnavailable
 from trunkline_bus.ids import new_id
-from trunkline_bus.streams.jetstream import last_record, records, store
+from trunkline_bus.streams.jetstream import last_record, publish_to_stream, records
 from trunkline_bus.streams.jetstream_protocol import MSG_ID, STREAM_NOT_FOUND, StoredRecord
 from trunkline_bus.streams.raw_stream import RawStream
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 from trunkline_bus.streams.specs import ObjectStoreSpec
-from trunkline_bus.streams.topology import apply_one
+from trunkline_bus.streams.topology import apply_spec
 
 _CHUNK = 128 * 1024
 _CLEARING = 5.0
@@ -43,7 +43,7 @@ class ObjectInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ObjectStore:
     """One bucket of objects. The stock ``nats object`` tools read the same bucket."""
 
-    def __init__(self, link: Link, spec: ObjectStoreSpec) -> None:
+    def __init__(self, link: NatsConnection, spec: ObjectStoreSpec) -> None:
         self.spec = spec
         self._link = link
         self._ensured = False
@@ -51,9 +51,9 @@ class ObjectStore:
     async def ensure(self) -> None:
         """Create the bucket when it is missing; one that is there keeps its settings. Raises ``StreamError`` kinds."""
         if not self._ensured:
-            reply = await ask(self._link, f"STREAM.INFO.{self.spec.stream_name}")
+            reply = await request_with_retry(self._link, f"STREAM.INFO.{self.spec.stream_name}")
             if "error" in reply:
-                await apply_one(self._link, self.spec.stream())
+                await apply_spec(self._link, self.spec.stream())
             self._ensured = True
 
     async def put(self, name: str, data: bytes) -> ObjectInfo:
@@ -202,11 +202,11 @@ class ObjectStore:
         return records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.C.{info.nuid}")
 
     async def _store(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
-        await store(self._link, self.spec.stream_name, subject, data, headers, 10.0)
+        await publish_to_stream(self._link, self.spec.stream_name, subject, data, headers, 10.0)
 
     async def _purge(self, nuid: str) -> None:
         body: dict[str, Any] = {"filter": f"$O.{self.spec.name}.C.{nuid}"}
-        await ask(self._link, f"STREAM.PURGE.{self.spec.stream_name}", body)
+        await request_with_retry(self._link, f"STREAM.PURGE.{self.spec.stream_name}", body)
 
     def _meta(self, name: str) -> str:
         return f"$O.{self.spec.name}.M.{base64.urlsafe_b64encode(name.encode()).decode()}"

@@ -8,14 +8,14 @@ from typing import Any
 import anyio
 from nats.aio.msg import Msg
 
-from trunkline_bus.async_iterator import Iteration
-from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import BusError
 from trunkline_bus.ids import new_id
 from trunkline_bus.streams.delivery_info import delivery_info
-from trunkline_bus.streams.jetstream import api
+from trunkline_bus.streams.jetstream import request_api
 from trunkline_bus.streams.jetstream_protocol import StoredRecord, nanoseconds
-from trunkline_bus.streams.pull_requests import End, Puller
+from trunkline_bus.streams.pull_requests import PullEnd, PullRequester
 
 _log = logging.getLogger(__name__)
 
@@ -25,8 +25,8 @@ _FORGOTTEN_AFTER = 60.0
 
 
 @asynccontextmanager
-async def follow(
-    link: Link, stream: str, filter: str, *, deliver: str
+async def read_ordered(
+    link: NatsConnection, stream: str, filter: str, *, deliver: str
 ) -> AsyncIterator[AsyncIterator[StoredRecord]]:
     """Records of ``stream`` from the start policy ``deliver`` (``all``, ``new``, ``last_per_subject``) on.
 
@@ -35,14 +35,14 @@ async def follow(
     cursor = _Cursor(link, stream, filter, deliver)
     await cursor.remake()
     try:
-        yield Iteration(cursor.next)
+        yield StepIterator(cursor.next)
     finally:
         with anyio.CancelScope(shield=True):
             await cursor.forget()
 
 
 class _Cursor:
-    def __init__(self, link: Link, stream: str, filter: str, deliver: str) -> None:
+    def __init__(self, link: NatsConnection, stream: str, filter: str, deliver: str) -> None:
         self._link = link
         self._stream = stream
         self._filter = filter
@@ -51,13 +51,13 @@ class _Cursor:
         self._seen = 0
         self._broken = False
         self._pulling = False
-        self._puller = Puller(link, stream, "")
+        self._puller = PullRequester(link, stream, "")
 
     async def remake(self) -> None:
         """Make a new consumer behind the last record seen."""
         await self._puller.close()
         self._name = new_id("follow")
-        self._puller = Puller(self._link, self._stream, self._name)
+        self._puller = PullRequester(self._link, self._stream, self._name)
         self._seen = 0
         config = {
             "name": self._name,
@@ -70,7 +70,7 @@ class _Cursor:
             **self._start,
         }
         body = {"stream_name": self._stream, "config": config}
-        reply = await api(
+        reply = await request_api(
             self._link, f"CONSUMER.CREATE.{self._stream}.{self._name}.{self._filter}", body, timeout=10.0
         )
         if self._start["deliver_policy"] == "new":  # from here on the place is known
@@ -87,7 +87,7 @@ class _Cursor:
             if msg is not None and (record := self._record(msg)) is not None:
                 return record
             self._pulling = False
-            self._broken = self._broken or self._puller.end in (End.GONE, End.BROKEN)
+            self._broken = self._broken or self._puller.end in (PullEnd.GONE, PullEnd.BROKEN)
 
     async def _begin_pull(self) -> bool:
         try:

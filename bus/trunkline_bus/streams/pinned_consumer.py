@@ -16,18 +16,18 @@ import anyio
 import msgspec
 from nats.aio.msg import Msg
 
-from trunkline_bus.async_iterator import Iteration
-from trunkline_bus.connection.inbound_pipeline import Inbound
-from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.connection.inbound_pipeline import InboundPipeline
+from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.envelope import Envelope
 from trunkline_bus.errors import BusError
-from trunkline_bus.messages import Stored
+from trunkline_bus.messages import StoredMessage
 from trunkline_bus.streams.delivery_info import DeliveryInfo, delivery_info
 from trunkline_bus.streams.jetstream_protocol import nanoseconds
-from trunkline_bus.streams.pull_requests import End, Puller
+from trunkline_bus.streams.pull_requests import PullEnd, PullRequester
 from trunkline_bus.streams.specs import ConsumerSpec
-from trunkline_bus.streams.topology import apply_one
+from trunkline_bus.streams.topology import apply_spec
 from trunkline_bus.task_group import background_tasks
 
 _log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ _COURTESY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery(Stored[T]):
+class Delivery(StoredMessage[T]):
     """A message to be settled by ``ack``, ``nak`` or ``term``. Unsettled it comes again after ``ack_wait``.
 
     ``pin`` is the id of the pin it came under ("" without one); ``redelivered`` that it was delivered before.
@@ -49,7 +49,7 @@ class Delivery(Stored[T]):
 
     pin: str
     redelivered: bool
-    _link: Link = field(repr=False, compare=False)
+    _link: NatsConnection = field(repr=False, compare=False)
     _reply: str = field(repr=False, compare=False)
 
     async def ack(self, *, confirm: bool = False) -> None:
@@ -78,7 +78,7 @@ class Delivery(Stored[T]):
 
 @asynccontextmanager
 async def deliveries(
-    link: Link, inbound: Inbound, consumer: ConsumerSpec, topic: Topic[T]
+    link: NatsConnection, inbound: InboundPipeline, consumer: ConsumerSpec, topic: Topic[T]
 ) -> AsyncIterator[AsyncIterator[Delivery[T]]]:
     """See ``Bus.pinned``."""
     loop = _PullLoop(link, inbound, consumer, topic)
@@ -86,14 +86,16 @@ async def deliveries(
         async with background_tasks() as group:
             group.start_soon(loop.pull_forever)
             group.start_soon(loop.keep_waiting_alive)
-            yield Iteration(loop.next)
+            yield StepIterator(loop.next)
     finally:
         with anyio.CancelScope(shield=True):
             await loop.hand_back()
 
 
 class _PullLoop(Generic[T]):
-    def __init__(self, link: Link, inbound: Inbound, spec: ConsumerSpec, topic: Topic[T]) -> None:
+    def __init__(
+        self, link: NatsConnection, inbound: InboundPipeline, spec: ConsumerSpec, topic: Topic[T]
+    ) -> None:
         self._link = link
         self._inbound = inbound
         self._spec = spec
@@ -101,7 +103,7 @@ class _PullLoop(Generic[T]):
         self._waiting: deque[Msg] = deque()
         self._arrived = anyio.Event()
         self._pin = ""
-        self._puller = Puller(link, spec.stream, spec.name)
+        self._puller = PullRequester(link, spec.stream, spec.name)
 
     async def pull_forever(self) -> None:
         """Pull, and heal whatever ends a pull."""
@@ -109,22 +111,22 @@ class _PullLoop(Generic[T]):
         while True:
             try:
                 end = await self._pull()
-                if end is End.GONE:
-                    await apply_one(self._link, self._spec)
+                if end is PullEnd.GONE:
+                    await apply_spec(self._link, self._spec)
             except BusError as error:
                 if self._link.closed:
                     raise
                 _log.warning("cannot pull from %s/%s: %s", self._spec.stream, self._spec.name, error)
-                end = End.GONE
-            if end is End.PIN_LOST:
+                end = PullEnd.GONE
+            if end is PullEnd.PIN_LOST:
                 self._pin = ""
-            if end in (End.GONE, End.BROKEN):
+            if end in (PullEnd.GONE, PullEnd.BROKEN):
                 await anyio.sleep(max(pause, 0.0 if self._pin else _COURTESY))
                 pause = min(pause * 2, 1.0)
             else:
                 pause = 0.05
 
-    async def _pull(self) -> End:
+    async def _pull(self) -> PullEnd:
         spec = self._spec
         extra: dict[str, Any] = {}
         if spec.pinned_group is not None:

@@ -8,7 +8,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as RawSubscription
 
 from trunkline_bus.connection.mailbox import Mailbox
-from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, Link
+from trunkline_bus.connection.nats_connection import STATUS, ConnectionLost, NatsConnection
 from trunkline_bus.errors import CallTimeout, NoResponders
 from trunkline_bus.streams.jetstream_protocol import nanoseconds
 
@@ -16,7 +16,7 @@ _SHORT = 1.0
 """Seconds. A pull that ends sooner needs no heartbeats: its end is one."""
 
 
-class End(enum.Enum):
+class PullEnd(enum.Enum):
     """Why a pull brought no more messages."""
 
     FULL = "the batch is complete"
@@ -26,13 +26,13 @@ class End(enum.Enum):
     BROKEN = "the connection or the server went away"
 
 
-class Puller:
+class PullRequester:
     """Pulls from one consumer, one request at a time: ``start``, ``next`` until None, then look at ``end``.
 
     Deliveries keep the subject they are stored under, so they need a subscription of their own.
     """
 
-    def __init__(self, link: Link, stream: str, consumer: str) -> None:
+    def __init__(self, link: NatsConnection, stream: str, consumer: str) -> None:
         self._link = link
         self._request_subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._box: Mailbox | None = None
@@ -40,7 +40,7 @@ class Puller:
         self._inbox = ""
         self._left = 0
         self._silence = 0.0
-        self.end = End.FULL
+        self.end = PullEnd.FULL
 
     async def start(self, *, batch: int, expires: float, extra: dict[str, Any]) -> None:
         """Send one pull. Raises ``ConnectionFailed``."""
@@ -54,7 +54,7 @@ class Puller:
             self._request_subject, msgspec.json.encode(request | extra), reply=self._inbox
         )
         self._left = batch
-        self.end = End.FULL
+        self.end = PullEnd.FULL
 
     async def next(self) -> Msg | None:
         """The next message of the pull, or None when it ended. May be cancelled and asked again."""
@@ -62,7 +62,7 @@ class Puller:
             try:
                 msg = await self._box.get(self._silence)
             except (CallTimeout, ConnectionLost, NoResponders) as error:
-                self.end = End.GONE if isinstance(error, NoResponders) else End.BROKEN
+                self.end = PullEnd.GONE if isinstance(error, NoResponders) else PullEnd.BROKEN
                 await self.close()
                 return None
             status = (msg.headers or {}).get(STATUS)
@@ -96,14 +96,14 @@ class Puller:
             self._raw = None
 
 
-def _end_of(status: str, description: str) -> End:
+def _end_of(status: str, description: str) -> PullEnd:
     if status in ("404", "408"):
-        return End.EMPTY
+        return PullEnd.EMPTY
     if status == "423":
-        return End.PIN_LOST
+        return PullEnd.PIN_LOST
     if status == "409" and "deleted" in description.lower():
-        return End.GONE
-    return End.EMPTY if "max" in description.lower() else End.BROKEN
+        return PullEnd.GONE
+    return PullEnd.EMPTY if "max" in description.lower() else PullEnd.BROKEN
 
 
 def _ignore() -> None:

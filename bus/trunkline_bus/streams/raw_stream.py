@@ -7,9 +7,9 @@ again. Who must be sure that a text is gone erases.
 
 from collections.abc import AsyncIterator
 
-from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import StreamError
-from trunkline_bus.streams.jetstream import api, records
+from trunkline_bus.streams.jetstream import records, request_api
 from trunkline_bus.streams.jetstream_protocol import NO_MESSAGE, StoredRecord
 
 _ERASE_SECONDS = 30.0
@@ -20,7 +20,7 @@ _NOT_THERE = 10057
 class RawStream:
     """One stream by its name."""
 
-    def __init__(self, link: Link, name: str) -> None:
+    def __init__(self, link: NatsConnection, name: str) -> None:
         self.name = name
         self._link = link
 
@@ -31,7 +31,9 @@ class RawStream:
     async def erase(self, seq: int) -> None:
         """Overwrite a message and remove it; one that is gone stays gone. Raises ``StreamError`` kinds."""
         try:
-            await api(self._link, f"STREAM.MSG.DELETE.{self.name}", {"seq": seq}, timeout=_ERASE_SECONDS)
+            await request_api(
+                self._link, f"STREAM.MSG.DELETE.{self.name}", {"seq": seq}, timeout=_ERASE_SECONDS
+            )
         except StreamError as error:
             if error.code not in (NO_MESSAGE, _NOT_THERE):
                 raise

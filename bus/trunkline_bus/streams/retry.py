@@ -10,17 +10,20 @@ from typing import Any
 
 import msgspec
 
-from trunkline_bus.connection.nats_connection import ConnectionLost, Link
+from trunkline_bus.connection.nats_connection import ConnectionLost, NatsConnection
 from trunkline_bus.errors import BusError, CallTimeout, NoResponders, StreamUnavailable
 from trunkline_bus.streams.jetstream_protocol import NOT_READY
 
 
-class Unsettled(BusError):
+class JetStreamNotReady(BusError):
     """JetStream is not ready yet (no leader, starting up). Internal: always retried."""
 
 
-async def ask(link: Link, operation: str, body: Any = None, *, timeout: float = 5.0) -> dict[str, Any]:
-    """Ask the JetStream API, for instance ``ask(link, "STREAM.INFO.x")``. The reply may hold an ``error``.
+async def request_with_retry(
+    link: NatsConnection, operation: str, body: Any = None, *, timeout: float = 5.0
+) -> dict[str, Any]:
+    """Ask the JetStream API, for instance ``request_with_retry(link, "STREAM.INFO.x")``. The reply may hold an
+    ``error``.
 
     Retries lost connections and missing answers until ``timeout`` seconds passed. Only for requests that may
     be repeated. Raises ``StreamUnavailable`` or ``ConnectionFailed``.
@@ -32,15 +35,15 @@ async def ask(link: Link, operation: str, body: Any = None, *, timeout: float = 
         msg = await link.request(subject, data, timeout=remaining, fragile=True)
         reply: dict[str, Any] = msgspec.json.decode(msg.data)
         if reply.get("error", {}).get("err_code") in NOT_READY:
-            raise Unsettled(str(reply["error"].get("description")))
+            raise JetStreamNotReady(str(reply["error"].get("description")))
         return reply
 
-    answer: dict[str, Any] = await persist(link, attempt, timeout=timeout, what=subject)
+    answer: dict[str, Any] = await retry_until_done(link, attempt, timeout=timeout, what=subject)
     return answer
 
 
-async def persist(
-    link: Link,
+async def retry_until_done(
+    link: NatsConnection,
     attempt: Callable[[float], Awaitable[Any]],
     *,
     timeout: float,
@@ -60,7 +63,7 @@ async def persist(
         remaining = deadline - loop.time()
         try:
             return await attempt(max(0.001, min(remaining, patience)))
-        except (NoResponders, CallTimeout, ConnectionLost, Unsettled) as error:
+        except (NoResponders, CallTimeout, ConnectionLost, JetStreamNotReady) as error:
             if loop.time() + pause >= deadline:
                 raise StreamUnavailable(f"{what}: no answer in {timeout:g} s ({error})") from error
         await asyncio.sleep(pause)
@@ -68,7 +71,7 @@ async def persist(
 
 
 @asynccontextmanager
-async def append_slot(link: Link, timeout: float, what: str) -> AsyncIterator[float]:
+async def append_slot(link: NatsConnection, timeout: float, what: str) -> AsyncIterator[float]:
     """One of the slots for unacknowledged appends; yields the seconds left of ``timeout``.
 
     Raises ``StreamUnavailable`` when none became free in time.

@@ -5,16 +5,16 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from trunkline_bus.connection.nats_connection import Link
+from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import StreamError, TopologyConflict
 from trunkline_bus.streams.jetstream_protocol import CONSUMER_NOT_FOUND, STREAM_NOT_FOUND, error_of
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 from trunkline_bus.streams.specs import ConsumerSpec, StreamSpec, Topology
 
 _EXISTS = {10058, 10065, 10013, 10148}  # somebody else created it in between
 
 
-class Change(msgspec.Struct, frozen=True):
+class TopologyChange(msgspec.Struct, frozen=True):
     """One thing that was created or updated. ``settings`` are the API names of what differed."""
 
     kind: Literal["stream", "consumer"]
@@ -24,10 +24,10 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class _OnLink(Protocol):
-    link: Link
+    link: NatsConnection
 
 
-async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = ()) -> list[Change]:
+async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = ()) -> list[TopologyChange]:
     """Create or update everything in ``topology``; returns what changed, nothing when all was as wanted.
 
     ``remake`` names streams that are deleted and created again, without what they held, if the server will not change
@@ -37,49 +37,51 @@ async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = (
     streams = [*topology.streams]
     streams += [bucket.stream() for bucket in topology.buckets]
     streams += [bucket.stream() for bucket in topology.objects]
-    changes = [await (_made_anew if spec.name in remake else apply_one)(link, spec) for spec in streams]
-    changes += [await apply_one(link, spec) for spec in topology.consumers]
+    changes = [await (_recreated if spec.name in remake else apply_spec)(link, spec) for spec in streams]
+    changes += [await apply_spec(link, spec) for spec in topology.consumers]
     return [change for change in changes if change is not None]
 
 
-async def _made_anew(link: Link, spec: StreamSpec) -> Change | None:
+async def _recreated(link: NatsConnection, spec: StreamSpec) -> TopologyChange | None:
     """The stream, without what it held if it cannot be had otherwise."""
     try:
-        return await apply_one(link, spec)
+        return await apply_spec(link, spec)
     except TopologyConflict as conflict:
-        reply = await ask(link, f"STREAM.DELETE.{spec.name}")
+        reply = await request_with_retry(link, f"STREAM.DELETE.{spec.name}")
         if "error" in reply:
             raise conflict from error_of(reply["error"], f"stream {spec.name}")
-        return await apply_one(link, spec)
+        return await apply_spec(link, spec)
 
 
-async def apply_one(link: Link, spec: StreamSpec | ConsumerSpec) -> Change | None:
+async def apply_spec(link: NatsConnection, spec: StreamSpec | ConsumerSpec) -> TopologyChange | None:
     """Create or update one stream or consumer; None when it was as wanted."""
     target = _Stream(spec) if isinstance(spec, StreamSpec) else _Consumer(spec)
     for _ in range(3):
-        reply = await ask(link, target.info)
+        reply = await request_with_retry(link, target.info)
         if "error" not in reply:
             return await _update(link, target, reply["config"])
         if reply["error"].get("err_code") not in (STREAM_NOT_FOUND, CONSUMER_NOT_FOUND):
             raise error_of(reply["error"], target.label)
-        reply = await ask(link, target.create, target.body(target.config, "create"))
+        reply = await request_with_retry(link, target.create, target.body(target.config, "create"))
         if "error" not in reply:
-            return Change(target.kind, target.name, "created")
+            return TopologyChange(target.kind, target.name, "created")
         if reply["error"].get("err_code") not in _EXISTS:
             raise _not_made(target, reply["error"])
     raise _refused(target, reply["error"], ())
 
 
-async def _update(link: Link, target: "_Stream | _Consumer", existing: Mapping[str, Any]) -> Change | None:
+async def _update(
+    link: NatsConnection, target: "_Stream | _Consumer", existing: Mapping[str, Any]
+) -> TopologyChange | None:
     noted = existing.get("metadata") or {}
     wanted = {**target.config, "metadata": {**noted, **target.config.get("metadata", {})}}
     differing = tuple(name for name, value in wanted.items() if not _same(value, existing.get(name)))
     if not differing:
         return None
-    reply = await ask(link, target.update, target.body({**existing, **wanted}, "update"))
+    reply = await request_with_retry(link, target.update, target.body({**existing, **wanted}, "update"))
     if "error" in reply:
         raise _refused(target, reply["error"], differing)
-    return Change(target.kind, target.name, "updated", differing)
+    return TopologyChange(target.kind, target.name, "updated", differing)
 
 
 def _not_made(target: "_Stream | _Consumer", error: dict[str, Any]) -> Exception:

@@ -4,14 +4,20 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from trunkline_bus.connection.inbound_pipeline import Inbound
-from trunkline_bus.connection.nats_connection import Link
-from trunkline_bus.connection.outbound_pipeline import Outbound
+from trunkline_bus.connection.inbound_pipeline import InboundPipeline
+from trunkline_bus.connection.nats_connection import NatsConnection
+from trunkline_bus.connection.outbound_pipeline import OutboundPipeline
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.envelope import Scope
 from trunkline_bus.errors import BusError
-from trunkline_bus.messages import Ack, Stored
-from trunkline_bus.streams.jetstream import Fence, api, last_record, records, store
+from trunkline_bus.messages import Ack, StoredMessage
+from trunkline_bus.streams.jetstream import (
+    ExpectedSequence,
+    last_record,
+    publish_to_stream,
+    records,
+    request_api,
+)
 from trunkline_bus.streams.jetstream_protocol import (
     EXPECTED_LAST,
     EXPECTED_LAST_SUBJECT,
@@ -26,8 +32,8 @@ T = TypeVar("T")
 
 
 async def append(
-    link: Link,
-    outbound: Outbound,
+    link: NatsConnection,
+    outbound: OutboundPipeline,
     topic: Topic[T],
     payload: T,
     *,
@@ -51,60 +57,60 @@ async def append(
 
     fence = None
     if expect is not None:
-        fence = Fence(stream, expect_filter or topic.kept.filter(**keys), expect)
+        fence = ExpectedSequence(stream, expect_filter or topic.kept.filter(**keys), expect)
 
     async def transmit(target: str, body: bytes, final_headers: dict[str, str]) -> Ack:
-        return await store(link, stream, target, body, final_headers, timeout, fence)
+        return await publish_to_stream(link, stream, target, body, final_headers, timeout, fence)
 
     return await outbound.send(subject, envelope, final, transmit)
 
 
-def forgotten_after(ttl: float | None, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+def ttl_headers(ttl: float | None, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
     """The headers of a message that its stream forgets after so many seconds."""
     return headers if ttl is None else {**(headers or {}), TTL: f"{max(1, round(ttl))}s"}
 
 
-def scheduled(at: datetime, target: str) -> dict[str, str]:
+def schedule_headers(at: datetime, target: str) -> dict[str, str]:
     """The headers of a message that the server stores under ``target`` at a time."""
     return {SCHEDULE: f"@at {at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}", SCHEDULE_TARGET: target}
 
 
 async def last(
-    link: Link, inbound: Inbound, topic: Topic[T], timeout: float, keys: dict[str, str]
-) -> Stored[T] | None:
+    link: NatsConnection, inbound: InboundPipeline, topic: Topic[T], timeout: float, keys: dict[str, str]
+) -> StoredMessage[T] | None:
     """See ``Bus.last``."""
     record = await last_record(link, stream_of(topic), topic.kept.filter(**keys), timeout=timeout)
-    return None if record is None else await opened(inbound, topic, record)
+    return None if record is None else await decode_record(inbound, topic, record)
 
 
-async def last_seq(link: Link, topic: Topic[Any], keys: dict[str, str]) -> int:
+async def last_seq(link: NatsConnection, topic: Topic[Any], keys: dict[str, str]) -> int:
     """See ``Bus.last_seq``."""
     record = await last_record(link, stream_of(topic), topic.kept.filter(**keys))
     return 0 if record is None else record.seq
 
 
 async def history(
-    link: Link, inbound: Inbound, topic: Topic[T], after: int, keys: dict[str, str]
-) -> AsyncIterator[Stored[T]]:
+    link: NatsConnection, inbound: InboundPipeline, topic: Topic[T], after: int, keys: dict[str, str]
+) -> AsyncIterator[StoredMessage[T]]:
     """See ``Bus.history``."""
     async for record in records(link, stream_of(topic), topic.kept.filter(**keys), after=after):
-        yield await opened(inbound, topic, record)
+        yield await decode_record(inbound, topic, record)
 
 
-async def delete(link: Link, topic: Topic[Any], seq: int) -> None:
+async def delete(link: NatsConnection, topic: Topic[Any], seq: int) -> None:
     """See ``Bus.delete``."""
-    await api(link, f"STREAM.MSG.DELETE.{stream_of(topic)}", {"seq": seq, "no_erase": True})
+    await request_api(link, f"STREAM.MSG.DELETE.{stream_of(topic)}", {"seq": seq, "no_erase": True})
 
 
-async def purge(link: Link, topic: Topic[Any], keys: dict[str, str]) -> None:
+async def purge(link: NatsConnection, topic: Topic[Any], keys: dict[str, str]) -> None:
     """See ``Bus.purge``."""
-    await api(link, f"STREAM.PURGE.{stream_of(topic)}", {"filter": topic.kept.filter(**keys)})
+    await request_api(link, f"STREAM.PURGE.{stream_of(topic)}", {"filter": topic.kept.filter(**keys)})
 
 
-async def opened(inbound: Inbound, topic: Topic[T], record: StoredRecord) -> Stored[T]:
+async def decode_record(inbound: InboundPipeline, topic: Topic[T], record: StoredRecord) -> StoredMessage[T]:
     """The typed message of a record. Raises ``DecodeError`` or ``SubjectError``."""
     envelope = await inbound.open(topic.payload, record.data, record.headers)
-    return Stored(record.seq, record.subject, topic.kept.parse(record.subject), record.time, envelope)
+    return StoredMessage(record.seq, record.subject, topic.kept.parse(record.subject), record.time, envelope)
 
 
 def stream_of(topic: Topic[Any]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from trunkline.contracts.approvals.messages import ApprovalScope
-from trunkline.contracts.channels.foreground_channel import Sitting
+from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import (
@@ -152,7 +152,7 @@ async def main(home: str) -> int:
     """Sit until the person leaves."""
     async with Gateway() as gateway:
         GATEWAY.append(gateway)
-        return await TerminalChannel(TerminalSettings(), Path(home)).attend(gateway, Sitting())
+        return await TerminalChannel(TerminalSettings(), Path(home)).attend(gateway, TerminalSession())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.channel_suite import ChannelSuite, Person
+from trunkline.testing.channel_suite import ChannelSuite, ChannelUser
 from trunkline_terminal.channel import TerminalChannel
 from trunkline_terminal.settings import TerminalSettings
 
@@ -22,7 +22,7 @@ class TestTerminal(ChannelSuite):
         self.home, self.patch = tmp_path, monkeypatch
 
     @asynccontextmanager
-    async def person(self) -> AsyncIterator[Person]:
+    async def person(self) -> AsyncIterator[ChannelUser]:
         reading, writing = os.pipe()
         screen = io.StringIO()
 
@@ -36,5 +36,5 @@ class TestTerminal(ChannelSuite):
             self.patch.context() as now,
         ):
             now.setattr(sys, "stdin", stdin)
-            yield Person(TerminalChannel(TerminalSettings(), self.home), say, screen.getvalue)
+            yield ChannelUser(TerminalChannel(TerminalSettings(), self.home), say, screen.getvalue)
         os.close(writing)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from trunkline_terminal.commands import Called, UnknownCommand, is_immediate, parse
+from trunkline_terminal.commands import CommandCall, UnknownCommand, is_immediate, parse
 
 
 def called(line: str) -> tuple[str, str]:
     """The name and the rest of a line that is a command."""
     found = parse(line)
-    assert isinstance(found, Called)
+    assert isinstance(found, CommandCall)
     return found.command.name, found.rest
 
 

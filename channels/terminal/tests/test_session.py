@@ -8,17 +8,17 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.contracts.channels.foreground_channel import Sitting
+from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
 from trunkline.errors import TrunklineError
-from trunkline.testing.channel_suite import until
+from trunkline.testing.channel_suite import wait_until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
 from trunkline_bus import RemoteFault
 from trunkline_terminal import saved_conversation, text_format
-from trunkline_terminal.ansi_style import Paint
-from trunkline_terminal.chat_session import Session
+from trunkline_terminal.ansi_style import AnsiStyle
+from trunkline_terminal.chat_session import ChatSession
 from trunkline_terminal.recording_screen import RecordingScreen
 
 pytestmark = pytest.mark.anyio
@@ -27,9 +27,9 @@ pytestmark = pytest.mark.anyio
 class Talk:
     """A session on a scripted gateway, with its screen."""
 
-    def __init__(self, gateway: ScriptedGateway, sitting: Sitting) -> None:
+    def __init__(self, gateway: ScriptedGateway, sitting: TerminalSession) -> None:
         self.gateway, self.screen = gateway, RecordingScreen()
-        self.session = Session(gateway, self.screen, sitting)
+        self.session = ChatSession(gateway, self.screen, sitting)
 
     async def say(self, *lines: str) -> None:
         """Enter lines and wait until their turns have ended."""
@@ -40,13 +40,13 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    answer: Callable[[SendMessage], Iterable[Step]] = echo, *, begin: Sitting | None = None
+    answer: Callable[[SendMessage], Iterable[Step]] = echo, *, begin: TerminalSession | None = None
 ) -> AsyncIterator[Talk]:
     async with (
         ScriptedGateway(answer, blocks=("main", "work")) as gateway,
         anyio.create_task_group() as tasks,
     ):
-        talk = Talk(gateway, begin or Sitting())
+        talk = Talk(gateway, begin or TerminalSession())
         await talk.session.begin()
         tasks.start_soon(talk.session.turns.run)
         tasks.start_soon(talk.session.keep_status)
@@ -66,7 +66,7 @@ async def test_messages_go_into_one_conversation() -> None:
 
 async def test_new_begins_another_conversation() -> None:
     """After /new the next message stands alone, in the same block."""
-    async with talking(begin=Sitting(block="work")) as talk:
+    async with talking(begin=TerminalSession(block="work")) as talk:
         await talk.say("one", "/new", "two")
         assert [(message.block, message.conversation) for message in talk.gateway.sent] == [
             ("work", None)
@@ -97,7 +97,7 @@ async def test_an_unknown_block_names_the_nearest() -> None:
     """A block that is not there is refused at the start, with the one that was meant."""
     async with ScriptedGateway(blocks=("main", "work")) as gateway:
         with pytest.raises(TrunklineError) as caught:
-            await Talk(gateway, Sitting(block="wrok")).session.begin()
+            await Talk(gateway, TerminalSession(block="wrok")).session.begin()
     assert "work" in caught.value.hint
 
 
@@ -118,7 +118,7 @@ async def test_a_message_waits_for_a_gateway_that_is_away() -> None:
         talk.gateway.away = True
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(talk.say, "hello")
-            await until(lambda: talk.screen.all("warning"))
+            await wait_until(lambda: talk.screen.all("warning"))
             assert talk.screen.statuses[-1].connected is False
             talk.gateway.away = False
         assert [message.content for message in talk.gateway.sent] == ["hello"]
@@ -134,7 +134,7 @@ async def test_interrupt_ends_the_running_turn() -> None:
     async with talking(lambda m: answer(m) if m.content == "long" else echo(m)) as talk:
         await talk.session.handle("long")
         await talk.session.handle("next")
-        await until(lambda: talk.screen.text == "I begin")
+        await wait_until(lambda: talk.screen.text == "I begin")
         assert await talk.session.interrupt() == "turn"
         await talk.session.turns.idle()
         assert "Cancelled." in talk.screen.all("warning")
@@ -155,7 +155,7 @@ async def test_steering_is_not_a_turn_of_its_own() -> None:
 
     async with talking(lambda m: answer(m) if m.content == "long" else echo(m)) as talk:
         await talk.session.handle("long")
-        await until(lambda: talk.session.turns.running)
+        await wait_until(lambda: talk.session.turns.running)
         await talk.session.handle("/steer be brief")
         await talk.session.handle("/steer too late")
         assert [message.steer for message in talk.gateway.sent[1:]] == [talk.gateway.sent[1].steer] * 2
@@ -174,7 +174,7 @@ async def test_a_conversation_is_taken_up_again() -> None:
             for n in range(20)
         ]
         conversation = gateway.add_conversation("main", said, title="Old talk")
-        talk = Talk(gateway, Sitting(conversation=conversation))
+        talk = Talk(gateway, TerminalSession(conversation=conversation))
         await talk.session.begin()
         tasks.start_soon(talk.session.turns.run)
         assert talk.screen.all("message")[-1] == "text 18" and talk.screen.all("answer")[-1] == "text 19"
@@ -189,7 +189,7 @@ async def test_an_unknown_conversation_is_refused() -> None:
     """There is a sentence instead of a sitting."""
     async with ScriptedGateway() as gateway:
         with pytest.raises(RemoteFault):
-            await Talk(gateway, Sitting(conversation="conv_nope")).session.begin()
+            await Talk(gateway, TerminalSession(conversation="conv_nope")).session.begin()
 
 
 async def test_save_and_load(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ async def test_trace_draws_where_the_program_can() -> None:
     async def draw(turn: str) -> str:
         return f"tree of {turn}"
 
-    async with talking(begin=Sitting(trace=draw)) as talk:
+    async with talking(begin=TerminalSession(trace=draw)) as talk:
         await talk.say("/trace turn_1")
         assert "tree of turn_1" in talk.screen.all("note")
 
@@ -250,14 +250,14 @@ async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() 
     deciding once more is one sentence."""
     async with talking() as talk:
         first, second = talk.gateway.ask("Send the mail?"), talk.gateway.ask("Send another?")
-        await until(lambda: len(talk.screen.all("warning")) == 2)
+        await wait_until(lambda: len(talk.screen.all("warning")) == 2)
         assert first.id in talk.screen.all("warning")[0] and "Send the mail?" in talk.screen.all("warning")[0]
         await talk.say("/approvals")
         assert f"To answer: /approve {second.id}" in talk.screen.all("note")[-1]
         await talk.say(f"/approve {first.id[:6]} always")
         assert (talk.gateway.decided, talk.gateway.scopes) == ([(first.turn, first.call, True)], ["always"])
         talk.gateway.settle(second, allow=False, by="channel:telegram")
-        await until(
+        await wait_until(
             lambda: any("Denied by the owner in telegram" in text for text in talk.screen.all("note"))
         )
         await talk.say(f"/deny {second.id}", "/approve", "/approve nothing-like-an-id")
@@ -268,7 +268,7 @@ async def test_MB_T11_what_an_agent_asks_elsewhere_is_answered_by_id() -> None:
     """It is shown with its proposals; /answer answers it in words or by a number, and without an answer says how."""
     async with talking() as talk:
         asked = talk.gateway.wonder("Which one?", options=("the red", "the blue"))
-        await until(lambda: talk.screen.all("warning"))
+        await wait_until(lambda: talk.screen.all("warning"))
         assert f"/answer {asked.id}" in talk.screen.all("warning")[0]
         await talk.say(f"/answer {asked.id}", f"/answer {asked.id[:6]} 2")
         assert talk.gateway.answers == ["the blue"] and "/answer ID TEXT" in talk.screen.all("error")[0]
@@ -277,7 +277,7 @@ async def test_MB_T11_what_an_agent_asks_elsewhere_is_answered_by_id() -> None:
 @pytest.mark.parametrize("answer", ["", " ", "yess", "ok", "c", "a", "1", "true", "\n"])
 def test_MN_T16_nothing_but_a_yes_is_a_yes(answer: str) -> None:
     """Enter, other words, and a wider yes where none is offered are no answer at all."""
-    assert text_format.answer(answer, wide=False) is None
+    assert text_format.parse_answer(answer, wide=False) is None
 
 
 async def test_exit_leaves() -> None:
@@ -376,34 +376,34 @@ def test_a_deadline_is_told_on_the_clock_here() -> None:
     """The time here and how long that is; the date too when it is another day's."""
     now = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
     here = (now + timedelta(minutes=5)).astimezone()
-    assert text_format.moment(now + timedelta(minutes=5), now) == f"{here:%H:%M} (5 minutes)"
-    assert text_format.moment(now + timedelta(seconds=61), now).endswith("(1 minute)")
-    assert text_format.moment(now + timedelta(seconds=20), now).endswith("(20 seconds)")
+    assert text_format.format_deadline(now + timedelta(minutes=5), now) == f"{here:%H:%M} (5 minutes)"
+    assert text_format.format_deadline(now + timedelta(seconds=61), now).endswith("(1 minute)")
+    assert text_format.format_deadline(now + timedelta(seconds=20), now).endswith("(20 seconds)")
     assert (
-        text_format.moment(now + timedelta(days=1), now)
+        text_format.format_deadline(now + timedelta(days=1), now)
         == f"{(now + timedelta(days=1)).astimezone():%Y-%m-%d %H:%M} (1 day)"
     )
 
 
 def test_a_file_that_is_not_there_is_named_as_it_was_given(tmp_path: Path) -> None:
     """.json is added to a name without it, and never twice."""
-    assert saved_conversation.source(str(tmp_path / "x.json")) == tmp_path / "x.json"
-    assert saved_conversation.source(str(tmp_path / "x")) == tmp_path / "x.json"
+    assert saved_conversation.load_path(str(tmp_path / "x.json")) == tmp_path / "x.json"
+    assert saved_conversation.load_path(str(tmp_path / "x")) == tmp_path / "x.json"
 
 
 def test_a_result_is_folded_to_its_first_lines() -> None:
     """Three lines at the most, none wider than the terminal, and how to see the rest."""
-    assert text_format.folded("", 40) == []
-    assert text_format.folded("one\n\ntwo", 40) == ["one", "two"]
-    assert text_format.folded("\n".join("abcde"), 40) == ["a", "b", "c", "… 2 more lines: /show"]
-    assert text_format.folded("x" * 50, 10) == ["x" * 9 + "…", "… /show shows it whole"]
+    assert text_format.fold_output("", 40) == []
+    assert text_format.fold_output("one\n\ntwo", 40) == ["one", "two"]
+    assert text_format.fold_output("\n".join("abcde"), 40) == ["a", "b", "c", "… 2 more lines: /show"]
+    assert text_format.fold_output("x" * 50, 10) == ["x" * 9 + "…", "… /show shows it whole"]
 
 
 def test_a_diff_in_a_question_is_coloured_and_nothing_with_no_color() -> None:
     """Added lines are green, removed ones red; NO_COLOR takes the colours away."""
     question = "Allow it?\n│ --- (no file)\n│ +++ a.md\n│ @@ -0,0 +1 @@\n│ +new\n│ -old\n│ same"
-    lines = Paint({}).question(question, 80).splitlines()
+    lines = AnsiStyle({}).question(question, 80).splitlines()
     assert [line[:5] for line in lines] == [
         "\x1b[33m", "\x1b[2m│", "\x1b[2m│", "\x1b[2m│", "\x1b[32m", "\x1b[31m", "│ sam"
     ]  # fmt: skip
-    assert "[3" not in Paint({"NO_COLOR": "1"}).question(question, 80)
+    assert "[3" not in AnsiStyle({"NO_COLOR": "1"}).question(question, 80)

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from trunkline.contracts.conversations.messages import Message, ToolCall
-from trunkline_terminal.saved_conversation import TranscriptError, encode, load, save, source, target
+from trunkline_terminal.saved_conversation import (
+    SavedConversationError,
+    encode,
+    load,
+    load_path,
+    save,
+    save_path,
+)
 
 AT = datetime(2026, 3, 4, 5, 6, 7)
 MESSAGES = (
@@ -58,17 +65,17 @@ def test_what_was_saved_loads(tmp_path: Path) -> None:
 
 def test_where_it_is_saved(tmp_path: Path) -> None:
     """A folder gets the default name, a bare name gets ``.json``."""
-    assert target("", AT) == Path("conversation_20260304_050607.json")
-    assert target(str(tmp_path), AT) == tmp_path / "conversation_20260304_050607.json"
-    assert target("new/", AT) == Path("new/conversation_20260304_050607.json")
-    assert target("talk.v2", AT) == Path("talk.v2.json")
-    assert target("talk.json", AT) == Path("talk.json")
+    assert save_path("", AT) == Path("conversation_20260304_050607.json")
+    assert save_path(str(tmp_path), AT) == tmp_path / "conversation_20260304_050607.json"
+    assert save_path("new/", AT) == Path("new/conversation_20260304_050607.json")
+    assert save_path("talk.v2", AT) == Path("talk.v2.json")
+    assert save_path("talk.json", AT) == Path("talk.json")
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     """Saving over something is refused, and it stays as it was."""
     (tmp_path / "c.json").write_text("mine")
-    with pytest.raises(TranscriptError, match="exists"):
+    with pytest.raises(SavedConversationError, match="exists"):
         save(MESSAGES, tmp_path / "c.json")
     assert (tmp_path / "c.json").read_text() == "mine"
 
@@ -93,7 +100,7 @@ def test_a_bad_file_is_one_sentence(tmp_path: Path, text: str) -> None:
     """Anything else than a saved conversation is refused with the file's name."""
     path = tmp_path / "bad.json"
     path.write_text(text)
-    with pytest.raises(TranscriptError, match=r"bad\.json"):
+    with pytest.raises(SavedConversationError, match=r"bad\.json"):
         load(path)
 
 
@@ -107,10 +114,10 @@ def test_text_content_of_other_programs_loads(tmp_path: Path) -> None:
 def test_load_without_a_name_takes_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest default name in the folder is loaded; without one there is a sentence."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TranscriptError, match="no conversation_"):
-        source("")
+    with pytest.raises(SavedConversationError, match="no conversation_"):
+        load_path("")
     for stamp in ("20260101_000000", "20260304_050607", "20250101_000000"):
         (tmp_path / f"conversation_{stamp}.json").write_text("{}")
-    assert source("").name == "conversation_20260304_050607.json"
+    assert load_path("").name == "conversation_20260304_050607.json"
     (tmp_path / "talk.json").write_text("{}")
-    assert source("talk").name == "talk.json"
+    assert load_path("talk").name == "talk.json"

@@ -23,11 +23,11 @@ from trunkline.contracts.turns.messages import (
     TurnEnded,
 )
 from trunkline.errors import ErrorCode
-from trunkline.testing.channel_suite import until
+from trunkline.testing.channel_suite import wait_until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
-from trunkline_terminal.outage_notice import Outage
+from trunkline_terminal.outage_notice import OutageNotice
 from trunkline_terminal.recording_screen import RecordingScreen
-from trunkline_terminal.turn_display import Followed, Outcome, Render, TurnView
+from trunkline_terminal.turn_display import Render, TurnDisplay, TurnRef, TurnResult
 
 pytestmark = pytest.mark.anyio
 END = TurnEnded(reason="stop")
@@ -40,14 +40,16 @@ def text(part: str, offset: int = 0, step: int = 0) -> TextDelta:
 
 async def shown(
     steps: Iterable[Step], *, allow: bool | None = None, render: Render = None
-) -> tuple[RecordingScreen, Outcome, ScriptedGateway]:
+) -> tuple[RecordingScreen, TurnResult, ScriptedGateway]:
     """What a screen was asked to show of a turn."""
     screen = RecordingScreen(allow)
     async with ScriptedGateway(lambda message: steps) as gateway:
         accepted = await gateway.send(SendMessage(content="x"))
-        followed = Followed(accepted.conversation, accepted.turn)
+        followed = TurnRef(accepted.conversation, accepted.turn)
         with anyio.fail_after(60):
-            outcome = await TurnView(gateway, screen, Outage(screen, lambda: None), followed, render).show()
+            outcome = await TurnDisplay(
+                gateway, screen, OutageNotice(screen, lambda: None), followed, render
+            ).show()
     return screen, outcome, gateway
 
 
@@ -55,7 +57,7 @@ async def test_overlapping_text_is_shown_once() -> None:
     """A repeat with a lower offset adds only what is new."""
     screen, outcome, _ = await shown([text("Hello "), text("Hello wor"), text("lo world", 3), END])
     assert screen.text == "Hello world"
-    assert outcome == Outcome(failed=False)
+    assert outcome == TurnResult(failed=False)
 
 
 async def test_a_reset_voids_the_step() -> None:
@@ -138,11 +140,11 @@ async def test_a_decision_is_handed_in(allow: bool, word: str) -> None:
     screen = RecordingScreen(allow)
     async with ScriptedGateway(lambda message: steps) as gateway, anyio.create_task_group() as tasks:
         accepted = await gateway.send(SendMessage(content="x"))
-        view = TurnView(
-            gateway, screen, Outage(screen, lambda: None), Followed(accepted.conversation, accepted.turn)
+        view = TurnDisplay(
+            gateway, screen, OutageNotice(screen, lambda: None), TurnRef(accepted.conversation, accepted.turn)
         )
         tasks.start_soon(view.show)
-        await until(lambda: gateway.decided)
+        await wait_until(lambda: gateway.decided)
         settled.set()
     assert gateway.decided == [(accepted.turn, "c1", allow)]
     assert screen.all("note")[0] == f"{word} by terminal."
@@ -162,11 +164,11 @@ async def test_an_answer_is_handed_in(typed: str, said: str) -> None:
     screen = RecordingScreen(reply=typed)
     async with ScriptedGateway(lambda message: steps) as gateway, anyio.create_task_group() as tasks:
         accepted = await gateway.send(SendMessage(content="x"))
-        view = TurnView(
-            gateway, screen, Outage(screen, lambda: None), Followed(accepted.conversation, accepted.turn)
+        view = TurnDisplay(
+            gateway, screen, OutageNotice(screen, lambda: None), TurnRef(accepted.conversation, accepted.turn)
         )
         tasks.start_soon(view.show)
-        await until(lambda: gateway.decided)
+        await wait_until(lambda: gateway.decided)
         settled.set()
     assert gateway.answers == [said] and gateway.decided == [(accepted.turn, "c1", True)]
     assert "1. the red" in screen.all("question")[0] and screen.all("note")[0] == "Answered by terminal."
@@ -203,14 +205,14 @@ async def test_an_outage_is_told_once_and_repeats_nothing() -> None:
     screen = RecordingScreen()
     async with ScriptedGateway(lambda message: steps) as gateway, anyio.create_task_group() as tasks:
         accepted = await gateway.send(SendMessage(content="x"))
-        view = TurnView(
-            gateway, screen, Outage(screen, lambda: None), Followed(accepted.conversation, accepted.turn)
+        view = TurnDisplay(
+            gateway, screen, OutageNotice(screen, lambda: None), TurnRef(accepted.conversation, accepted.turn)
         )
         tasks.start_soon(view.show)
-        await until(lambda: screen.text == "Before. ")
+        await wait_until(lambda: screen.text == "Before. ")
         gateway.away = True
         gate.set()
-        await until(lambda: screen.all("warning"))
+        await wait_until(lambda: screen.all("warning"))
         await anyio.sleep(0.6)
         gateway.away = False
     assert screen.text == "Before. After."
@@ -222,7 +224,9 @@ async def test_an_unknown_turn_is_told() -> None:
     """A turn that nobody knows is an error, not an endless wait."""
     screen = RecordingScreen()
     async with ScriptedGateway() as gateway:
-        outcome = await TurnView(gateway, screen, Outage(screen, lambda: None), Followed("c", "t")).show()
+        outcome = await TurnDisplay(
+            gateway, screen, OutageNotice(screen, lambda: None), TurnRef("c", "t")
+        ).show()
     assert outcome.failed and "nothing by that name" in screen.all("error")[0]
 
 

@@ -9,7 +9,7 @@ from trunkline._util.signal_stack import signal_stack
 
 T = TypeVar("T")
 
-SETTLING = 10_000
+SETTLE_STEPS = 10_000
 """Turns of an empty loop in which an exception that was raised from outside surely arrives."""
 
 
@@ -17,7 +17,7 @@ class Interrupted(BaseException):
     """Raised inside a call that was told to end."""
 
 
-class Strand:
+class InterruptibleCall:
     """Runs one function in the thread that calls it; another thread may interrupt it.
 
     An interruption arrives between two steps of Python code, so it ends loops, and waits once they return. What
@@ -54,7 +54,7 @@ class Strand:
     def _settle(self) -> None:
         """Let an interruption arrive here, if it has not yet: the thread goes on to other work."""
         try:
-            for _ in range(SETTLING):
+            for _ in range(SETTLE_STEPS):
                 pass
         except Interrupted:
             return

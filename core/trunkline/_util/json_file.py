@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from trunkline._util.toml import BadSettings, key_named
+from trunkline._util.toml import SettingsFileError, key_in_message
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ def read_json(path: str, data: bytes, kind: type[T]) -> T:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         said = str(error) or "it is nested too deeply"
-        raise BadSettings(f"{path}{_line(data, said)}: {said.rstrip('.')}.") from error
+        raise SettingsFileError(f"{path}{_line(data, said)}: {said.rstrip('.')}.") from error
 
 
 def _line(data: bytes, said: str) -> str:
@@ -31,7 +31,7 @@ def _line(data: bytes, said: str) -> str:
         return f", line {data[: int(byte[1] or byte[2])].count(NEW_LINE) + 1}"
     if "truncated" in said:
         return f", line {data.rstrip().count(NEW_LINE) + 1}"
-    return line_of(data, key_named(said))
+    return line_of(data, key_in_message(said))
 
 
 def line_of(data: bytes, name: str) -> str:

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Iterator
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """Lists and objects within each other. Encoders count the Python stack too, so what one takes another may not."""
 
 SMALLEST, LARGEST = -(2**63), 2**64 - 1
 """Whole numbers that every encoder here takes."""
 
 
-def unsayable(value: object) -> str:
+def json_problem(value: object) -> str:
     """Why no message can carry it, such as "half a character"; "" when one can."""
     return next(_problems(value), "")
 
@@ -19,8 +19,8 @@ def _problems(value: object) -> Iterator[str]:
     waiting: list[tuple[object, int]] = [(value, 0)]
     while waiting:
         one, depth = waiting.pop()
-        if depth > DEEPEST:
-            yield f"more than {DEEPEST} lists and objects within each other"
+        if depth > MAX_DEPTH:
+            yield f"more than {MAX_DEPTH} lists and objects within each other"
             return
         match one:
             case str() if not _is_text(one):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-MOST = 1_000_000
+MAX_CHARACTERS = 1_000_000
 """Characters of a result beyond which it is shown as it is."""
 
 WIDTH = 100
@@ -15,11 +15,11 @@ _EMPTY: tuple[object, ...] = (None, "", [], {})
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
 
 
-def readout(result: str) -> str:
+def format_result(result: str) -> str:
     """The result in lines, if it is an object or a list on one line of JSON; every other one as it is, so that a file
     of JSON that a tool has read keeps its form."""
     text = result.strip()
-    if not text.startswith(("{", "[")) or "\n" in text or len(text) > MOST:
+    if not text.startswith(("{", "[")) or "\n" in text or len(text) > MAX_CHARACTERS:
         return result
     try:
         found = json.loads(text)

@@ -18,36 +18,36 @@ NUMBER = (LOAD, 0, 0, 0)
 """Loads the number of the system call."""
 
 
-def error(number: int) -> int:
+def errno_action(number: int) -> int:
     """What to return so that the call fails with this errno (SECCOMP_RET_ERRNO)."""
     return 0x00050000 | number
 
 
-def beginning(machine: str) -> list[Instruction]:
+def architecture_check(machine: str) -> list[Instruction]:
     """Kill what calls by the numbers of another architecture, then load the number of the call."""
     return [(LOAD, 0, 0, 4), (EQUAL, 1, 0, ARCHITECTURES[machine]), (RETURN, 0, 0, KILL), NUMBER]
 
 
-def when(number: int, then: list[Instruction]) -> list[Instruction]:
+def on_call(number: int, then: list[Instruction]) -> list[Instruction]:
     """These instructions for the call ``number``; the others pass them by. They have to end in a return."""
     return [(EQUAL, 0, len(then), number), *then]
 
 
-def low(argument: int) -> Instruction:
+def load_low(argument: int) -> Instruction:
     """Loads the lower 32 bits of an argument."""
     return (LOAD, 0, 0, 16 + 8 * argument)
 
 
-def high(argument: int) -> Instruction:
+def load_high(argument: int) -> Instruction:
     """Loads the upper 32 bits of an argument."""
     return (LOAD, 0, 0, 20 + 8 * argument)
 
 
-def returning(what: int) -> Instruction:
+def return_action(what: int) -> Instruction:
     """Ends the filter."""
     return (RETURN, 0, 0, what)
 
 
-def encoded(instructions: list[Instruction]) -> bytes:
+def encode_filter(instructions: list[Instruction]) -> bytes:
     """The filter as the kernel and ``bwrap --seccomp`` read it."""
     return b"".join(struct.pack("HBBI", *each) for each in instructions)

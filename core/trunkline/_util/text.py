@@ -41,7 +41,7 @@ _UNSEEN = re.compile(
 and the choice of an emoji's picture belong to words of other scripts, so after these they may stand."""
 
 
-def unhidden(text: str) -> str:
+def reveal_invisible(text: str) -> str:
     """The text with what nobody would see in it named, as ``⟨U+200B⟩``: whoever approves a text has to see all of it,
     and whole sentences can be written in such characters, which a machine reads."""
     return _UNSEEN.sub(lambda found: "".join(f"⟨U+{ord(sign):04X}⟩" for sign in found[0]), text)
@@ -50,7 +50,7 @@ def unhidden(text: str) -> str:
 def one_line(text: str) -> str:
     """The text on one line, with everything in it visible: for a cell of a table, a name, a heading. A line break in
     what somebody else wrote must not begin a line of ours."""
-    return unhidden(printable(text)).replace("\n", " ").replace("\t", " ")
+    return reveal_invisible(printable(text)).replace("\n", " ").replace("\t", " ")
 
 
 QUOTED = "│ "
@@ -62,7 +62,7 @@ NARROW = 20
 _COLUMN = re.compile(r"\S(?:.*?\S)??\s{2,}(?=\S)")
 
 
-def wrapped(text: str, width: int, hang: int | None = None) -> str:
+def wrap_text(text: str, width: int, hang: int | None = None) -> str:
     """The text with lines of at most ``width`` columns, broken between words. A line goes on behind ``hang`` columns if
     they are given, below its second column if it is a row of a table, else two columns behind its own beginning. A word
     that is too long stays whole, to be copied; in what is quoted it is cut, lest its rest look like a line of ours."""
@@ -71,7 +71,7 @@ def wrapped(text: str, width: int, hang: int | None = None) -> str:
     return "\n".join(part for line in text.split("\n") for part in _parts(line, width, hang))
 
 
-def columns(text: str) -> int:
+def display_width(text: str) -> int:
     """How many columns of a terminal a text takes."""
     return sum(
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -80,13 +80,13 @@ def columns(text: str) -> int:
 
 
 def _parts(line: str, width: int, hang: int | None) -> list[str]:
-    if columns(line) <= width:
+    if display_width(line) <= width:
         return [line]
     first = QUOTED if line.startswith(QUOTED) else ""
     before = first or " " * (_hang(line, width) if hang is None else hang)
     parts, words = [first], re.findall(r"\s*\S+|\s+$", line[len(first) :])
     for word in _pieces(words, width - len(first)) if first else words:
-        if parts[-1] not in (first, before) and columns(parts[-1]) + columns(word) > width:
+        if parts[-1] not in (first, before) and display_width(parts[-1]) + display_width(word) > width:
             parts.append(before + word.lstrip())
         else:
             parts[-1] += word
@@ -95,8 +95,8 @@ def _parts(line: str, width: int, hang: int | None) -> list[str]:
 
 def _hang(line: str, width: int) -> int:
     row = _COLUMN.match(line)
-    if row and columns(row[0]) <= width // 2:
-        return columns(row[0])
+    if row and display_width(row[0]) <= width // 2:
+        return display_width(row[0])
     return len(line) - len(line.lstrip()) + 2
 
 
@@ -104,13 +104,13 @@ def _pieces(words: list[str], width: int) -> list[str]:
     """The words, those that are too long in pieces of half the width, which fits letters of two columns."""
     most = max(1, width // 2)
     return [
-        word[at : at + most] if columns(word) > width else word
+        word[at : at + most] if display_width(word) > width else word
         for word in words
-        for at in (range(0, len(word), most) if columns(word) > width else (0,))
+        for at in (range(0, len(word), most) if display_width(word) > width else (0,))
     ]
 
 
-def whole_words(text: str, most: int) -> str:
+def truncate_words(text: str, most: int) -> str:
     """As much of a text as fits, without the word in which the cut falls: half of a key is not known for one."""
     if len(text) <= most:
         return text
@@ -127,7 +127,7 @@ _PIECE = re.compile(
 )
 
 
-def plain_words(line: str) -> list[str] | None:
+def split_plain_command(line: str) -> list[str] | None:
     """The words that every POSIX shell reads in a line, where that needs no knowledge of shells: plain words and quoted
     ones with blanks between. None for any other, such as one with ``;``, ``$``, ``*``, ``~``, ``\\`` or two lines."""
     words: list[list[str]] = []
@@ -144,7 +144,7 @@ def plain_words(line: str) -> list[str] | None:
     return ["".join(parts) for parts in words]
 
 
-def listed(text: str) -> list[str] | None:
+def argv_from_json(text: str) -> list[str] | None:
     """The argument vector that a model sent as JSON in text; None when the text is anything else."""
     if not text.lstrip().startswith("["):
         return None
@@ -155,10 +155,10 @@ def listed(text: str) -> list[str] | None:
     return found if isinstance(found, list) and all(isinstance(word, str) for word in found) else None
 
 
-def words_of(given: object) -> list[str] | None:
+def argv_of(given: object) -> list[str] | None:
     """The argument vector that stands for a program: a list of words, the same as JSON in text, or a line of plain
     words. None for a script, which only a shell can read, and for what is neither."""
     if isinstance(given, str):
-        found = listed(given)
-        return plain_words(given) if found is None else found
+        found = argv_from_json(given)
+        return split_plain_command(given) if found is None else found
     return given if isinstance(given, list) and all(isinstance(word, str) for word in given) else None

@@ -14,21 +14,21 @@ import msgspec
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-LARGEST = 128 * 1024
+MAX_CHARACTERS = 128 * 1024
 """Characters of a text."""
 
-MOST_DOTS = 500
+MAX_DOTS = 500
 """In one line: a key of so many parts costs some milliseconds, and a text of such lines less than a second."""
 
 
-class Unfit(tomllib.TOMLDecodeError):
+class UnreadableToml(tomllib.TOMLDecodeError):
     """The text is TOML, perhaps, and is not read."""
 
     def __init__(self, why: str) -> None:
         ValueError.__init__(self, why)
 
 
-class BadSettings(ValueError):
+class SettingsFileError(ValueError):
     """A file of settings that a person has to mend. The text names the file, the line where that is known, and what is
     wrong. What the file guards stays shut meanwhile: nobody knows what it was to say."""
 
@@ -46,19 +46,19 @@ def read_settings(path: str, text: str, kind: type[S]) -> S:
         table = read_toml(text)
         settings = msgspec.convert(table, kind)
     except tomllib.TOMLDecodeError as error:
-        raise BadSettings(f"{path}: {error}.") from error
+        raise SettingsFileError(f"{path}: {error}.") from error
     except msgspec.ValidationError as error:
-        raise BadSettings(f"{path}{_line(text, str(error))}: {error}.") from error
+        raise SettingsFileError(f"{path}{_line(text, str(error))}: {error}.") from error
     own = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in table.keys() - set(own):
         if near := get_close_matches(key, own, 1, cutoff=0.8):
             line = _line(text, f"there is no `{key}`")
-            raise BadSettings(f"{path}{line}: there is no {key}. Did you mean {near[0]}?")
+            raise SettingsFileError(f"{path}{line}: there is no {key}. Did you mean {near[0]}?")
     return settings
 
 
 def _line(text: str, said: str) -> str:
-    return line_of(text, key_named(said))
+    return line_of(text, key_in_message(said))
 
 
 def line_of(text: str, name: str) -> str:
@@ -71,7 +71,7 @@ def line_of(text: str, name: str) -> str:
     return ""
 
 
-def key_named(said: str) -> str:
+def key_in_message(said: str) -> str:
     """The key that a sentence about a file complains of: one that is unknown, else the last one of the path; "" for
     none."""
     unknown = re.search(r"unknown field `([^`]+)`|there is no `([^`]+)`", said)
@@ -85,19 +85,22 @@ def read_toml(text: str) -> dict[str, Any]:
     """The table of a text.
 
     Raises:
-        tomllib.TOMLDecodeError: it is no TOML; or it is longer than ``LARGEST``, has more than ``MOST_DOTS`` dots in a
+        tomllib.TOMLDecodeError: it is no TOML; or it is longer than ``MAX_CHARACTERS``, has more than ``MAX_DOTS``
+        dots in a
             line, is nested too deeply, or holds a number of too many digits.
     """
-    if len(text) > LARGEST:
-        raise Unfit(f"it has {len(text)} characters; {LARGEST} is the most")
+    if len(text) > MAX_CHARACTERS:
+        raise UnreadableToml(f"it has {len(text)} characters; {MAX_CHARACTERS} is the most")
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.count(".") > MOST_DOTS:
-            raise Unfit(f"line {number} has more than {MOST_DOTS} dots; write long texts in several lines")
+        if line.count(".") > MAX_DOTS:
+            raise UnreadableToml(
+                f"line {number} has more than {MAX_DOTS} dots; write long texts in several lines"
+            )
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise Unfit("it is nested too deeply") from error
+        raise UnreadableToml("it is nested too deeply") from error
     except tomllib.TOMLDecodeError:
         raise
     except ValueError as error:
-        raise Unfit(str(error)) from error
+        raise UnreadableToml(str(error)) from error

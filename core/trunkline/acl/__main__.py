@@ -5,7 +5,7 @@ an installation with these channels, these plugins in processes of their own, an
 import argparse
 import sys
 
-from trunkline.acl.accounts import accounts
+from trunkline.acl.accounts import accounts_config
 
 
 def main(arguments: list[str]) -> int:
@@ -21,15 +21,15 @@ def main(arguments: list[str]) -> int:
     )  # fmt: skip
     given = parser.parse_args(arguments)
     try:
-        lent = dict(map(_lent, given.lend))
-        sys.stdout.write(accounts(tuple(given.channels), plugins=tuple(given.plugin), lent=lent))
+        lent = dict(map(_parse_delegations, given.lend))
+        sys.stdout.write(accounts_config(tuple(given.channels), plugins=tuple(given.plugin), lent=lent))
     except ValueError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 2
     return 0
 
 
-def _lent(text: str) -> tuple[str, tuple[str, ...]]:
+def _parse_delegations(text: str) -> tuple[str, tuple[str, ...]]:
     agent, _, blocks = text.partition("=")
     return agent, tuple(blocks.split(","))
 

@@ -1,17 +1,18 @@
-"""Grants as the ``accounts`` block of a nats-server's configuration. Passwords are names of environment variables."""
+"""Grants as the ``accounts_config`` block of a nats-server's configuration. Passwords are names of environment
+variables."""
 
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from trunkline.acl.roles import Role, remote, roles
-from trunkline.acl.subject_permissions import grants
+from trunkline.acl.roles import Role, all_roles, remote_role
+from trunkline.acl.subject_permissions import subject_permissions
 
 ACCOUNT = "TRUNKLINE"
 ANSWER_WITHIN = "1h"
 """How long after a request a plugin may answer it."""
 
-_CHANNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 HEAD = """\
 # Made by `python -m trunkline.acl` from core/trunkline/acl/roles.py. Do not edit it here.
@@ -19,7 +20,7 @@ HEAD = """\
 """
 
 
-def accounts(
+def accounts_config(
     channels: tuple[str, ...],
     remotes: Mapping[str, str] = MappingProxyType({}),
     plugins: tuple[str, ...] = (),
@@ -34,10 +35,10 @@ def accounts(
     """
     _checked(tuple(lent))
     for block in (block for blocks in lent.values() for block in blocks):
-        if _CHANNEL.fullmatch(block) is None:
+        if _NAME.fullmatch(block) is None:
             raise ValueError(f"{block!r} is no name of a block; write it in a-z, 0-9 and -")
-    everybody = roles(_checked(channels), tuple(remotes), _checked(plugins), lent)
-    keys = {remote(name).name: key for name, key in remotes.items()}
+    everybody = all_roles(_checked(channels), tuple(remotes), _checked(plugins), lent)
+    keys = {remote_role(name).name: key for name, key in remotes.items()}
     users = "\n".join(_user(role, everybody, keys.get(role.name)) for role in everybody)
     return (
         f"{HEAD}accounts {{\n  {ACCOUNT} {{\n    jetstream: enabled\n    users: [\n{users}\n    ]\n  }}\n}}\n"
@@ -53,7 +54,7 @@ def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
     variables = [password_variable(name) for name in channels]
     for name in channels:
         taken = name in ("cli", "terminal", "http") or variables.count(password_variable(name)) > 1
-        if taken or _CHANNEL.fullmatch(name) is None:
+        if taken or _NAME.fullmatch(name) is None:
             raise ValueError(
                 f"{name!r} cannot be the user of a channel, a plugin or an agent: write each name once, in a-z, 0-9 "
                 "and -; cli and terminal are the operator's, http the gateway's own"
@@ -62,7 +63,7 @@ def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _user(role: Role, everybody: tuple[Role, ...], key: str | None) -> str:
-    given = grants(role, everybody)
+    given = subject_permissions(role, everybody)
     who = f"nkey: {key}" if key else f"user: {role.name}, password: ${password_variable(role.name)}"
     lines = (
         f"      {{ {who}, permissions: {{",

@@ -14,19 +14,19 @@ from trunkline_bus import BucketSpec, ConsumerSpec, Endpoint, ObjectStoreSpec, T
 Endpoints = tuple[Endpoint[Any, Any], ...]
 Topics = tuple[Topic[Any], ...]
 
-GATEWAY_DOORS: Endpoints = (
-    s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.RENAME_CONVERSATION, s.CANCEL_TURN, s.DECIDE_APPROVAL,
+GATEWAY_ENDPOINTS: Endpoints = (
+    s.SEND_MESSAGE, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.RENAME_CONVERSATION, s.CANCEL_TURN, s.DECIDE_APPROVAL,
     s.GET_TURN, s.FORK_TURN, s.LIST_BLOCKS, s.SHOW_BLOCK, s.LIST_APPROVALS, s.GET_APPROVAL,
     s.LIST_GRANTS, s.FORGET_GRANT, s.GET_ANSWERER,
 )  # fmt: skip
 """What every channel may ask of the gateway."""
 
-BLOCK_CHANGES: Endpoints = (
+BLOCK_CHANGE_ENDPOINTS: Endpoints = (
     s.CREATE_BLOCK, s.CHANGE_BLOCK, s.STOP_BLOCK, s.RESET_BLOCK, s.ARCHIVE_BLOCK, s.RESTORE_BLOCK, s.DELETE_BLOCK,
 )  # fmt: skip
 """The owner's alone: what an agent may do stands in a block's choices, so nothing that it runs may ask for this."""
 
-BLOCK_MEMORY: Endpoints = (
+BLOCK_MEMORY_ENDPOINTS: Endpoints = (
     s.MEMORY_READ, s.MEMORY_WRITE, s.MEMORY_EDIT, s.MEMORY_DELETE, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
     s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT,
     s.MEMORY_REMEMBER, s.MEMORY_RECALL, s.MEMORY_CHUNK, s.MEMORY_CHUNKS, s.MEMORY_LINKED, s.MEMORY_LINK,
@@ -34,32 +34,33 @@ BLOCK_MEMORY: Endpoints = (
 )  # fmt: skip
 """What the ``Memory`` that tools and context sources are given asks for."""
 
-COLLECTED: Endpoints = (
-    s.MEMORY_COLLECT, s.MEMORY_COLLECTED, s.MEMORY_COLLECTED_SEARCH, s.MEMORY_COLLECTED_CLEAR,
+COLLECTION_ENDPOINTS: Endpoints = (
+    s.MEMORY_COLLECTION_ADD, s.MEMORY_COLLECTION_LIST, s.MEMORY_COLLECTION_SEARCH, s.MEMORY_COLLECTION_CLEAR,
 )  # fmt: skip
 """The documents of a conversation."""
 
-CHUNK_CARE: Endpoints = (
+CHUNK_ENDPOINTS: Endpoints = (
     s.MEMORY_REMEMBER, s.MEMORY_RECALL, s.MEMORY_CHUNK, s.MEMORY_CHUNKS, s.MEMORY_LINKED, s.MEMORY_LINK,
     s.MEMORY_UPDATE_CHUNK, s.MEMORY_FORGET, s.MEMORY_DELETE_CHUNK, s.MEMORY_RESTORE_CHUNK, s.MEMORY_PRUNE,
     s.MEMORY_CHUNK_STATS, s.MEMORY_PURGE,
 )  # fmt: skip
 """What the owner does with chunks. To rewrite history is the owner's alone."""
 
-MEMORY_SERVICE: Endpoints = (
-    *BLOCK_MEMORY, *COLLECTED, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_MOVE, s.MEMORY_EXPORT,
-    s.MEMORY_EXAMINE, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
+MEMORY_ENDPOINTS: Endpoints = (
+    *BLOCK_MEMORY_ENDPOINTS, *COLLECTION_ENDPOINTS, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_MOVE,
+    s.MEMORY_EXPORT,
+    s.MEMORY_CHECK, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
     s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS, s.MEMORY_FIND_CONVERSATION,
     s.MEMORY_DELETE_CHUNK, s.MEMORY_RESTORE_CHUNK, s.MEMORY_PRUNE, s.MEMORY_CHUNK_STATS, s.MEMORY_PURGE,
 )  # fmt: skip
 
-PLUGIN_DOORS: Endpoints = (s.PLUGIN_TOOLS, s.PLUGIN_RUN, s.PLUGIN_MEMORY)
+PLUGIN_ENDPOINTS: Endpoints = (s.LIST_PLUGIN_TOOLS, s.RUN_PLUGIN_TOOL, s.HOST_CALL_REPLY)
 """What a plugin in a process of its own answers."""
 
-FEED_READER: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
+FEED_STREAMS: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
 """The streams that ``contracts/turns/feed_reader.py`` reads to show a turn without a gap."""
 
-CHANNEL_READER: tuple[str, ...] = (*FEED_READER, s.APPROVAL_STREAM)
+CHANNEL_READER: tuple[str, ...] = (*FEED_STREAMS, s.APPROVAL_STREAM)
 """The streams that a channel is shown turns and approvals from."""
 
 
@@ -105,18 +106,18 @@ class Role:
 
 GATEWAY = Role(
     name="gateway",
-    serves=(*GATEWAY_DOORS, *BLOCK_CHANGES, s.STORE_MESSAGES, s.LOAD_MESSAGES),
+    serves=(*GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
         s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_LIST, s.MEMORY_MOVE, s.MEMORY_DELETE, s.MEMORY_HISTORY,
         s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
-        s.MEMORY_FIND_CONVERSATION, s.ANSWERER, s.TOOLS_END,
+        s.MEMORY_FIND_CONVERSATION, s.ANSWERER, s.END_TASKS,
     ),
     says=(s.INBOX, s.APPROVAL, s.AUDIT),
     hears=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
     reads=CHANNEL_READER,
-    consumes=(s.DEADLINES,),
-    keeps=(s.TRANSCRIPTS, s.REQUESTS),
-    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPTS, s.REQUESTS),
+    consumes=(s.DEADLINE_CONSUMER,),
+    keeps=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
+    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
     watches=True,  # /metrics tells how full the streams are
 )  # fmt: skip
 
@@ -125,14 +126,15 @@ MONITOR = Role(
     serves=(s.COMPLETE, s.ANSWERER),
     calls=(
         s.COMPLETE,  # background work in its lifespans
-        s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
+        s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED_TOOL,
+        s.MEMORY_READ_MANY, *BLOCK_MEMORY_ENDPOINTS,
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
-    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.STOPPED),
+    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED),
     hears=(s.MEMORY_CHANGED, s.PANIC),
     reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM),
     removes=(s.INBOX_STREAM,),
-    consumes=(s.EVERY_PARTITION, s.LEARNER),
+    consumes=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER),
     measures=(s.INBOX_STREAM,),
     keeps=(s.PULSE_BUCKET,),
     looks=(s.WORKER_BUCKET,),
@@ -140,66 +142,74 @@ MONITOR = Role(
 
 TOOLS = Role(
     name="tools",
-    serves=(s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.TOOLS_ALIVE, s.TOOLS_END, s.LENT_LIST, s.LENT_CALL),
+    serves=(
+        s.LIST_TOOLS,
+        s.CALL_TOOL,
+        s.CALL_DECIDED_TOOL,
+        s.CHECK_LIVENESS,
+        s.END_TASKS,
+        s.DELEGATED_LIST_TOOLS,
+        s.DELEGATED_CALL_TOOL,
+    ),
     calls=(
-        *BLOCK_MEMORY,
-        *COLLECTED,
+        *BLOCK_MEMORY_ENDPOINTS,
+        *COLLECTION_ENDPOINTS,
         s.MEMORY_READ_MANY,
         s.MEMORY_WRITE_MANY,
         s.MEMORY_EXPORT,
         s.MEMORY_IMPORT,
         s.MEMORY_LOAD_CONVERSATION,  # what a conversation was forked from, and whether it is still there
         s.COMPLETE,
-        s.REMOTE_LIST,
-        s.REMOTE_CALL,
-        s.TOOLS_ALIVE,
-        *PLUGIN_DOORS,
+        s.REMOTE_LIST_TOOLS,
+        s.REMOTE_CALL_TOOL,
+        s.CHECK_LIVENESS,
+        *PLUGIN_ENDPOINTS,
         s.TELL_OWNER,
     ),
-    says=(s.EFFECT, s.AUDIT, s.STOPPED),
-    hears=(s.EFFECT, s.CANCEL_CALL, s.LENT_CANCEL, s.PANIC, s.MEMORY_CHANGED),
+    says=(s.EFFECT, s.AUDIT, s.PANIC_STOPPED),
+    hears=(s.EFFECT, s.CANCEL_CALL, s.DELEGATED_CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
     keeps=(s.QUOTA_BUCKET,),
     looks=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
-    brings=(s.IMPORTS, s.RESULTS),
-    fetches=(s.EXPORTS, s.RESULTS),
+    brings=(s.IMPORT_STORE, s.RESULT_STORE),
+    fetches=(s.EXPORT_STORE, s.RESULT_STORE),
 )
 
 PURGED: tuple[str, ...] = (
     s.JOURNAL_STREAM, s.FEED_STREAM, s.EFFECT_STREAM, s.FACT_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM, s.DEAD_STREAM,
-    s.RESULTS.stream_name, s.CLAIMS.stream_name, s.TRANSCRIPTS.stream_name,
+    s.RESULT_STORE.stream_name, s.CLAIM_STORE.stream_name, s.TRANSCRIPT_BUCKET.stream_name,
 )  # fmt: skip
 """The streams and stores out of which a purge takes what a conversation left there."""
 
 MEMORY = Role(
     name="memory",
-    serves=MEMORY_SERVICE,
+    serves=MEMORY_ENDPOINTS,
     says=(s.MEMORY_CHANGED,),
     reads=(s.AUDIT_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
     removes=(s.AUDIT_STREAM, *PURGED),
-    brings=(s.EXPORTS,),
-    fetches=(s.IMPORTS,),
+    brings=(s.EXPORT_STORE,),
+    fetches=(s.IMPORT_STORE,),
 )
 
 OPERATOR = Role(
     name="operator",
     calls=(
-        *GATEWAY_DOORS, *BLOCK_CHANGES, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
+        *GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
         s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_DELETE,
-        s.MEMORY_EXAMINE, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
-        s.REMOTE_LIST, *CHUNK_CARE,
+        s.MEMORY_CHECK, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
+        s.REMOTE_LIST_TOOLS, *CHUNK_ENDPOINTS,
         s.LIST_TOOLS,  # `trunkline policies add` says when there is no such tool
     ),
     says=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
-    hears=(s.FEED, s.APPROVAL, s.STOPPED),
+    hears=(s.FEED, s.APPROVAL, s.PANIC_STOPPED),
     reads=(
         *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM,
-        s.RESULTS.stream_name,  # `trunkline results`
+        s.RESULT_STORE.stream_name,  # `trunkline results`
     ),
     removes=(s.DEAD_STREAM,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
-    brings=(s.IMPORTS,),
-    fetches=(s.EXPORTS,),
+    brings=(s.IMPORT_STORE,),
+    fetches=(s.EXPORT_STORE,),
     channels=("cli", "terminal"),
     worker=False,
     discovers=True,
@@ -208,7 +218,7 @@ OPERATOR = Role(
 
 STREAMS = Role(
     name="streams",
-    says=(s.MOVED,),  # `trunkline partitions` deals what waits in the inbox anew
+    says=(s.MOVED_INBOX,),  # `trunkline partitions` deals what waits in the inbox anew
     reads=(s.INBOX_STREAM,),
     removes=(s.INBOX_STREAM,),
     looks=(s.WORKER_BUCKET,),
@@ -217,35 +227,35 @@ STREAMS = Role(
 )
 
 
-def channel(name: str) -> Role:
+def channel_role(name: str) -> Role:
     """The channels worker that runs the channel ``name`` and speaks for no other."""
     return Role(
         name=f"channel-{name}",
         serves=(s.TELL_OWNER,),
         keys=(("channel", name),),
-        calls=GATEWAY_DOORS,
+        calls=GATEWAY_ENDPOINTS,
         hears=(s.FEED, s.APPROVAL),
         reads=CHANNEL_READER,
         channels=(name,),
     )
 
 
-def lender(agent: str, blocks: tuple[str, ...]) -> Role:
+def delegate_role(agent: str, blocks: tuple[str, ...]) -> Role:
     """``trunkline mcp serve BLOCK --as AGENT``: it calls tools of these blocks, through all guards, as that agent."""
     return Role(
         name=f"lender-{agent}",
-        calls=(s.LENT_LIST, s.LENT_CALL),
-        says=(s.LENT_CANCEL,),
+        calls=(s.DELEGATED_LIST_TOOLS, s.DELEGATED_CALL_TOOL),
+        says=(s.DELEGATED_CANCEL_CALL,),
         lends=tuple((agent, block) for block in blocks),
         worker=False,
     )
 
 
-def remote(name: str) -> Role:
+def remote_role(name: str) -> Role:
     """A tools worker on another host, by its name: it answers what that host is asked, and can ask nothing."""
     return Role(
         name=f"remote-{name}",
-        serves=(s.REMOTE_LIST, s.REMOTE_CALL),
+        serves=(s.REMOTE_LIST_TOOLS, s.REMOTE_CALL_TOOL),
         hears=(s.CANCEL_CALL,),
         keys=(("remote", name),),
         worker=False,
@@ -253,11 +263,11 @@ def remote(name: str) -> Role:
     )
 
 
-def plugin(name: str, channels: tuple[str, ...] = ()) -> Role:
+def plugin_role(name: str, channels: tuple[str, ...] = ()) -> Role:
     """The plugin ``name`` in a process of its own, and the channels that it speaks for."""
     served = Role(
         name=f"plugin-{name}",
-        serves=PLUGIN_DOORS,
+        serves=PLUGIN_ENDPOINTS,
         keys=(("plugin", name),),
         worker=False,
         away=True,
@@ -266,11 +276,11 @@ def plugin(name: str, channels: tuple[str, ...] = ()) -> Role:
     if not channels:
         return served
     return replace(
-        served, calls=GATEWAY_DOORS, hears=(s.FEED, s.APPROVAL), reads=CHANNEL_READER, channels=channels
+        served, calls=GATEWAY_ENDPOINTS, hears=(s.FEED, s.APPROVAL), reads=CHANNEL_READER, channels=channels
     )
 
 
-def roles(
+def all_roles(
     channels: tuple[str, ...],
     remotes: tuple[str, ...] = (),
     plugins: tuple[str, ...] = (),
@@ -278,6 +288,6 @@ def roles(
 ) -> tuple[Role, ...]:
     """Every role of an installation with these channels and remotes, these plugins in processes of their own, and these
     blocks lent to others, by the names of the agents."""
-    lenders = (lender(agent, blocks) for agent, blocks in lent.items())
-    extra = (*map(channel, channels), *map(remote, remotes), *map(plugin, plugins), *lenders)
+    lenders = (delegate_role(agent, blocks) for agent, blocks in lent.items())
+    extra = (*map(channel_role, channels), *map(remote_role, remotes), *map(plugin_role, plugins), *lenders)
     return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, STREAMS)

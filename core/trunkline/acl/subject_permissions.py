@@ -16,7 +16,7 @@ DISCOVERY = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS")
 
 
 @dataclass(frozen=True)
-class Grants:
+class SubjectPermissions:
     """Sorted subjects, wildcards included. ``answers`` lets it reply to what it was asked, wherever the asker says:
     that is narrower than the askers' inboxes as long as only workers may ask it."""
 
@@ -25,16 +25,20 @@ class Grants:
     answers: bool = False
 
 
-def inbox(user: str) -> str:
+def inbox_prefix(user: str) -> str:
     """The first part of a user's reply subjects: ``bus.inbox_prefix`` filled in."""
     return f"_INBOX_{user}"
 
 
-def grants(role: Role, everybody: tuple[Role, ...]) -> Grants:
+def subject_permissions(role: Role, everybody: tuple[Role, ...]) -> SubjectPermissions:
     """What ``role`` may do among ``everybody``."""
-    subscribe = {f"{inbox(role.name)}.>", *_served(role), *(topic.subject.filter() for topic in role.hears)}
+    subscribe = {
+        f"{inbox_prefix(role.name)}.>",
+        *_served(role),
+        *(topic.subject.filter() for topic in role.hears),
+    }
     publish = set(_published(role, everybody))
-    return Grants(tuple(sorted(publish)), tuple(sorted(subscribe)), answers=role.answers)
+    return SubjectPermissions(tuple(sorted(publish)), tuple(sorted(subscribe)), answers=role.answers)
 
 
 def _served(role: Role) -> Iterator[str]:
@@ -48,9 +52,9 @@ def _served(role: Role) -> Iterator[str]:
 def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     yield from _called(role)
     if not role.answers:
-        yield from _answered(role, everybody)
+        yield from _askers_inboxes(role, everybody)
     for topic in role.says:
-        yield from _filled(role, topic.subject)
+        yield from _fill_subject(role, topic.subject)
     yield from _stored(role)
     for consumer in role.consumes:
         yield from _consumed(consumer)
@@ -65,10 +69,10 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     if role.prepares:
         yield from _prepared()
     elif not role.away:
-        yield s.DEAD_LETTERS
+        yield s.DEAD_LETTER_SUBJECT
         yield from _claims()
     elif role.channels:  # what the gateway shows may be large
-        yield from _readable(s.CLAIMS.stream_name)
+        yield from _readable(s.CLAIM_STORE.stream_name)
     if role.discovers:
         for verb in DISCOVERY:
             yield from (verb, f"{verb}.>")
@@ -79,10 +83,10 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
 
 def _called(role: Role) -> Iterator[str]:
     for endpoint in role.calls:
-        yield from _filled(role, endpoint.subject)
+        yield from _fill_subject(role, endpoint.subject)
 
 
-def _filled(role: Role, subject: Subject) -> Iterator[str]:
+def _fill_subject(role: Role, subject: Subject) -> Iterator[str]:
     """A subject under every name that the role speaks under."""
     if "channel" in subject.keys:
         yield from (subject.filter(channel=name) for name in role.channels)
@@ -92,13 +96,13 @@ def _filled(role: Role, subject: Subject) -> Iterator[str]:
         yield subject.filter()
 
 
-def _answered(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
+def _askers_inboxes(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     """The inboxes of those who ask this role; and of those whose streaming answers it may break off."""
     for other in everybody:
         asks = any(endpoint in role.serves for endpoint in other.calls)
         streams = any(endpoint.streaming and endpoint in other.serves for endpoint in role.calls)
         if asks or streams or (role.worker and other.discovers):
-            yield f"{inbox(other.name)}.>"
+            yield f"{inbox_prefix(other.name)}.>"
 
 
 def _readable(stream: str) -> tuple[str, str]:
@@ -131,7 +135,7 @@ def _objects(role: Role) -> Iterator[str]:
 
 def _claims() -> Iterator[str]:
     """Bodies too large for a message travel through one bucket that all share."""
-    store = s.CLAIMS
+    store = s.CLAIM_STORE
     yield f"$JS.API.STREAM.INFO.{store.stream_name}"
     yield from (*_readable(store.stream_name), f"$O.{store.name}.C.*", f"$O.{store.name}.M.*")
 
@@ -139,7 +143,7 @@ def _claims() -> Iterator[str]:
 def _prepared() -> Iterator[str]:
     for stream in _streams():
         yield from (f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE"))
-    for consumer in (s.EVERY_PARTITION, s.LEARNER, s.DEADLINES):
+    for consumer in (s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER, s.DEADLINE_CONSUMER):
         place = f"{consumer.stream}.{consumer.name}"
         yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import anyio
 
-from trunkline.cli.interrupts import Interrupts, interrupts
+from trunkline.cli.interrupts import InterruptHandler, handle_interrupts
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def run(main: Callable[..., Awaitable[T]], *arguments: object, at_terminal: bool
         KeyboardInterrupt: Ctrl-C ended it.
     """
     fast = not at_terminal and importlib.util.find_spec("uvloop") is not None
-    with interrupts() as ctrl_c:
+    with handle_interrupts() as ctrl_c:
         try:
             return anyio.run(_main, ctrl_c, main, arguments, backend_options={"use_uvloop": fast})
         except BaseException as error:
@@ -32,6 +32,8 @@ def run(main: Callable[..., Awaitable[T]], *arguments: object, at_terminal: bool
             raise
 
 
-async def _main(ctrl_c: Interrupts, main: Callable[..., Awaitable[T]], arguments: tuple[object, ...]) -> T:
+async def _main(
+    ctrl_c: InterruptHandler, main: Callable[..., Awaitable[T]], arguments: tuple[object, ...]
+) -> T:
     ctrl_c.cancels_this()
     return await main(*arguments)

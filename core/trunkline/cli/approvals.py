@@ -37,23 +37,23 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
     """List what waits, the oldest first."""
-    from trunkline.cli._support.blocks import insist_on_one
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli._support.blocks import require_known_block
+    from trunkline.cli.output import print_json, print_table
 
     async def listed(gateway: "GatewayClient") -> "tuple[Approval, ...]":
         if block is not None:
-            insist_on_one(block, [one.name for one in (await gateway.block_list()).blocks])
+            require_known_block(block, [one.name for one in (await gateway.block_list()).blocks])
         return (await gateway.approval_list(block=block, settled=settled)).approvals
 
     found = with_gateway(listed)
     if as_json:
-        json_out({"approvals": found})
+        print_json({"approvals": found})
         return
     if not found:
         click.echo("Nothing waits for a decision.")
         return
     rows = [(one.id, one.block, one.channel, one.tool, _state(one), _about(one)) for one in found]
-    table(rows, header=("ID", "BLOCK", "FROM", "TOOL", "UNTIL", "WHAT"))
+    print_table(rows, header=("ID", "BLOCK", "FROM", "TOOL", "UNTIL", "WHAT"))
 
 
 @command.command("show", examples="trunkline approvals show k3v7q")
@@ -62,12 +62,12 @@ def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
 def show_approval(id: str, as_json: bool) -> None:
     """Show what a call would do."""
     from trunkline._util.text import printable
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.workers.channels.approval_text import approval_news
 
     found = with_gateway(lambda gateway: gateway.approval(id))
     if as_json:
-        json_out({"approval": found.approval, "arguments": found.arguments})
+        print_json({"approval": found.approval, "arguments": found.arguments})
         return
     news = approval_news(
         found.approval, before="trunkline approvals ", wider_by="[--scope conversation|always]"
@@ -127,11 +127,11 @@ def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def granted(as_json: bool) -> None:
     """List what is allowed for more than one call."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
     found = with_gateway(lambda gateway: gateway.grants()).grants
     if as_json:
-        json_out({"grants": found})
+        print_json({"grants": found})
         return
     if not found:
         click.echo("Nothing is allowed for more than one call.")
@@ -140,7 +140,7 @@ def granted(as_json: bool) -> None:
         (one.id, one.subject, one.conditions.conversation or "always", one.created_by, one.note)
         for one in found
     ]
-    table(rows, header=("ID", "FOR", "WHERE", "BY", "WHAT"))
+    print_table(rows, header=("ID", "FOR", "WHERE", "BY", "WHAT"))
 
 
 @command.command("forget", examples="trunkline approvals forget approved-7c2k")
@@ -155,11 +155,11 @@ def _decide(
     id: str, *, allow: bool, scope: "ApprovalScope" = "once", answer: str = "", follow: bool, as_json: bool
 ) -> int:
     from trunkline.workers import KINDS
-    from trunkline.workers.channels.approval_text import Verdict, hand_in
+    from trunkline.workers.channels.approval_text import ApprovalDecision, submit_decision
 
     async def decided(gateway: "GatewayClient") -> int:
         one = (await gateway.approval(id)).approval
-        await hand_in(gateway, one, Verdict(one.id, allow, scope, answer))
+        await submit_decision(gateway, one, ApprovalDecision(one.id, allow, scope, answer))
         if not (follow and as_json):
             _say(one, allow=allow, scope=scope, as_json=as_json)
         if follow:
@@ -179,10 +179,10 @@ def _decide(
 
 def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool) -> None:
     from trunkline._util.text import printable
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     if as_json:
-        json_out({"id": one.id, "turn": one.turn, "call": one.call, "allow": allow, "scope": scope})
+        print_json({"id": one.id, "turn": one.turn, "call": one.call, "allow": allow, "scope": scope})
         return
     far = {
         "once": "",
@@ -211,11 +211,11 @@ def _is_alone() -> bool:
 
 async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool) -> int:
     """Print what the turn shows; its next question ends that, as it does with ``say``."""
-    from trunkline.cli.turn_printer import JsonSaying, Saying
+    from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
     from trunkline.contracts.gateway.messages import MessageAccepted
     from trunkline.contracts.turns.messages import ApprovalRequested
 
-    saying = JsonSaying() if as_json else Saying(stream=False)
+    saying = JsonTurnPrinter() if as_json else TurnPrinter(stream=False)
     settled = {
         approval.id for approval in (await gateway.approval_list(settled=True)).approvals if approval.settled
     }
@@ -228,18 +228,22 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
 
 
 def _state(approval: "Approval") -> str:
-    from trunkline.contracts.approvals.messages import DEADLINE, decider, withdrawal
-    from trunkline.workers.channels.approval_text import local
+    from trunkline.contracts.approvals.messages import (
+        DECIDED_BY_DEADLINE,
+        describe_decider,
+        describe_withdrawal,
+    )
+    from trunkline.workers.channels.approval_text import format_local_time
 
     if approval.settled is None:
-        return local(approval.expires_at)
+        return format_local_time(approval.expires_at)
     is_question = approval.detail.is_question
     if approval.settled.withdrawn:
-        return f"withdrawn: {withdrawal(approval.settled.withdrawn, approval.settled.by)}"
-    if approval.settled.by == DEADLINE:
+        return f"withdrawn: {describe_withdrawal(approval.settled.withdrawn, approval.settled.by)}"
+    if approval.settled.by == DECIDED_BY_DEADLINE:
         return f"not {'answered' if is_question else 'decided'} in time"
     yes, no = ("answered", "left") if is_question else ("allowed", "denied")
-    return f"{yes if approval.settled.allow else no} by {decider(approval.settled.by)}"
+    return f"{yes if approval.settled.allow else no} by {describe_decider(approval.settled.by)}"
 
 
 def _about(approval: "Approval") -> str:

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.manifest import Gap
+    from trunkline._util.archives.manifest import ImportGap
 
-SHOWN = 20
+MAX_SHOWN = 20
 """Gaps that are printed; the archive's manifest.json names all."""
 
 
-def gaps_of(archive: Path) -> "tuple[Gap, ...]":
+def read_gaps(archive: Path) -> "tuple[ImportGap, ...]":
     """What an archive says is not in it."""
     from trunkline._util.archives.reader import read_manifest
 
@@ -18,11 +18,11 @@ def gaps_of(archive: Path) -> "tuple[Gap, ...]":
     return manifest.gaps if manifest else ()
 
 
-def tell_gaps(gaps: "tuple[Gap, ...]") -> None:
+def print_gaps(gaps: "tuple[ImportGap, ...]") -> None:
     """Print what is not in an archive to standard error, a line for each."""
     import click
 
-    for gap in gaps[:SHOWN]:
+    for gap in gaps[:MAX_SHOWN]:
         click.echo(f"Not among the files: {gap.what}: {gap.why}.", err=True)
-    if len(gaps) > SHOWN:
-        click.echo(f"{len(gaps) - SHOWN} more are named in the archive's manifest.json.", err=True)
+    if len(gaps) > MAX_SHOWN:
+        click.echo(f"{len(gaps) - MAX_SHOWN} more are named in the archive's manifest.json.", err=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 
-def insist_on_text(words: Sequence[str]) -> None:
+def require_text(words: Sequence[str]) -> None:
     """Refuse bytes that are no UTF-8, unless they name a file that is there. Raises click.UsageError.
 
     Python hands such bytes over as half characters (PEP 383), which no message of the bus and no file can hold.

@@ -25,11 +25,13 @@ def with_workers(job: "Callable[[Bus], Awaitable[T]]", *kinds: "WorkerKind", log
 async def _attached(job: "Callable[[Bus], Awaitable[T]]", kinds: "tuple[WorkerKind, ...]", log: str) -> T:
     from trunkline.cli.log_file import log_to_file
     from trunkline.config import load_config
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
     config = load_config()
     async with AsyncExitStack() as stack:
         if log:
             stack.enter_context(log_to_file(config, log))
-        return await job(await stack.enter_async_context(attached(config, load_worker, kinds=kinds)))
+        return await job(
+            await stack.enter_async_context(connect_to_platform(config, load_worker, kinds=kinds))
+        )

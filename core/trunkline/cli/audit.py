@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli._support.audit_log import Wanted
+    from trunkline.cli._support.audit_log import AuditFilter
     from trunkline.contracts.audit.messages import AuditEntry
     from trunkline_bus import Bus
 
@@ -50,31 +50,31 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) 
 
     The log lies in memory, a file a day: audit/2026-11-22.jsonl. Times are UTC.
     """
-    from trunkline.cli._support.audit_log import Wanted, beginning
+    from trunkline.cli._support.audit_log import AuditFilter, parse_since
     from trunkline.cli.memory.attached_memory import with_memory
 
-    filters = Wanted(beginning(since), **wanted)
+    filters = AuditFilter(parse_since(since), **wanted)
     with_memory(lambda bus: _print(bus, filters, limit, follow, as_json))
 
 
-async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json: bool) -> None:
-    from trunkline.cli._support.audit_log import entries, following
-    from trunkline.cli._support.blocks import insist_on_block
-    from trunkline.cli._support.rules import ALL
-    from trunkline.cli.output import fitted
+async def _print(bus: "Bus", wanted: "AuditFilter", limit: int, follow: bool, as_json: bool) -> None:
+    from trunkline.cli._support.audit_log import follow_entries, read_entries
+    from trunkline.cli._support.blocks import require_block
+    from trunkline.cli._support.rules import ALL_BLOCKS
+    from trunkline.cli.output import fit_text
 
-    found = await entries(bus, wanted)
-    if not found and wanted.block not in (None, ALL):  # the log knows blocks that are gone, too
-        await insist_on_block(bus, wanted.block)
+    found = await read_entries(bus, wanted)
+    if not found and wanted.block not in (None, ALL_BLOCKS):  # the log knows blocks that are gone, too
+        await require_block(bus, wanted.block)
     if (found or follow) and not as_json and sys.stdout.isatty():
         click.echo(HEADER)
     for entry in found[-limit:]:
         _line(entry, as_json)
     if not found and not follow:
         told = f"Nothing of that kind was noted since {wanted.since:%Y-%m-%d %H:%M} UTC. --since 7d looks further back."
-        click.echo(fitted(told, err=True), err=True)
+        click.echo(fit_text(told, err=True), err=True)
     if follow:
-        async for entry in following(bus, wanted, {entry.id for entry in found}):
+        async for entry in follow_entries(bus, wanted, {entry.id for entry in found}):
             _line(entry, as_json)
 
 
@@ -82,7 +82,7 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
     import msgspec
 
     from trunkline._util.text import one_line
-    from trunkline.cli.output import fitted
+    from trunkline.cli.output import fit_text
 
     if as_json:
         click.echo(msgspec.json.encode(entry).decode())
@@ -95,4 +95,4 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
     given = " ".join(f"{name}={value!r}" for name, value in (entry.arguments or {}).items())
     many = f" {entry.count} times since {entry.first:%H:%M:%S}" if entry.count and entry.first else ""
     told = f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
-    click.echo(fitted(one_line(told.rstrip())))
+    click.echo(fit_text(one_line(told.rstrip())))

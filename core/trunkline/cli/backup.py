@@ -8,9 +8,9 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.manifest import Gap
+    from trunkline._util.archives.manifest import ImportGap
     from trunkline.config import Config
-    from trunkline.home.backup import Label
+    from trunkline.home.backup import BackupManifest
 
 EXAMPLES = """
 trunkline backup garden.tar
@@ -39,8 +39,8 @@ def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: 
     from msgspec import to_builtins
 
     from trunkline.cli.aio import run
-    from trunkline.cli.archive_gaps import tell_gaps
-    from trunkline.cli.output import json_out
+    from trunkline.cli.archive_gaps import print_gaps
+    from trunkline.cli.output import print_json
     from trunkline.config import load_config
     from trunkline.home.backup import BUS, TOKEN
 
@@ -49,11 +49,11 @@ def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: 
     label, gaps = run(_backup, config, file.absolute(), with_token, with_bus)
     size = file.stat().st_size
     if as_json:
-        return json_out({"file": str(file), "size": size, "label": label, "gaps": to_builtins(gaps)})
+        return print_json({"file": str(file), "size": size, "label": label, "gaps": to_builtins(gaps)})
     missing = [part for part in (TOKEN, BUS) if part not in label.holds]
     click.echo(f"Wrote {', '.join(label.holds)} to {file} ({size / 1024 / 1024:.1f} MB).")
     click.echo(f"Not in it: {', '.join([*missing, 'workspaces'])}.")
-    tell_gaps(gaps)
+    print_gaps(gaps)
 
 
 def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
@@ -79,19 +79,19 @@ def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
 
 async def _backup(
     config: "Config", file: Path, with_token: bool, with_bus: bool
-) -> "tuple[Label, tuple[Gap, ...]]":
+) -> "tuple[BackupManifest, tuple[ImportGap, ...]]":
     import tempfile
 
-    from trunkline.cli.archive_gaps import gaps_of
+    from trunkline.cli.archive_gaps import read_gaps
     from trunkline.contracts.memory.export_transfer import export_memory
     from trunkline.home.backup import write_backup
     from trunkline.home.paths import Home
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.parent) as folder:
         exported = Path(folder) / "memory.tar"
-        async with attached(config, load_worker, kinds=("memory",)) as bus:
+        async with connect_to_platform(config, load_worker, kinds=("memory",)) as bus:
             await export_memory(bus, exported)
         label = write_backup(Home.of(config), file, exported, token=with_token, bus=with_bus)
-        return label, gaps_of(exported)
+        return label, read_gaps(exported)

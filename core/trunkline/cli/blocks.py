@@ -7,7 +7,7 @@ import click
 from trunkline.cli.attached_gateway import with_gateway
 from trunkline.cli.command import Group
 from trunkline.cli.completion_types import BlockName
-from trunkline.cli.confirmation import agree
+from trunkline.cli.confirmation import confirm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,17 +35,17 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_blocks(archived: bool, as_json: bool) -> None:
     """List the blocks and what they do now."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
     found = with_gateway(lambda gateway: gateway.block_list(archived=archived))
     if as_json:
-        json_out(
+        print_json(
             {"blocks": found.blocks, "archived": found.archived} if archived else {"blocks": found.blocks}
         )
         return
     rows = [(b.name, _state(b), str(b.conversations), b.config.description) for b in found.blocks]
     rows += [(a.name, f"archived {a.archived_at:%Y-%m-%d %H:%M}", "", a.archive) for a in found.archived]
-    table(rows, header=("BLOCK", "STATE", "CONVERSATIONS", "DESCRIPTION"))
+    print_table(rows, header=("BLOCK", "STATE", "CONVERSATIONS", "DESCRIPTION"))
 
 
 @command.command("show", examples="trunkline blocks show main")
@@ -53,14 +53,14 @@ def list_blocks(archived: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_block(name: str, as_json: bool) -> None:
     """Show one block."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
     block = with_gateway(lambda gateway: gateway.block(name))
     if as_json:
-        json_out(block)
+        print_json(block)
         return
     tools = "all" if block.config.tools is None else ", ".join(block.config.tools) or "none"
-    table(
+    print_table(
         [
             ("block", block.name),
             ("state", _state(block)),
@@ -121,7 +121,7 @@ trunkline blocks set garden permissions.approvals=all permissions.plan=true
 def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
     """Change choices of a block: any key of its block.toml, those in a table with a dot. A key that is given several
     times is a list; KEY= is an empty one. Comments and order of the file stay. It counts from the next message on."""
-    from trunkline.workers.gateway.block_file import value_of
+    from trunkline.workers.gateway.block_file import parse_value
 
     given: dict[str, list[str]] = {}
     for choice in choices:
@@ -131,7 +131,7 @@ def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
                 f"{choice!r} is no choice: write KEY=VALUE. To take a key out: blocks unset."
             )
         given.setdefault(key, []).append(value)
-    _change(name, {key: value_of(key, words) for key, words in given.items()}, as_json)
+    _change(name, {key: parse_value(key, words) for key, words in given.items()}, as_json)
 
 
 @command.command("unset", examples="trunkline blocks unset garden model permissions.approvals")
@@ -144,11 +144,11 @@ def unset_choices(name: str, keys: tuple[str, ...], as_json: bool) -> None:
 
 
 def _change(name: str, changes: dict[str, Any], as_json: bool) -> None:
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     block = with_gateway(lambda gateway: gateway.change_block(name, changes))
     if as_json:
-        json_out(block)
+        print_json(block)
     else:
         click.echo(f"Block {name} is changed: {', '.join(changes)}. It counts from the next message on.")
 
@@ -158,11 +158,11 @@ def _change(name: str, changes: dict[str, Any], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def start_block(name: str, as_json: bool) -> None:
     """Switch a block on that was stopped: it takes messages again."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     block = with_gateway(lambda gateway: gateway.change_block(name, {"enabled": None}))
     if as_json:
-        json_out(block)
+        print_json(block)
     else:
         click.echo(f"Block {name} takes messages.")
 
@@ -175,13 +175,13 @@ def start_block(name: str, as_json: bool) -> None:
 def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
     """Switch a block off: it takes no messages until you start it. Its turns are cancelled, its questions withdrawn and
     its background tasks ended; a call that is having its effect is not cut in its middle."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     if not yes and not finish:
         _confirm_cancelling(name, "Stop it")
     stopped = with_gateway(lambda gateway: gateway.stop_block(name, finish=finish))
     if as_json:
-        json_out({"block": stopped.block, "cancelled": stopped.cancelled, "tasks": stopped.tasks})
+        print_json({"block": stopped.block, "cancelled": stopped.cancelled, "tasks": stopped.tasks})
         return
     turns, tasks = len(stopped.cancelled), len(stopped.tasks)
     said = f" {turns} of its turns {'was' if turns == 1 else 'were'} cancelled." if turns else ""
@@ -202,7 +202,7 @@ def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
     """Have a block forget: its conversations and all that its agent wrote and learned. Its turns are cancelled. What
     you chose in block.toml stays, and without --hard what you brought: documents, skills, identity, sliders,
     workspace."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     if not yes:
         lost = " and its documents, skills, identity and sliders" if hard else ""
@@ -213,7 +213,7 @@ def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
         _confirm_cancelling(name, "Reset it", always=True)
     block = with_gateway(lambda gateway: gateway.reset_block(name, hard=hard))
     if as_json:
-        json_out(block)
+        print_json(block)
     else:
         click.echo(f"Block {name} has forgotten what it was told{' and who it was' if hard else ''}.")
 
@@ -236,15 +236,17 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
     if tasks := _tasks_here(name):
         click.echo(f"{tasks} of its background tasks {'runs and is' if tasks == 1 else 'run and are'} ended.")
     if busy or waiting or tasks or always:
-        agree(f"{question}?")
+        confirm(f"{question}?")
 
 
 def _tasks_here(name: str) -> int:
     """How many background tasks of a block run on this machine."""
-    from trunkline.config.loader import find_home
-    from trunkline.contracts.sandbox.detached_program import place_of, records
+    from trunkline.config.loader import resolve_home
+    from trunkline.contracts.sandbox.detached_program import list_programs, programs_folder
 
-    return sum(record.standing() == "running" for record in records(place_of(find_home(), name)))
+    return sum(
+        record.standing() == "running" for record in list_programs(programs_folder(resolve_home(), name))
+    )
 
 
 @command.command("archive", examples="trunkline blocks archive garden")
@@ -280,7 +282,7 @@ def delete_block(name: str, archived: bool, yes: bool) -> None:
 
     what = f"the newest archive of {name}" if archived else f"block {name} with its conversations"
     if not yes and archived:
-        agree(f"Delete {what} and its workspace?")
+        confirm(f"Delete {what} and its workspace?")
     elif not yes:
         _confirm_cancelling(name, f"Delete {what} and its workspace", always=True)
     with_gateway(lambda gateway: gateway.delete_block(name, archived=archived))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import anyio
 
     from trunkline.config import Config
-    from trunkline.contracts.channels.foreground_channel import ForegroundChannel, Sitting
+    from trunkline.contracts.channels.foreground_channel import ForegroundChannel, TerminalSession
 
 EXAMPLES = """
 trunkline chat
@@ -36,23 +36,23 @@ def command(block: str | None, conversation: str | None, channel: str) -> int:
     each line is one message. Leaves with 1 when a turn failed, 3 when one waits for a decision, 130 after Ctrl-C.
     """
     from trunkline.cli.aio import run
-    from trunkline.contracts.channels.foreground_channel import Sitting
+    from trunkline.contracts.channels.foreground_channel import TerminalSession
 
-    return run(_chat, Sitting(block, conversation), channel, at_terminal=True)
+    return run(_chat, TerminalSession(block, conversation), channel, at_terminal=True)
 
 
-async def _chat(sitting: "Sitting", name: str) -> int:
+async def _chat(sitting: "TerminalSession", name: str) -> int:
     from dataclasses import replace
     from functools import partial
 
     import anyio
 
     from trunkline.cli.log_file import log_to_file
-    from trunkline.cli.references import conversation_named
-    from trunkline.cli.trace import draw
+    from trunkline.cli.references import resolve_conversation
+    from trunkline.cli.trace import draw_trace
     from trunkline.config import load_config
     from trunkline.contracts.gateway.client import GatewayClient
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import KINDS, load_worker
 
     config = load_config()
@@ -60,13 +60,13 @@ async def _chat(sitting: "Sitting", name: str) -> int:
     with log_to_file(config, "chat"):
         channel = _foreground(config, name)
         async with (
-            attached(config, load_worker, name="chat", kinds=KINDS) as bus,
+            connect_to_platform(config, load_worker, name="chat", kinds=KINDS) as bus,
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
             gateway = GatewayClient(bus, channel.name, shows=channel.shows)
-            conversation = await conversation_named(gateway, sitting.conversation, sitting.block)
-            at_bus = replace(sitting, conversation=conversation, trace=partial(draw, bus))
+            conversation = await resolve_conversation(gateway, sitting.conversation, sitting.block)
+            at_bus = replace(sitting, conversation=conversation, trace=partial(draw_trace, bus))
             status = await channel.attend(gateway, at_bus)
             tasks.cancel_scope.cancel()
     return status

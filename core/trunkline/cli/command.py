@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from trunkline.cli.command_synonyms import suggested
+from trunkline.cli.command_synonyms import suggest_command
 from trunkline.cli.completion_types import complete_by_name
 
 Formatter = click.HelpFormatter
@@ -53,7 +53,7 @@ class Group(click.Group):
             return super().resolve_command(context, words)
         except click.NoSuchCommand as slip:
             word, names = slip.command_name, self.list_commands(context)
-            meant = suggested(word, names)
+            meant = suggest_command(word, names)
             if meant is None:
                 raise click.NoSuchCommand(word, possibilities=names, ctx=context) from None
             message = f"No such command {word!r}. Did you mean {meant!r}?"

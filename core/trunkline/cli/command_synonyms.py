@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-OTHER_WORDS: dict[str, tuple[str, ...]] = {
+COMMAND_SYNONYMS: dict[str, tuple[str, ...]] = {
     "log": ("history", "audit"),
     "logs": ("history", "audit"),
     "ls": ("list",),
@@ -50,6 +50,6 @@ OTHER_WORDS: dict[str, tuple[str, ...]] = {
 """For each word the commands that may be meant, the likeliest first; of those that take something away the mildest."""
 
 
-def suggested(word: str, names: Collection[str]) -> str | None:
+def suggest_command(word: str, names: Collection[str]) -> str | None:
     """The command of a group that has these names which somebody means by a word of another program."""
-    return next((name for name in OTHER_WORDS.get(word, ()) if name in names), None)
+    return next((name for name in COMMAND_SYNONYMS.get(word, ()) if name in names), None)

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-MOST = 500
+MAX_SUGGESTIONS = 500
 DAYS = 100
 """Folders of chunks that are looked into: one for each day and block."""
 DATED = len("chunk-2026-05-04")
@@ -67,7 +67,7 @@ class ChunkId(StringParamType):
         found: list[str] = []
         for day, folder in sorted(begun, reverse=True)[:DAYS]:
             found += _names(f"{folder}/{day}", incomplete or "chunk-")
-        return [CompletionItem(name.removesuffix(".json")) for name in found[:MOST]]
+        return [CompletionItem(name.removesuffix(".json")) for name in found[:MAX_SUGGESTIONS]]
 
 
 class ChunkOrPath(MemoryPath):
@@ -119,7 +119,7 @@ def _names(folder: str, begun: str = "") -> list[str]:
         if place.is_relative_to(root.resolve()):
             seen = (entry for entry in place.iterdir() if entry.name.startswith(begun))
             entries = sorted(entry for entry in seen if not entry.name.startswith("."))
-            return [_name(entry) for entry in entries[:MOST] if not entry.is_symlink()]
+            return [_name(entry) for entry in entries[:MAX_SUGGESTIONS] if not entry.is_symlink()]
     return []
 
 

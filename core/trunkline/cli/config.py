@@ -25,7 +25,7 @@ def command(prefix: str, as_json: bool) -> None:
 
     Secrets are shown as the variables that hold them.
     """
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
     from trunkline.config import load_config
 
     config = load_config()
@@ -38,9 +38,11 @@ def command(prefix: str, as_json: bool) -> None:
             {"key": row.key, "value": row.value, "origin": row.origin.kind, "where": row.origin.where}
             for row in rows
         ]
-        json_out({"home": str(config.home), "file": str(config.file), "settings": entries})
+        print_json({"home": str(config.home), "file": str(config.file), "settings": entries})
         return
-    table([(row.key, row.value, str(row.origin)) for row in rows], header=("SETTING", "VALUE", "ORIGIN"))
+    print_table(
+        [(row.key, row.value, str(row.origin)) for row in rows], header=("SETTING", "VALUE", "ORIGIN")
+    )
 
 
 def _warn(config: "Config") -> None:

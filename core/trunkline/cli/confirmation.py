@@ -7,7 +7,7 @@ import click
 from trunkline.errors import TrunklineError
 
 
-def agree(question: str, *, otherwise: str = "--yes", done: str = "done") -> None:
+def confirm(question: str, *, otherwise: str = "--yes", done: str = "done") -> None:
     """Return once a person at a terminal has said yes. ``otherwise`` is what decides it where nobody can be asked, and
     ``done`` what was not done then. A yes out of a pipe counts for nothing: whoever sends one can give the flag.
 
@@ -15,11 +15,11 @@ def agree(question: str, *, otherwise: str = "--yes", done: str = "done") -> Non
         TrunklineError: there is no terminal.
         click.Abort: the person did not say yes.
     """
-    insist_on_person(otherwise, done=done)
+    require_terminal(otherwise, done=done)
     click.confirm(question, abort=True, err=True)
 
 
-def insist_on_person(otherwise: str, *, done: str = "done") -> None:
+def require_terminal(otherwise: str, *, done: str = "done") -> None:
     """Raises TrunklineError where there is no terminal to ask at."""
     if not sys.stdin.isatty():
         raise TrunklineError(

@@ -39,11 +39,11 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_conversations(block: str | None, search: str | None, limit: int, as_json: bool) -> None:
     """List conversations, the newest first. Those of all are numbered; with --block or --search give the id."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
     found = _page(block, search, limit)
     if as_json:
-        json_out({"conversations": found.conversations, "total": found.total})
+        print_json({"conversations": found.conversations, "total": found.total})
         return
     if not found.conversations:
         click.echo("There are no conversations.")
@@ -54,7 +54,7 @@ def list_conversations(block: str | None, search: str | None, limit: int, as_jso
          str(one.message_count), one.id, one.title or "")
         for number, one in enumerate(found.conversations, 1)
     ]  # fmt: skip
-    table(rows, header=(*(("NO",) if is_whole else ()), "LAST", "BLOCK", "MESSAGES", "ID", "TITLE"))
+    print_table(rows, header=(*(("NO",) if is_whole else ()), "LAST", "BLOCK", "MESSAGES", "ID", "TITLE"))
     if found.total > len(rows):
         click.echo(f"{found.total - len(rows)} more; see --limit and --search.", err=True)
 
@@ -92,8 +92,8 @@ def rename_conversation(conversation: str, title: tuple[str, ...], made: bool, a
 
     CONVERSATION is a number or an id of "trunkline conversations", the beginning of an id, or "last".
     """
-    from trunkline.cli.output import json_out
-    from trunkline.cli.references import conversation_named
+    from trunkline.cli.output import print_json
+    from trunkline.cli.references import resolve_conversation
 
     if bool(title) == made:
         raise click.UsageError(
@@ -101,11 +101,11 @@ def rename_conversation(conversation: str, title: tuple[str, ...], made: bool, a
         )
 
     async def rename(gateway: "GatewayClient") -> "ConversationSummary":
-        meant = await conversation_named(gateway, conversation, None) or conversation
+        meant = await resolve_conversation(gateway, conversation, None) or conversation
         return await gateway.rename_conversation(meant, " ".join(title) if title else None)
 
     renamed = with_gateway(rename)
     if as_json:
-        json_out(renamed)
+        print_json(renamed)
     else:
         click.echo(f"{renamed.id}: {renamed.title or 'without a title'}")

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trunkline.cli.command import Group
-from trunkline.cli.confirmation import agree
+from trunkline.cli.confirmation import confirm
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from trunkline.runtime.dead_letters import Buried
+    from trunkline.runtime.dead_letters import StoredDeadLetter
     from trunkline_bus import Bus
 
 T = TypeVar("T")
@@ -32,17 +32,17 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_letters(as_json: bool) -> None:
     """List the dead letters, oldest first. They are kept for 30 days."""
-    from trunkline.cli.output import json_out, table
-    from trunkline.runtime.dead_letters import dead_letters
+    from trunkline.cli.output import print_json, print_table
+    from trunkline.runtime.dead_letters import list_dead_letters
 
-    found = _on_bus(dead_letters)
+    found = _on_bus(list_dead_letters)
     if as_json:
-        json_out([_facts(one) for one in found])
+        print_json([_facts(one) for one in found])
     elif not found:
         click.echo("There are no dead letters.")
     else:
         rows = [_row(one) for one in found]
-        table(rows, header=("ID", "BURIED (UTC)", "BYTES", "REASON", "SUBJECT"))
+        print_table(rows, header=("ID", "BURIED (UTC)", "BYTES", "REASON", "SUBJECT"))
 
 
 @command.command("show", examples="trunkline dead show 12\ntrunkline dead show 12 --json")
@@ -50,16 +50,16 @@ def list_letters(as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_letter(number: int, as_json: bool) -> None:
     """Show one dead letter: why it is one, whether it may be sent again, and the message itself."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
     one, refusal = _on_bus(lambda bus: _looked_at(bus, number))
     shape, text = _readable(one.body)
     if as_json:
-        json_out(
+        print_json(
             {**_facts(one), "retry": refusal is None, "refused": refusal, "shape": shape, "message": text}
         )
         return
-    table([(name, str(value)) for name, value in _facts(one).items()])
+    print_table([(name, str(value)) for name, value in _facts(one).items()])
     click.echo(f"{'retry':<10}{'yes' if refusal is None else refusal}")
     click.echo(f"\n{text if one.whole else text + chr(10) + '(the rest was not kept)'}")
 
@@ -75,11 +75,11 @@ def retry_letters(numbers: tuple[int, ...], all_of_them: bool, as_json: bool) ->
     since, and a turn that is done already is not done twice. Everything else is refused with the reason. Leaves with 1
     when one that was named is refused.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     done = _on_bus(lambda bus: _retried(bus, _wanted(numbers, all_of_them), all_of_them))
     if as_json:
-        json_out([{"id": number, "sent": refusal is None, "refused": refusal} for number, refusal in done])
+        print_json([{"id": number, "sent": refusal is None, "refused": refusal} for number, refusal in done])
     else:
         for number, refusal in done:
             click.echo(f"Sent {number} again." if refusal is None else refusal, err=refusal is not None)
@@ -93,14 +93,16 @@ def retry_letters(numbers: tuple[int, ...], all_of_them: bool, as_json: bool) ->
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def clear_letters(numbers: tuple[int, ...], all_of_them: bool, yes: bool, as_json: bool) -> None:
     """Forget dead letters for good."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     _wanted(numbers, all_of_them)
     if not yes:
-        agree(f"Forget {'all dead letters' if all_of_them else f'{len(numbers)} of them'}?", done="forgotten")
+        confirm(
+            f"Forget {'all dead letters' if all_of_them else f'{len(numbers)} of them'}?", done="forgotten"
+        )
     gone = _on_bus(lambda bus: _cleared(bus, numbers, all_of_them))
     if as_json:
-        json_out({"cleared": gone})
+        print_json({"cleared": gone})
     else:
         click.echo(f"Forgot {len(gone)} of them." if gone else "There are no dead letters.")
 
@@ -121,20 +123,20 @@ def _on_bus(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
 
 async def _asked(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
     from trunkline.config import load_config
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
-    async with attached(load_config(), load_worker, kinds=()) as bus:
+    async with connect_to_platform(load_config(), load_worker, kinds=()) as bus:
         return await ask(bus)
 
 
-async def _looked_at(bus: "Bus", number: int) -> "tuple[Buried, str | None]":
+async def _looked_at(bus: "Bus", number: int) -> "tuple[StoredDeadLetter, str | None]":
     from trunkline.errors import TrunklineError
-    from trunkline.runtime.dead_letters import chosen, retriable
+    from trunkline.runtime.dead_letters import check_retriable, find_dead_letters
 
-    one = (await chosen(bus, (number,)))[0]
+    one = (await find_dead_letters(bus, (number,)))[0]
     try:
-        await retriable(bus, one)
+        await check_retriable(bus, one)
     except TrunklineError as error:
         return one, error.sentence
     return one, None
@@ -142,10 +144,10 @@ async def _looked_at(bus: "Bus", number: int) -> "tuple[Buried, str | None]":
 
 async def _retried(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> list[tuple[int, str | None]]:
     from trunkline.errors import TrunklineError
-    from trunkline.runtime.dead_letters import chosen, retry
+    from trunkline.runtime.dead_letters import find_dead_letters, retry
 
     done: list[tuple[int, str | None]] = []
-    for one in await chosen(bus, numbers, all_of_them=all_of_them):
+    for one in await find_dead_letters(bus, numbers, all_of_them=all_of_them):
         try:
             await retry(bus, one)
         except TrunklineError as error:
@@ -156,16 +158,16 @@ async def _retried(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> l
 
 
 async def _cleared(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> list[int]:
-    from trunkline.contracts.workers.subjects import DEAD
-    from trunkline.runtime.dead_letters import chosen
+    from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC
+    from trunkline.runtime.dead_letters import find_dead_letters
 
-    there = await chosen(bus, numbers, all_of_them=all_of_them)
+    there = await find_dead_letters(bus, numbers, all_of_them=all_of_them)
     for one in there:
-        await bus.delete(DEAD, one.id)
+        await bus.delete(DEAD_LETTER_TOPIC, one.id)
     return [one.id for one in there]
 
 
-def _row(one: "Buried") -> tuple[str, ...]:
+def _row(one: "StoredDeadLetter") -> tuple[str, ...]:
     from trunkline._util.text import printable
 
     letter = one.letter
@@ -178,7 +180,7 @@ def _row(one: "Buried") -> tuple[str, ...]:
     )
 
 
-def _facts(one: "Buried") -> dict[str, Any]:
+def _facts(one: "StoredDeadLetter") -> dict[str, Any]:
     from trunkline._util.text import printable
 
     letter = one.letter

@@ -7,7 +7,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli.checks import Finding
+    from trunkline.cli.checks import CheckReport
     from trunkline.home.listeners import Listener
 
 EXAMPLES = """
@@ -31,15 +31,15 @@ def command(as_json: bool, online: bool) -> int:
     Without --online nothing goes out to the network but to the configured bus.
     """
     from trunkline.cli.aio import run
-    from trunkline.cli.checks import examine
-    from trunkline.cli.output import json_out
-    from trunkline.config import find_home
-    from trunkline.home.listeners import listeners
+    from trunkline.cli.checks import run_checks
+    from trunkline.cli.output import print_json
+    from trunkline.config import resolve_home
+    from trunkline.home.listeners import read_listeners
 
-    findings, open_ports = run(examine, online), listeners(find_home() / "run")
+    findings, open_ports = run(run_checks, online), read_listeners(resolve_home() / "run")
     broken = any(finding.status == "error" for finding in findings)
     if as_json:
-        json_out({"ok": not broken, "checks": findings, "listeners": open_ports})
+        print_json({"ok": not broken, "checks": findings, "listeners": open_ports})
     else:
         for finding in findings:
             _print(finding)
@@ -47,22 +47,22 @@ def command(as_json: bool, online: bool) -> int:
     return 1 if broken else 0
 
 
-def _print(finding: "Finding") -> None:
-    from trunkline.cli.output import coloured, fitted, say
+def _print(finding: "CheckReport") -> None:
+    from trunkline.cli.output import colourize, fit_text, print_text
 
     by = f" [{finding.owner}]" if finding.owner else ""
     mark = MARKS[finding.status]
-    told = fitted(f"{mark}  {finding.id:<20} {finding.summary}{by}", hang=len(mark) + 23)
-    click.echo(coloured(mark, COLOURS.get(finding.status)), nl=False, color=True)
-    say(told.removeprefix(mark))
+    told = fit_text(f"{mark}  {finding.id:<20} {finding.summary}{by}", hang=len(mark) + 23)
+    click.echo(colourize(mark, COLOURS.get(finding.status)), nl=False, color=True)
+    print_text(told.removeprefix(mark))
     if finding.hint:
-        say(fitted(f"{'':30} -> {finding.hint}", hang=34))
+        print_text(fit_text(f"{'':30} -> {finding.hint}", hang=34))
 
 
 def _print_listeners(listeners: "list[Listener]") -> None:
-    from trunkline.cli.output import fitted, say
+    from trunkline.cli.output import fit_text, print_text
 
-    say("\nListening:" if listeners else "\nListening: nothing")
+    print_text("\nListening:" if listeners else "\nListening: nothing")
     for one in listeners:
-        say(fitted(f"  {one.address:<26} {one.purpose}", hang=29))
-        say(fitted(f"  {'':<26} credential: {one.credential}", hang=31))
+        print_text(fit_text(f"  {one.address:<26} {one.purpose}", hang=29))
+        print_text(fit_text(f"  {'':<26} credential: {one.credential}", hang=31))

@@ -3,13 +3,13 @@
 import signal
 
 
-def die_silently() -> None:
+def use_default_sigint() -> None:
     """Have Ctrl-C kill the process, unless whoever started it wants it ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def raise_again() -> None:
+def use_python_sigint() -> None:
     """Have Ctrl-C raise KeyboardInterrupt, as Python does, unless it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -17,7 +17,7 @@ def raise_again() -> None:
 
 def main() -> None:
     """Run a command and leave with its exit status."""
-    die_silently()
+    use_default_sigint()
     from trunkline.cli.main import main as run
 
     run()

@@ -9,7 +9,7 @@ import click
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
-def shown(run: Callable[[], int], *, debug: bool = False) -> int:
+def run_and_report(run: Callable[[], int], *, debug: bool = False) -> int:
     """Run something, show its error on standard error, and return the exit status.
 
     ``debug`` (TRUNKLINE_DEBUG=1) shows the traceback too.
@@ -38,7 +38,7 @@ def _leaf(error: BaseException) -> BaseException:
 
 
 def _show(error: BaseException) -> int:
-    from trunkline.cli.output import say
+    from trunkline.cli.output import print_text
     from trunkline.errors import TrunklineError
 
     if isinstance(error, KeyboardInterrupt):
@@ -46,10 +46,10 @@ def _show(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
-    sentence, hint = explained(error)
-    say(f"Error: {sentence}", err=True)
+    sentence, hint = explain(error)
+    print_text(f"Error: {sentence}", err=True)
     if hint:
-        say(f"Hint: {hint}", err=True)
+        print_text(f"Hint: {hint}", err=True)
     return error.exit_status if isinstance(error, TrunklineError) else FAILED
 
 
@@ -59,7 +59,7 @@ HINTS = {
 """What to do about a refusal whose sentence is fixed."""
 
 
-def explained(error: BaseException) -> tuple[str, str]:
+def explain(error: BaseException) -> tuple[str, str]:
     """A sentence and a hint for an error."""
     from trunkline.errors import TrunklineError
     from trunkline_bus import BusError, NoResponders, RemoteFault
@@ -74,9 +74,9 @@ def explained(error: BaseException) -> tuple[str, str]:
             'See "trunkline doctor", or start the platform with "trunkline up".',
         )
     if isinstance(error, BusError):
-        from trunkline.runtime.connection_settings import cure
+        from trunkline.runtime.connection_settings import connection_hint
 
-        return str(error), cure(error)
+        return str(error), connection_hint(error)
     return (
         f"Something went wrong inside Trunkline ({type(error).__name__}: {error}).",
         "Set TRUNKLINE_DEBUG=1 to see where, and please report it.",

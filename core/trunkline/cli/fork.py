@@ -8,7 +8,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli.turn_printer import Saying
+    from trunkline.cli.turn_printer import TurnPrinter
     from trunkline.contracts.gateway.messages import ForkTurn
 
 EXAMPLES = """
@@ -37,7 +37,7 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
     The answer is printed as by "trunkline say", with the same exit status.
     """
     from trunkline.cli.aio import run
-    from trunkline.cli.turn_printer import JsonSaying, Saying
+    from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
     from trunkline.contracts.gateway.messages import ForkTurn
 
     turn, at, step = place.rpartition("@")
@@ -45,23 +45,23 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
         raise click.UsageError(f"{place!r} is not TURN@STEP, as in last@0.")
     streams = sys.stdout.isatty() if stream is None else stream
     wish = ForkTurn(turn=turn, step=int(step), content=content, model=model)
-    return run(_fork, wish, JsonSaying() if as_json else Saying(stream=streams))
+    return run(_fork, wish, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
 
 
-async def _fork(wish: "ForkTurn", saying: "Saying") -> int:
+async def _fork(wish: "ForkTurn", saying: "TurnPrinter") -> int:
     from msgspec.structs import replace
 
     from trunkline.cli.log_file import log_to_file
-    from trunkline.cli.references import turn_named
-    from trunkline.cli.say import CHANNEL, listen
+    from trunkline.cli.references import resolve_turn
+    from trunkline.cli.say import CHANNEL, follow_turn
     from trunkline.config import load_config
     from trunkline.contracts.gateway.client import GatewayClient
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
     config = load_config()
     with log_to_file(config, "fork"):
-        async with attached(config, load_worker, name="fork") as bus:
+        async with connect_to_platform(config, load_worker, name="fork") as bus:
             gateway = GatewayClient(bus, CHANNEL)
-            accepted = await gateway.fork(replace(wish, turn=await turn_named(bus, wish.turn)))
-            return await listen(gateway, accepted, saying)
+            accepted = await gateway.fork(replace(wish, turn=await resolve_turn(bus, wish.turn)))
+            return await follow_turn(gateway, accepted, saying)

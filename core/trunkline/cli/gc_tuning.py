@@ -6,7 +6,7 @@ THRESHOLDS = (10_000, 10, 20)
 """How many new objects, and how many rounds over them, lead to a round of the collector."""
 
 
-def settle() -> None:
+def tune_gc() -> None:
     """Look at what the start has made no more, and at new objects less often.
 
     Left to itself the collector took an eighth of a busy process's time, and held it up for tenths of a second when

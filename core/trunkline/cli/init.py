@@ -8,7 +8,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli.model_probe import FirstAnswer
+    from trunkline.cli.model_probe import ModelProbeResult
     from trunkline.config import Config
 
 EXAMPLES = """
@@ -21,7 +21,7 @@ trunkline init --yes --json
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InitFlags:
     """What the flags say. ``key_env`` is the name of a variable, never a key."""
 
     block: str | None = None
@@ -57,7 +57,7 @@ def command(yes: bool, test: bool | None, as_json: bool, **given: str | None) ->
     if not yes:
         _insist_on_terminal()
     settings = InitSettings()
-    _take(settings, Given(**given), yes)
+    _take(settings, InitFlags(**given), yes)
     missing = settings.missing()
     answer = _test(settings.config(), missing) if (not yes if test is None else test) else None
     _report(settings, missing, answer, as_json)
@@ -73,16 +73,16 @@ def _insist_on_terminal() -> None:
         )
 
 
-def _take(settings: Any, given: Given, yes: bool) -> None:
+def _take(settings: Any, given: InitFlags, yes: bool) -> None:
     """Save what the flags say, and what the person answers."""
-    from trunkline.cli.init_questions import ask
+    from trunkline.cli.init_questions import ask_questions
 
     settings.insist_on_adapter(given.adapter)
     if yes:
         settings.save_given(given)
         return
     try:
-        ask(settings, given)
+        ask_questions(settings, given)
     except click.Abort:
         click.echo(
             f'\nStopped. Your answers so far are in {settings.file}; "trunkline init" goes on.', err=True
@@ -90,38 +90,38 @@ def _take(settings: Any, given: Given, yes: bool) -> None:
         raise
 
 
-def _test(config: "Config", missing: list[str]) -> "FirstAnswer | None":
+def _test(config: "Config", missing: list[str]) -> "ModelProbeResult | None":
     """The first answer; None where there is no model to ask, or a key is missing."""
     from trunkline.cli.aio import run
-    from trunkline.cli.model_probe import first_answer
+    from trunkline.cli.model_probe import probe_model
 
     if missing or config.settings.runtime.provider_adapter == "offline":
         return None
     click.echo("Asking the model for a first answer …", err=True)
-    return run(first_answer, config)
+    return run(probe_model, config)
 
 
-def _report(settings: Any, missing: list[str], answer: "FirstAnswer | None", as_json: bool) -> None:
-    from trunkline.cli.output import fitted, json_out
+def _report(settings: Any, missing: list[str], answer: "ModelProbeResult | None", as_json: bool) -> None:
+    from trunkline.cli.output import fit_text, print_json
 
     if as_json:
-        json_out(settings.report() | {"missing": missing, "answer": answer})
+        print_json(settings.report() | {"missing": missing, "answer": answer})
         return
-    click.echo(fitted(settings.summary()))
+    click.echo(fit_text(settings.summary()))
     for name in missing:
         told = f"The variable {name} is not set here. Set it before you start: export {name}=…"
-        click.echo(fitted(told, err=True), err=True)
+        click.echo(fit_text(told, err=True), err=True)
     if answer is not None:
         _show(answer)
     click.echo('Next: "trunkline chat". Anything wrong: "trunkline doctor".')
 
 
-def _show(answer: "FirstAnswer") -> None:
-    from trunkline.cli.output import fitted, say
+def _show(answer: "ModelProbeResult") -> None:
+    from trunkline.cli.output import fit_text, print_text
 
     if answer.text:
-        say(fitted(f"{answer.adapter} answers: {answer.text}"))
+        print_text(fit_text(f"{answer.adapter} answers: {answer.text}"))
     else:
-        say(fitted(f"Error: {answer.adapter} did not answer: {answer.problem}.", err=True), err=True)
+        print_text(fit_text(f"Error: {answer.adapter} did not answer: {answer.problem}.", err=True), err=True)
         hint = 'The settings are saved. Change them with "trunkline init"; "trunkline doctor --online" tries again.'
-        say(fitted(f"Hint: {hint}", err=True), err=True)
+        print_text(fit_text(f"Hint: {hint}", err=True), err=True)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.cli.init_settings import InitSettings, secret_in
-from trunkline.cli.model_servers import Server, look, models, usual
-from trunkline.cli.output import fitted
+from trunkline.cli.init_settings import InitSettings, secret_reference
+from trunkline.cli.model_servers import ModelServer, default_servers, list_models, probe_servers
+from trunkline.cli.output import fit_text
 from trunkline.errors import ConfigError
 
 if TYPE_CHECKING:
-    from trunkline.cli.init import Given
+    from trunkline.cli.init import InitFlags
 
 COMPATIBLE, OFFLINE = "openai", "offline"
 """The adapter for every server that speaks OpenAI's protocol, and the one that needs no model."""
@@ -24,7 +24,7 @@ LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """Who may answer. ``url`` None asks for an address, "" is the adapter's own. Enter takes the first that
     ``works``, as far as can be seen without asking anybody."""
 
@@ -36,7 +36,7 @@ class Choice:
     works: bool = False
 
 
-def ask(settings: InitSettings, given: "Given") -> None:
+def ask_questions(settings: InitSettings, given: "InitFlags") -> None:
     """Ask, and save. Raises click.Abort for Ctrl-C or the end of the input."""
     choice = _chosen(settings, given)
     url = _url(settings, given, choice)
@@ -50,14 +50,14 @@ def ask(settings: InitSettings, given: "Given") -> None:
     settings.save({"gateway.default_block": block})
 
 
-def _ask_adapter(settings: InitSettings, given: "Given", choice: Choice, url: str) -> None:
+def _ask_adapter(settings: InitSettings, given: "InitFlags", choice: ModelChoice, url: str) -> None:
     section, fields = f"adapters.{choice.adapter}", settings.sections[choice.adapter]
     key = ""
     if "api_key" in fields:
         key = _key_name(settings, given, choice, url)
         if key and not os.environ.get(key):
             _tell(f"{key} is not set here. Nobody answers before it is: export {key}=…")
-        settings.save({f"{section}.api_key": secret_in(key) if key else None})
+        settings.save({f"{section}.api_key": secret_reference(key) if key else None})
     if "model" in fields:
         offered = choice.models or _offered(url, os.environ.get(key, ""))
         settings.save({f"{section}.model": _model(settings.now(f"{section}.model"), given, offered) or None})
@@ -66,9 +66,9 @@ def _ask_adapter(settings: InitSettings, given: "Given", choice: Choice, url: st
 # Who answers -------------------------------------------------------------------------------------------------
 
 
-def _chosen(settings: InitSettings, given: "Given") -> Choice:
+def _chosen(settings: InitSettings, given: "InitFlags") -> ModelChoice:
     if given.adapter or given.base_url:
-        return Choice("", given.adapter or COMPATIBLE, url=None if given.adapter else given.base_url)
+        return ModelChoice("", given.adapter or COMPATIBLE, url=None if given.adapter else given.base_url)
     found = _found(settings)
     choices = [*_as_it_is(settings), *found, *_choices(settings)]
     click.echo("Who should answer?", err=True)
@@ -79,44 +79,44 @@ def _chosen(settings: InitSettings, given: "Given") -> Choice:
     return choices[number - 1]
 
 
-def _found(settings: InitSettings) -> list[Choice]:
+def _found(settings: InitSettings) -> list[ModelChoice]:
     """The servers that answer on this machine; it is said first that they are looked for."""
     if COMPATIBLE not in settings.sections:
         return []
-    servers = usual()
+    servers = default_servers()
     places = ", ".join(f"{one.name} ({one.url})" for one in servers)
     _tell(f"Looking for model servers on this machine: {places}.")
-    found = look(servers)
+    found = probe_servers(servers)
     if not found:
         click.echo("None of them answers.", err=True)
     return [_local(one) for one in found]
 
 
-def _local(server: Server) -> Choice:
+def _local(server: ModelServer) -> ModelChoice:
     many = f"{len(server.models)} model{'s' if len(server.models) != 1 else ''}"
-    return Choice(
+    return ModelChoice(
         f"{server.name} at {server.url} ({many})", COMPATIBLE, server.url, server.models,
         keyless=True, works=bool(server.models),
     )  # fmt: skip
 
 
-def _as_it_is(settings: InitSettings) -> list[Choice]:
+def _as_it_is(settings: InitSettings) -> list[ModelChoice]:
     """What is chosen already, when something is."""
     adapter = settings.now("runtime.provider_adapter")
     if adapter not in settings.sections or adapter == OFFLINE:
         return []
     address = settings.address_key(adapter)
     url = settings.now(address) if address else ""
-    return [Choice(f"as it is: {adapter}{f' at {url}' if url else ''}", adapter, url, works=True)]
+    return [ModelChoice(f"as it is: {adapter}{f' at {url}' if url else ''}", adapter, url, works=True)]
 
 
-def _choices(settings: InitSettings) -> list[Choice]:
+def _choices(settings: InitSettings) -> list[ModelChoice]:
     others = [
-        Choice(f"the adapter {name}", name, None)
+        ModelChoice(f"the adapter {name}", name, None)
         for name in sorted(settings.sections)
         if name not in (COMPATIBLE, OFFLINE)
     ]
-    offline = Choice(
+    offline = ModelChoice(
         "nobody yet: Trunkline searches memory and quotes it, without a model", OFFLINE, works=True
     )
     if COMPATIBLE not in settings.sections:
@@ -124,8 +124,8 @@ def _choices(settings: InitSettings) -> list[Choice]:
     has_key = bool(os.environ.get(OWN_KEY))
     state = "is set" if has_key else "is not set here"
     return [
-        Choice(f"OpenAI (its key is read from a variable; {OWN_KEY} {state})", COMPATIBLE, works=has_key),
-        Choice("another server that speaks OpenAI's protocol, on any machine", COMPATIBLE, None),
+        ModelChoice(f"OpenAI (its key is read from a variable; {OWN_KEY} {state})", COMPATIBLE, works=has_key),
+        ModelChoice("another server that speaks OpenAI's protocol, on any machine", COMPATIBLE, None),
         *others,
         offline,
     ]  # fmt: skip
@@ -134,7 +134,7 @@ def _choices(settings: InitSettings) -> list[Choice]:
 # Its settings ------------------------------------------------------------------------------------------------
 
 
-def _url(settings: InitSettings, given: "Given", choice: Choice) -> str:
+def _url(settings: InitSettings, given: "InitFlags", choice: ModelChoice) -> str:
     address = settings.address_key(choice.adapter)
     if address is None or given.base_url is not None or choice.url is not None:
         return given.base_url or choice.url or ""
@@ -150,7 +150,7 @@ def _address(text: str, *, empty: bool) -> str:
     raise click.UsageError("That is no web address: it begins with http:// or https://.")
 
 
-def _key_name(settings: InitSettings, given: "Given", choice: Choice, url: str) -> str:
+def _key_name(settings: InitSettings, given: "InitFlags", choice: ModelChoice, url: str) -> str:
     """The name of the key's variable, "" for none."""
     if given.key_env is not None or choice.keyless:
         return given.key_env or ""
@@ -164,7 +164,7 @@ def _key_name(settings: InitSettings, given: "Given", choice: Choice, url: str) 
 
 def _variable(text: str) -> str:
     try:
-        return secret_in(text).env if text else ""
+        return secret_reference(text).env if text else ""
     except ConfigError as error:
         raise click.UsageError(f"{error.sentence} {error.hint}") from None
 
@@ -175,13 +175,13 @@ def _offered(url: str, key: str) -> tuple[str, ...]:
         return ()
     click.echo(f"Asking {url} which models it has …", err=True)
     try:
-        return models(url, key, seconds=10.0)
+        return list_models(url, key, seconds=10.0)
     except (OSError, ValueError) as error:
         click.echo(f"It gives no list of models: {error}.", err=True)
         return ()
 
 
-def _model(now: str, given: "Given", offered: Sequence[str]) -> str:
+def _model(now: str, given: "InitFlags", offered: Sequence[str]) -> str:
     if given.model is not None:
         return given.model
     for number, name in enumerate(offered[:LISTED], 1):
@@ -197,7 +197,7 @@ def _numbered(text: str, offered: Sequence[str]) -> str:
 
 
 def _tell(text: str) -> None:
-    click.echo(fitted(text, err=True), err=True)
+    click.echo(fit_text(text, err=True), err=True)
 
 
 def _prompt(text: str, default: str, read: Any) -> str:

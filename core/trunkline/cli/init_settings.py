@@ -10,9 +10,9 @@ from trunkline.errors import ConfigError
 from trunkline.home.paths import Home
 
 if TYPE_CHECKING:
-    from trunkline.cli.init import Given
+    from trunkline.cli.init import InitFlags
 
-STARTER = """\
+STARTER_FILE = """\
 # The settings of this Trunkline. "trunkline config" shows every one with its value and where it comes from;
 # docs/reference/configuration.md says what each means. Secrets stand here by reference only:
 #
@@ -80,7 +80,7 @@ class InitSettings:
             self._write(changes)
             self._changed |= changes
 
-    def save_given(self, given: "Given") -> None:
+    def save_given(self, given: "InitFlags") -> None:
         """Write what the flags say."""
         wanted: dict[str, Any] = {
             "gateway.default_block": given.block,
@@ -90,14 +90,14 @@ class InitSettings:
             section = f"adapters.{given.adapter}"
             wanted[self.address_key(given.adapter) or f"{section}.base_url"] = given.base_url
             wanted[f"{section}.model"] = given.model
-            wanted[f"{section}.api_key"] = given.key_env and secret_in(given.key_env)
+            wanted[f"{section}.api_key"] = given.key_env and secret_reference(given.key_env)
         self.save({key: value for key, value in wanted.items() if value is not None})
 
     def _begin(self) -> None:
         """Make the home, and ``trunkline.toml`` with a few lines of guidance when there is none."""
         Home.of(self._before).prepare()
         if not self.file.exists():
-            self.file.write_text(STARTER, encoding="utf-8")
+            self.file.write_text(STARTER_FILE, encoding="utf-8")
             self._begun = True
 
     def _write(self, changes: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ class InitSettings:
         return {"home": str(self._before.home), "file": str(self.file), "changed": changed}
 
 
-def secret_in(name: str) -> Secret:
+def secret_reference(name: str) -> Secret:
     """A reference to a variable.
 
     Raises:

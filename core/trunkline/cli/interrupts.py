@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class Interrupts:
+class InterruptHandler:
     """Ctrl-C during asynchronous work. ``task`` is what is cancelled, once there is one."""
 
     def __init__(self) -> None:
@@ -31,9 +31,9 @@ class Interrupts:
         """The handler of the signal."""
         self.count += 1
         if self.count > 1:
-            from trunkline.runtime.signals import end_now
+            from trunkline.runtime.signals import exit_immediately
 
-            end_now(128 + number)
+            exit_immediately(128 + number)
         self._cancel()
 
     def _cancel(self) -> None:
@@ -45,9 +45,9 @@ class Interrupts:
 
 
 @contextmanager
-def interrupts() -> Iterator[Interrupts]:
+def handle_interrupts() -> Iterator[InterruptHandler]:
     """Ctrl-C is for asynchronous work as long as the block lasts."""
-    found = Interrupts()
+    found = InterruptHandler()
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # it is ignored, or somebody else's
         yield found

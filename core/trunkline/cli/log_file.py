@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trunkline._util.private_folders import make_private
-from trunkline.cli.log_throttle import Repeats
-from trunkline.cli.logs import JsonLines
+from trunkline.cli.log_throttle import RepeatFilter
+from trunkline.cli.logs import JsonLinesFormatter
 from trunkline.contracts.retention import MEGABYTE
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def log_to_file(config: "Config", name: str) -> Iterator[None]:
     retention = config.settings.retention
     remove_old_logs(config.home / "logs", retention.log_days)
     handler = _handler(config.home / "logs" / f"{name}.log", retention)
-    handler.setFormatter(JsonLines(config=config))
-    handler.addFilter(Repeats(handler))
+    handler.setFormatter(JsonLinesFormatter(config=config))
+    handler.addFilter(RepeatFilter(handler))
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from trunkline.config import Config
 
 
-class Redacting(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """A formatter that can take secrets out of what it is given; with a ``config`` those that it names too."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Redacting(logging.Formatter):
         return self._config.redactor()
 
 
-class Readable(Redacting):
+class TerminalFormatter(RedactingFormatter):
     """A line as it would be, without secrets and made harmless for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -39,7 +39,7 @@ class Readable(Redacting):
         return printable(self.redactor.redacted(super().format(record)))
 
 
-def make_bare_warnings_readable() -> None:
+def install_warning_formatter() -> None:
     """Those of commands that set up no logs: Python itself prints them then."""
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(Readable("%(message)s"))
+        logging.lastResort.setFormatter(TerminalFormatter("%(message)s"))

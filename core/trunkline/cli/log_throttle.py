@@ -5,14 +5,14 @@ only so many are kept, and the others are counted.
 import logging
 from dataclasses import dataclass
 
-LINES, SECONDS = 50, 10.0
+MAX_LINES, WINDOW_SECONDS = 50, 10.0
 """How many lines of a place are kept in so many seconds."""
 
-Place = tuple[str, str, int]
+LogSource = tuple[str, str, int]
 
 
 @dataclass(slots=True)
-class _Spell:
+class _Burst:
     """What a place wrote since ``began``."""
 
     began: float
@@ -21,17 +21,17 @@ class _Spell:
 
     @property
     def left_out(self) -> int:
-        return max(0, self.lines - LINES)
+        return max(0, self.lines - MAX_LINES)
 
 
-class Repeats(logging.Filter):
+class RepeatFilter(logging.Filter):
     """For a handler. What is left out is told once its seconds are over and anything is logged. At level debug nothing
     is left out: somebody looks for something."""
 
     def __init__(self, handler: logging.Handler) -> None:
         super().__init__()
         self._handler = handler
-        self._spells: dict[Place, _Spell] = {}
+        self._spells: dict[LogSource, _Burst] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is kept."""
@@ -39,15 +39,15 @@ class Repeats(logging.Filter):
             return True
         self._end_spells(record.created)
         place = _place(record)
-        spell = self._spells.setdefault(place, _Spell(record.created))
+        spell = self._spells.setdefault(place, _Burst(record.created))
         spell.lines += 1
-        if spell.lines > LINES:
+        if spell.lines > MAX_LINES:
             spell.last = record
-        return spell.lines <= LINES
+        return spell.lines <= MAX_LINES
 
     def _end_spells(self, now: float) -> None:
         for place, spell in tuple(self._spells.items()):
-            if 0 <= now - spell.began < SECONDS:
+            if 0 <= now - spell.began < WINDOW_SECONDS:
                 continue
             self._spells.pop(place, None)
             if spell.last is not None:
@@ -61,7 +61,7 @@ class Repeats(logging.Filter):
             self._handler.release()
 
 
-def _place(record: logging.LogRecord) -> Place:
+def _place(record: logging.LogRecord) -> LogSource:
     """What a plugin's process says is one place, whatever names of loggers it chooses: no plugin takes another's lines,
     nor writes more than others by many names."""
     plugin = getattr(record, "plugin", None)
@@ -69,5 +69,5 @@ def _place(record: logging.LogRecord) -> Place:
 
 
 def _summary(last: logging.LogRecord, left_out: int) -> logging.LogRecord:
-    text = f"{left_out} more lines like this one in {SECONDS:g} s: {last.getMessage()}"
+    text = f"{left_out} more lines like this one in {WINDOW_SECONDS:g} s: {last.getMessage()}"
     return logging.LogRecord(last.name, last.levelno, last.pathname, last.lineno, text, None, None)

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trunkline.cli.log_format import Readable, Redacting
-from trunkline.cli.log_throttle import Repeats
+from trunkline.cli.log_format import RedactingFormatter, TerminalFormatter
+from trunkline.cli.log_throttle import RepeatFilter
 
 if TYPE_CHECKING:
     from trunkline.config import Config
 
-READABLE = "%(asctime)s %(levelname)-7s %(message)s"
+TEXT_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 
-PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+PLAIN_FORMAT = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "color_message",
+}
 """What every record has; the rest was given as ``extra``."""
 
 
-TALKATIVE = ("httpx2",)
+NOISY_LOGGERS = ("httpx2",)
 """Loggers with a line at level info for each request to a model. Above level debug only their warnings are heard."""
 
 
@@ -31,9 +36,11 @@ def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        JsonLines(config=config) if as_json else Readable(READABLE, "%H:%M:%S", config=config)
+        JsonLinesFormatter(config=config)
+        if as_json
+        else TerminalFormatter(TEXT_FORMAT, "%H:%M:%S", config=config)
     )
-    handler.addFilter(Repeats(handler))
+    handler.addFilter(RepeatFilter(handler))
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)
@@ -48,11 +55,11 @@ def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
 
 
 def _hush(level: int) -> None:
-    for name in TALKATIVE:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(level)
 
 
-class JsonLines(Redacting):
+class JsonLinesFormatter(RedactingFormatter):
     """One JSON object a line, without secrets, with the trace that the line belongs to."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -63,7 +70,7 @@ class JsonLines(Redacting):
             "logger": record.name,
             "message": record.getMessage(),
             **_trace(),
-            **{name: value for name, value in vars(record).items() if name not in PLAIN},
+            **{name: value for name, value in vars(record).items() if name not in PLAIN_FORMAT},
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

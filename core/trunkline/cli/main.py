@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import click
 
-from trunkline.cli.argv_text import insist_on_text
+from trunkline.cli.argv_text import require_text
 from trunkline.cli.command import LazyGroup
-from trunkline.cli.entry import die_silently, raise_again
-from trunkline.cli.errors import shown
-from trunkline.cli.log_format import make_bare_warnings_readable
+from trunkline.cli.entry import use_default_sigint, use_python_sigint
+from trunkline.cli.errors import run_and_report
+from trunkline.cli.log_format import install_warning_formatter
 
 COMMANDS: dict[str, str] = {
     "chat": "Talk with an agent in this terminal.",
@@ -53,7 +53,7 @@ LINE = 100
 """Characters of a plugin's line in the help, which breaks it where the terminal ends."""
 
 
-class Commands(LazyGroup):
+class RootGroup(LazyGroup):
     """The built-in commands, and after them those of plugins."""
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -78,7 +78,7 @@ def _plugin_commands() -> dict[str, click.Command]:
 
 
 @click.group(
-    cls=Commands,
+    cls=RootGroup,
     package="trunkline.cli",
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -93,21 +93,21 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
-    make_bare_warnings_readable()
-    raise_again()
-    status = shown(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1")
-    die_silently()
+    install_warning_formatter()
+    use_python_sigint()
+    status = run_and_report(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1")
+    use_default_sigint()
     if threading.active_count() > 1:
-        from trunkline.runtime.signals import end
+        from trunkline.runtime.signals import exit_process
 
-        end(status)
+        exit_process(status)
     sys.exit(status)
 
 
 def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status; errors are raised."""
     run: Callable[..., object] = cli.main
-    insist_on_text(sys.argv[1:] if arguments is None else arguments)
+    require_text(sys.argv[1:] if arguments is None else arguments)
     status = run(args=arguments, prog_name="trunkline", standalone_mode=False)
     return status if isinstance(status, int) else 0
 

@@ -18,7 +18,7 @@ SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class FirstAnswer:
+class ModelProbeResult:
     """What the model said, or why it said nothing. ``adapter`` is who was asked."""
 
     adapter: str
@@ -37,26 +37,26 @@ _FAULTS = {
 }
 
 
-async def first_answer(config: Config) -> FirstAnswer:
+async def probe_model(config: Config) -> ModelProbeResult:
     """Ask the configured model for one sentence."""
     plugins = Plugins.load(config)
     try:
         name = default_adapter(config, plugins)
     except ConfigError as error:
-        return FirstAnswer("", problem=error.sentence)
+        return ModelProbeResult("", problem=error.sentence)
     adapter = next((one.item for one in plugins.models() if one.item.name == name), None)
     if adapter is None:
-        return FirstAnswer(name, problem="it lacks its settings")
+        return ModelProbeResult(name, problem="it lacks its settings")
     try:
         with anyio.fail_after(SECONDS):
             text = await _said(adapter)
-        return FirstAnswer(name, text=text, problem="" if text else "it answered without a word")
+        return ModelProbeResult(name, text=text, problem="" if text else "it answered without a word")
     except TimeoutError:
-        return FirstAnswer(name, problem=f"no answer within {SECONDS:.0f} s")
+        return ModelProbeResult(name, problem=f"no answer within {SECONDS:.0f} s")
     except ModelError as error:
-        return FirstAnswer(name, problem=_FAULTS.get(error.fault, error.fault))
+        return ModelProbeResult(name, problem=_FAULTS.get(error.fault, error.fault))
     except ConfigError as error:
-        return FirstAnswer(name, problem=error.sentence)
+        return ModelProbeResult(name, problem=error.sentence)
     finally:
         await adapter.aclose()
 

@@ -22,20 +22,20 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """A server. ``models`` are those that it offers."""
+class ModelServer:
+    """A server. ``list_models`` are those that it offers."""
 
     name: str
     url: str
     models: tuple[str, ...] = ()
 
 
-def usual(environ: Mapping[str, str] = os.environ) -> tuple[Server, ...]:
+def default_servers(environ: Mapping[str, str] = os.environ) -> tuple[ModelServer, ...]:
     """Where the known servers listen on this machine; Ollama's own variable moves it."""
     return (
-        Server("Ollama", f"http://{_ollama(environ)}/v1"),
-        Server("LM Studio", "http://127.0.0.1:1234/v1"),
-        Server("vLLM", "http://127.0.0.1:8000/v1"),
+        ModelServer("Ollama", f"http://{_ollama(environ)}/v1"),
+        ModelServer("LM Studio", "http://127.0.0.1:1234/v1"),
+        ModelServer("vLLM", "http://127.0.0.1:8000/v1"),
     )
 
 
@@ -50,20 +50,20 @@ def _ollama(environ: Mapping[str, str]) -> str:
     return f"127.0.0.1:{port}" if host in (*LOOPBACK, "0.0.0.0", "") else "127.0.0.1:11434"
 
 
-def look(servers: Iterable[Server]) -> list[Server]:
+def probe_servers(servers: Iterable[ModelServer]) -> list[ModelServer]:
     """Those that answer, with their models."""
     with ThreadPoolExecutor() as threads:
         return [found for found in threads.map(_offer, servers) if found is not None]
 
 
-def _offer(server: Server) -> Server | None:
+def _offer(server: ModelServer) -> ModelServer | None:
     try:
-        return Server(server.name, server.url, models(server.url))
+        return ModelServer(server.name, server.url, list_models(server.url))
     except (OSError, ValueError):
         return None
 
 
-def models(url: str, key: str = "", seconds: float = SECONDS) -> tuple[str, ...]:
+def list_models(url: str, key: str = "", seconds: float = SECONDS) -> tuple[str, ...]:
     """The models that the server at an address offers.
 
     Raises:

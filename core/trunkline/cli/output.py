@@ -9,7 +9,7 @@ import click
 import msgspec
 
 
-def say(text: str, *, nl: bool = True, err: bool = False) -> None:
+def print_text(text: str, *, nl: bool = True, err: bool = False) -> None:
     """Print what others wrote: exactly, but for what a terminal would obey when there is one."""
     from trunkline._util.text import printable
 
@@ -17,21 +17,21 @@ def say(text: str, *, nl: bool = True, err: bool = False) -> None:
     click.echo(printable(text) if at_terminal else text, nl=nl, err=err, color=True)  # click would strip some
 
 
-def columns_of(*, err: bool = False) -> int | None:
+def terminal_width(*, err: bool = False) -> int | None:
     """How many columns may be printed on, where the stream is a terminal; None for a pipe."""
     stream = sys.stderr if err else sys.stdout
     return os.get_terminal_size(stream.fileno()).columns - 1 if stream.isatty() else None
 
 
-def fitted(text: str, *, err: bool = False, hang: int | None = None) -> str:
+def fit_text(text: str, *, err: bool = False, hang: int | None = None) -> str:
     """The text on lines that fit, where the stream is a terminal; a pipe gets it as it is."""
-    from trunkline._util.text import wrapped
+    from trunkline._util.text import wrap_text
 
-    width = columns_of(err=err)
-    return text if width is None else wrapped(text, width, hang)
+    width = terminal_width(err=err)
+    return text if width is None else wrap_text(text, width, hang)
 
 
-def coloured(text: str, colour: str | None) -> str:
+def colourize(text: str, colour: str | None) -> str:
     """The text in a colour where standard output is a terminal that shows colours, and ``NO_COLOR`` is not set."""
     shows = (
         sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not os.environ.get("NO_COLOR")
@@ -39,24 +39,24 @@ def coloured(text: str, colour: str | None) -> str:
     return click.style(text, fg=colour) if colour and shows else text
 
 
-def table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
+def print_table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
     """Print rows in columns; the last column is not padded. A row is one line, whatever its cells hold; one
     that is too long for a terminal goes on below its last column, if there is room."""
     from trunkline._util.text import one_line
 
     lines = [[one_line(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    last, room = sum(widths[:-1]) + 2 * (len(widths) - 1), columns_of() or 0
+    last, room = sum(widths[:-1]) + 2 * (len(widths) - 1), terminal_width() or 0
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        say(fitted("  ".join(cells).rstrip(), hang=last if last <= room // 2 else 4))
+        print_text(fit_text("  ".join(cells).rstrip(), hang=last if last <= room // 2 else 4))
 
 
-def json_out(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a value as indented JSON."""
-    say(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    print_text(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def done(sentence: str) -> None:
+def print_done(sentence: str) -> None:
     """Print what was done."""
     click.echo(sentence)

@@ -7,7 +7,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
-    from trunkline.cli._support.panic_broadcast import Answers
+    from trunkline.cli._support.panic_broadcast import PanicReplies
     from trunkline.config import Config
     from trunkline.contracts.sandbox.sandbox import Sandbox
     from trunkline.plugins import Plugins
@@ -18,11 +18,11 @@ trunkline panic --release
 trunkline panic --json
 """
 
-END_SECONDS = 20.0
+KILL_TIMEOUT = 20.0
 """After how long a backend has failed to end its programs. Two seconds are its aim (CC-T12); a machine that is short of
 everything takes longer, and giving up on it early would stop nothing sooner."""
 
-CONCERNED = ("monitor", "tools")
+AFFECTED_WORKERS = ("monitor", "tools")
 """The kinds of workers that have something to stop."""
 
 TASKS = "Background tasks end by themselves within a second."
@@ -42,35 +42,35 @@ def command(release: bool, as_json: bool) -> int:
     from dataclasses import asdict
 
     from trunkline.cli.aio import run
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.config import load_config
-    from trunkline.config.loader import find_home
+    from trunkline.config.loader import resolve_home
     from trunkline.errors import ConfigError
-    from trunkline.home.kill_switch import RELEASE, Latch
+    from trunkline.home.kill_switch import RELEASE_COMMAND, KillSwitch
 
     try:
         config = load_config()
     except ConfigError:  # a wrong setting must not keep anybody from stopping everything
         if not release:
-            Latch(find_home()).pull(_who())
+            KillSwitch(resolve_home()).pull(_who())
         raise
-    latch = Latch(config.home)
+    latch = KillSwitch(config.home)
     if release:
         held = latch.release()
         heard = run(_released, config)
         if as_json:
-            json_out({"released": held, "bus": heard})
+            print_json({"released": held, "bus": heard})
         else:
             click.echo("Everything goes on." if held else "Nothing was stopped on this machine.")
         return 0
     latch.pull(_who())
     ended, failed, answers = run(_stopped, config)
     if as_json:
-        json_out({"programs": ended, "failed": failed, **asdict(answers)})
+        print_json({"programs": ended, "failed": failed, **asdict(answers)})
     else:
         click.echo(f"Stopped. Programs that this command found running here and ended: {ended}.")
         click.echo(f"{_told(answers)} {TASKS}")
-        click.echo(f"Nothing is begun until: {RELEASE}")
+        click.echo(f"Nothing is begun until: {RELEASE_COMMAND}")
     for name in failed:
         click.echo(f"Error: the programs of the sandbox {name} could not be ended; see above.", err=True)
     for worker in answers.silent:
@@ -80,12 +80,12 @@ def command(release: bool, as_json: bool) -> int:
     return 1 if failed or answers.silent else 0
 
 
-def _told(answers: "Answers") -> str:
+def _told(answers: "PanicReplies") -> str:
     """What the workers say, for a person."""
     if not answers.bus:
         return "No platform was reached, so no worker can say what it ended."
     ended = f"Workers that have ended all they had under way: {', '.join(answers.stopped)}."
-    missing = [f"No {kind} worker has answered." for kind in CONCERNED if kind not in answers.stopped]
+    missing = [f"No {kind} worker has answered." for kind in AFFECTED_WORKERS if kind not in answers.stopped]
     return " ".join([ended, *missing] if answers.stopped else missing)
 
 
@@ -101,18 +101,18 @@ def _who() -> str:
 
 async def _released(config: "Config") -> bool:
     """Whether the bus was told."""
-    from trunkline.cli._support.panic_broadcast import released
+    from trunkline.cli._support.panic_broadcast import broadcast_release
 
-    return await released(config, _who())
+    return await broadcast_release(config, _who())
 
 
-async def _stopped(config: "Config") -> "tuple[int, list[str], Answers]":
+async def _stopped(config: "Config") -> "tuple[int, list[str], PanicReplies]":
     """How many programs were ended here, which backends failed at it, and what the workers say."""
-    from trunkline.cli._support.panic_broadcast import stopped
+    from trunkline.cli._support.panic_broadcast import broadcast_stop
     from trunkline.plugins import Plugins
 
     ended, failed = await _ended(Plugins.load(config))
-    return ended, failed, await stopped(config, _who())
+    return ended, failed, await broadcast_stop(config, _who())
 
 
 async def _ended(plugins: "Plugins") -> tuple[int, list[str]]:
@@ -123,7 +123,7 @@ async def _ended(plugins: "Plugins") -> tuple[int, list[str]]:
 
     async def end(sandbox: "Sandbox") -> None:
         try:
-            with anyio.fail_after(END_SECONDS):
+            with anyio.fail_after(KILL_TIMEOUT):
                 ended.append(await sandbox.end_all())
         except Exception as error:  # the others have to be ended all the same
             click.echo(f"{sandbox.name}: {error!r}", err=True)

@@ -35,14 +35,14 @@ def command(number: int | None, as_json: bool) -> None:
 
 
 async def _partitions(config: "Config", number: int | None, as_json: bool) -> None:
-    from trunkline.cli.output import json_out
-    from trunkline.runtime.partitions import Dealing, dealing, open_partitions
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.cli.output import print_json
+    from trunkline.runtime.partitions import InboxPartitioning, read_partitioning, require_partition_count
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
-    async with attached(config, load_worker, name="partitions", kinds=()) as bus:
-        if number is None or await dealing(bus) == Dealing(number):
-            now = await open_partitions(bus)
+    async with connect_to_platform(config, load_worker, name="partitions", kinds=()) as bus:
+        if number is None or await read_partitioning(bus) == InboxPartitioning(number):
+            now = await require_partition_count(bus)
             said = {"partitions": now}
             text = f"The inbox is dealt into {now} partitions."
         else:
@@ -50,7 +50,7 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
             said = {"partitions": number, "moved": moved}
             text = f"The inbox is dealt into {number} partitions now; messages that wait and were moved: {moved}."
     if as_json:
-        json_out(said)
+        print_json(said)
     else:
         click.echo(text)
 
@@ -58,12 +58,12 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
 async def _deal(bus: "Bus", config: "Config", number: int) -> int:
     """Deal it anew, and return how many messages were moved. A server that goes meanwhile does no harm."""
     from trunkline.errors import TrunklineError
-    from trunkline.runtime.partitions import deal
-    from trunkline.runtime.worker_host import wanted_topology
+    from trunkline.runtime.partitions import repartition
+    from trunkline.runtime.worker_host import configured_topology
     from trunkline_bus import BusError
 
     try:
-        return await deal(bus, wanted_topology(config), number)
+        return await repartition(bus, configured_topology(config), number)
     except BusError as error:
         raise TrunklineError(
             f"The inbox is not yet dealt into {number} partitions: {error}",

@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli._support.permissions import Standing
+    from trunkline.cli._support.permissions import EffectivePermissions
 
 EXAMPLES = """
 trunkline permissions main
@@ -57,7 +57,7 @@ def command(
     some, calls that write, send or run programs need your approval; with all, every call; with none, no call.
     """
     from trunkline.cli._support import permissions
-    from trunkline.cli._support.blocks import insist_on_block
+    from trunkline.cli._support.blocks import require_block
     from trunkline.cli.memory.attached_memory import with_memory
 
     changes = {name: value for name, value in choices.items() if value is not None}
@@ -69,14 +69,12 @@ def command(
             "--conversation says where --god or --host-network holds: give one of them too."
         )
     if any(minutes.values()):
-        with_memory(
-            lambda bus: insist_on_block(bus, block)
-        )  # nobody is asked about a block that is not there
+        with_memory(lambda bus: require_block(bus, block))  # nobody is asked about a block that is not there
     for name in minutes:
         if minutes[name]:
             _confirm(name, block, minutes[name])
     _show(
-        with_memory(lambda bus: permissions.settled(bus, block, changes, minutes, conversation)),
+        with_memory(lambda bus: permissions.apply_and_read(bus, block, changes, minutes, conversation)),
         as_json,
     )
 
@@ -107,14 +105,14 @@ def _confirm(name: str, block: str, minutes: int) -> None:
         raise TrunklineError("The words were not typed, so nothing was changed.")
 
 
-def _show(standing: "Standing", as_json: bool) -> None:
-    from trunkline.cli.output import json_out, table
-    from trunkline.policy.explanation import WORDS, in_words
+def _show(standing: "EffectivePermissions", as_json: bool) -> None:
+    from trunkline.cli.output import print_json, print_table
+    from trunkline.policy.explanation import WORDS, describe_policy
 
     if as_json:
-        json_out(standing)
+        print_json(standing)
         return
-    table(
+    print_table(
         [
             (line.what, WORDS[line.answer], ", ".join(line.by) or "nothing permits it")
             for line in standing.lines
@@ -122,10 +120,10 @@ def _show(standing: "Standing", as_json: bool) -> None:
         header=(f"THE AGENT OF {standing.block} MAY", "", "BY"),
     )
     click.echo()
-    table(
+    print_table(
         [(choice.name, choice.value, choice.origin) for choice in standing.choices],
         header=("CHOICE", "VALUE", "FROM"),
     )
     if standing.policies:
         click.echo()
-        table([(one.id, in_words(one)) for one in standing.policies], header=("POLICY", "SAYS"))
+        print_table([(one.id, describe_policy(one)) for one in standing.policies], header=("POLICY", "SAYS"))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.confirmation import agree, insist_on_person
+from trunkline.cli.confirmation import confirm, require_terminal
 
 if TYPE_CHECKING:
     from trunkline.cli.install.pip import Pip
     from trunkline.cli.install.project import Project
-    from trunkline.cli.install.resolution import Offer
+    from trunkline.cli.install.resolution import InstallPlan
     from trunkline.config import Config
-    from trunkline.plugins.manifest import Asks
+    from trunkline.plugins.manifest import PluginManifest
 
 INSTALL = """
 trunkline plugins install trunkline-weather
@@ -59,7 +59,7 @@ def install(
     from trunkline.cli.install.installer import install as carry_out
     from trunkline.cli.install.pip import find_pip
     from trunkline.cli.install.project import Project
-    from trunkline.cli.install.resolution import gather, take_wheel
+    from trunkline.cli.install.resolution import resolve, with_built_wheel
     from trunkline.config import load_config
     from trunkline.plugins.pins import read_pins
 
@@ -67,13 +67,13 @@ def install(
     pip = find_pip(wheels=wheels)
     with TemporaryDirectory(prefix="trunkline-") as folder:
         click.echo(f"Fetching {wanted} ...", err=True)
-        offer = gather(pip, wanted, Path(folder), read_pins(config.home))
+        offer = resolve(pip, wanted, Path(folder), read_pins(config.home))
         _show(offer)
         _agree(offer, yes=yes, undeclared=undeclared)
         if isinstance(offer.plugin, Project):
             click.echo(f"Building {offer.plugin.name} in a sandbox ...", err=True)
             file = run(_built, config, pip, offer.plugin, Path(folder) / "build", not no_build_isolation)
-            offer = take_wheel(offer, file)
+            offer = with_built_wheel(offer, file)
         carry_out(pip, offer, config.home)
     click.echo(f"Installed {offer.plugin.name} {offer.plugin.version}.")
     _say_restart(config)
@@ -81,25 +81,25 @@ def install(
 
 async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path, isolated: bool) -> Path:
     """The wheel of a project that somebody has agreed to."""
-    from trunkline.cli.install.project import ELSE
-    from trunkline.cli.install.wheel_build import build
+    from trunkline.cli.install.project import BUILD_YOURSELF_HINT
+    from trunkline.cli.install.wheel_build import build_wheel
     from trunkline.errors import PluginError, ToolError
-    from trunkline.home.kill_switch import Latch
+    from trunkline.home.kill_switch import KillSwitch
     from trunkline.plugins import Plugins
-    from trunkline.workers.tools.sandboxes import Sandboxes
+    from trunkline.workers.tools.sandboxes import SandboxSelector
 
     try:
-        sandbox = await Sandboxes(Plugins.load(config).sandboxes(), Latch(config.home)).chosen()
-        return await build(pip, project, folder, sandbox, isolated=isolated)
+        sandbox = await SandboxSelector(Plugins.load(config).sandboxes(), KillSwitch(config.home)).chosen()
+        return await build_wheel(pip, project, folder, sandbox, isolated=isolated)
     except ToolError as error:
-        raise PluginError(f"{project.name} was not built. {error}", hint=ELSE) from error
+        raise PluginError(f"{project.name} was not built. {error}", hint=BUILD_YOURSELF_HINT) from error
 
 
-def _show(offer: "Offer") -> None:
+def _show(offer: "InstallPlan") -> None:
     """All that is known before any of its code has run. What its author wrote stays on the line where it belongs."""
     from trunkline._util.text import one_line
     from trunkline.cli.install.wheel import Wheel
-    from trunkline.cli.output import table
+    from trunkline.cli.output import print_table
 
     plugin = offer.plugin
     came = f"from a {offer.source}" if offer.source != "index" else "from the package index"
@@ -110,7 +110,7 @@ def _show(offer: "Offer") -> None:
     brings = ", ".join(f"{wheel.name} {wheel.version}" for wheel in offer.brings) or "-"
     built = () if isinstance(plugin, Wheel) else (("build", f"runs {plugin.backend}, in a sandbox"),)
     click.echo()
-    table([*_rows(plugin.asks), ("brings", brings), *built, ("replaces", offer.replaces or "-")])
+    print_table([*_rows(plugin.asks), ("brings", brings), *built, ("replaces", offer.replaces or "-")])
     click.echo()
     if plugin.asks is None:
         seen = ", ".join((*plugin.seen.hooks, *plugin.seen.effects)) or "nothing"
@@ -126,7 +126,7 @@ def _show(offer: "Offer") -> None:
         )
 
 
-def _rows(asks: "Asks | None") -> list[tuple[str, str]]:
+def _rows(asks: "PluginManifest | None") -> list[tuple[str, str]]:
     if asks is None:
         return [("asks for", "undeclared")]
     listed = ("hooks", "effects", "network", "files", "secrets", "programs")
@@ -136,7 +136,7 @@ def _rows(asks: "Asks | None") -> list[tuple[str, str]]:
     ]
 
 
-def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
+def _agree(offer: "InstallPlan", *, yes: bool, undeclared: bool) -> None:
     """Returns when somebody has agreed. Silence is never a yes: without an answer or ``--yes`` it raises."""
     from trunkline.errors import PluginError
 
@@ -147,7 +147,7 @@ def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
         raise PluginError(
             f"{name} does not say what it asks for.", hint="To take it all the same: --yes --undeclared"
         )
-    insist_on_person("--yes", done="installed")
+    require_terminal("--yes", done="installed")
     if declares:
         agreed = click.confirm("Install it?", default=False)
     else:
@@ -163,7 +163,7 @@ def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 def remove(name: str, yes: bool) -> None:
     """Take out the plugin NAME, and what came with it and nobody else needs."""
-    from trunkline.cli.install.installer import leaving
+    from trunkline.cli.install.installer import removal_plan
     from trunkline.cli.install.installer import remove as carry_out
     from trunkline.cli.install.pip import find_pip
     from trunkline.config import load_config
@@ -171,10 +171,10 @@ def remove(name: str, yes: bool) -> None:
     config = load_config()
     owner = _owner(config, name)
     _insist_on_unneeded(config, owner)
-    going = leaving(owner, config.home)
+    going = removal_plan(owner, config.home)
     click.echo(f"This removes {', '.join(going)}.")
     if not yes:
-        agree("Remove?", done="removed")
+        confirm("Remove?", done="removed")
     carry_out(find_pip(), going, config.home)
     if _disabled_without(config, owner) != config.settings.plugins.disabled:
         _write_disabled(config, _disabled_without(config, owner))
@@ -224,15 +224,15 @@ def _owner(config: "Config", name: str) -> str:
     from trunkline.plugins import discovery
     from trunkline.plugins.pins import read_pins
 
-    found = discovery.candidates((), config.settings.runtime.tool_sources)
+    found = discovery.find_candidates((), config.settings.runtime.tool_sources)
     for candidate in found:
         if candidate.called([name]):
             return candidate.owner
     known = {*read_pins(config.home), *config.settings.plugins.disabled}
     for owner in known:
-        if discovery.normal(owner) == discovery.normal(name):
+        if discovery.normal_name(owner) == discovery.normal_name(name):
             return owner
-    whole = discovery.normal(name).startswith("trunkline-")
+    whole = discovery.normal_name(name).startswith("trunkline-")
     near = did_you_mean(name, {one.owner if whole else one.name for one in found} | known)
     raise PluginError(f"There is no plugin {name!r}.", hint=near or 'See "trunkline plugins list".')
 
@@ -241,7 +241,7 @@ def _insist_on_unneeded(config: "Config", owner: str) -> None:
     from trunkline.errors import PluginError
     from trunkline.plugins import discovery
 
-    named = {candidate.owner: candidate for candidate in discovery.candidates((), ())}.get(owner)
+    named = {candidate.owner: candidate for candidate in discovery.find_candidates((), ())}.get(owner)
     settings = config.settings
     if named is not None and named.called(settings.plugins.required):
         raise PluginError(f"{owner} is in [plugins] required.", hint="Take it out of there first.")
@@ -252,9 +252,11 @@ def _insist_on_unneeded(config: "Config", owner: str) -> None:
 def _disabled_without(config: "Config", owner: str) -> tuple[str, ...]:
     from trunkline.plugins import discovery
 
-    found = next((one for one in discovery.candidates((), ()) if one.owner == owner), None)
-    names = {discovery.normal(name) for name in ((found.owner, found.name) if found else (owner,))}
-    return tuple(name for name in config.settings.plugins.disabled if discovery.normal(name) not in names)
+    found = next((one for one in discovery.find_candidates((), ()) if one.owner == owner), None)
+    names = {discovery.normal_name(name) for name in ((found.owner, found.name) if found else (owner,))}
+    return tuple(
+        name for name in config.settings.plugins.disabled if discovery.normal_name(name) not in names
+    )
 
 
 def _write_disabled(config: "Config", disabled: tuple[str, ...]) -> None:

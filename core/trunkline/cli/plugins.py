@@ -8,7 +8,7 @@ from trunkline.cli import plugin_install
 from trunkline.cli.command import Group
 
 if TYPE_CHECKING:
-    from trunkline.cli.scaffold import Kind
+    from trunkline.cli.scaffold import PluginKind
     from trunkline.plugins import LoadReport
 
 EXAMPLES = """
@@ -47,7 +47,7 @@ for _one in (plugin_install.install, plugin_install.remove, plugin_install.disab
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_plugins(as_json: bool) -> None:
     """List the plugins: version, where each comes from, its hooks, and why one is not loaded."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
     from trunkline.plugins.pins import read_pins
@@ -57,7 +57,7 @@ def list_plugins(as_json: bool) -> None:
     pins = read_pins(config.home)
     if as_json:
         told = {"plugins": report.plugins, "troubles": report.troubles, "missing": report.missing}
-        json_out(told | {"pins": pins})
+        print_json(told | {"pins": pins})
         return
     _print_table(report)
     for name in sorted(pins.keys() - {state.owner.partition(":")[0] for state in report.plugins}):
@@ -68,20 +68,20 @@ def list_plugins(as_json: bool) -> None:
 
 
 def _print_table(report: "LoadReport") -> None:
-    from trunkline.cli.output import say, table
+    from trunkline.cli.output import print_table, print_text
 
     rows = [
         (state.name, state.version, state.owner, state.status, _hooks(state.hooks))
         for state in report.plugins
     ]
-    table(rows, header=("PLUGIN", "VERSION", "DISTRIBUTION", "STATUS", "HOOKS"))
+    print_table(rows, header=("PLUGIN", "VERSION", "DISTRIBUTION", "STATUS", "HOOKS"))
     for state in report.unusable:
-        say(
+        print_text(
             f"\n{state.name} is {state.status}: {state.reason}"
             + (f"\n  -> {state.hint}" if state.hint else "")
         )
     for trouble in report.troubles:
-        say(f"\n{trouble.owner}: {trouble.hook}: {trouble.reason}")
+        print_text(f"\n{trouble.owner}: {trouble.hook}: {trouble.reason}")
     for name in report.missing:
         click.echo(f"\n{name} is required and not loaded.")
 
@@ -94,7 +94,7 @@ def list_messages(as_json: bool) -> None:
 
     import msgspec
 
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
 
@@ -105,28 +105,28 @@ def list_messages(as_json: bool) -> None:
     if as_json:
         schemas = [msgspec.json.schema(one.item) for one in payloads]
         keys = ("tag", "plugin", "description", "schema")
-        json_out(
+        print_json(
             [dict(zip(keys, (*row, schema), strict=True)) for row, schema in zip(rows, schemas, strict=True)]
         )
     elif not rows:
         click.echo("No plugin publishes anything on subjects of its own.")
     else:
         lines = [(tag, plugin, said.partition("\n")[0]) for tag, plugin, said in rows]
-        table(lines, header=("TAG", "PLUGIN", "WHAT"))
+        print_table(lines, header=("TAG", "PLUGIN", "WHAT"))
 
 
 @command.command("release", examples="trunkline plugins release weather")
 @click.argument("name")
 def release_plugin(name: str) -> None:
     """Let the plugin NAME out of quarantine; it is loaded at the next start."""
-    from trunkline.cli.output import done
+    from trunkline.cli.output import print_done
     from trunkline.config import load_config
     from trunkline.errors import PluginError
-    from trunkline.plugins.quarantine import release
+    from trunkline.plugins.quarantine import release_from_quarantine
 
-    if not release(load_config(), name):
+    if not release_from_quarantine(load_config(), name):
         raise PluginError(f"{name!r} is not in quarantine.", hint='See "trunkline plugins list" for what is.')
-    done(f"{name} is out of quarantine. Restart Trunkline to load it.")
+    print_done(f"{name} is out of quarantine. Restart Trunkline to load it.")
 
 
 def _hooks(names: tuple[str, ...]) -> str:
@@ -139,7 +139,7 @@ def _hooks(names: tuple[str, ...]) -> str:
 @click.option(
     "--into", default=".", type=click.Path(), help="The folder in which to make it.  [default: here]"
 )
-def new_plugin(kind: "Kind", name: str, into: str) -> None:
+def new_plugin(kind: "PluginKind", name: str, into: str) -> None:
     """Write a working package for a plugin called NAME, with tests that pass."""
     from pathlib import Path
 

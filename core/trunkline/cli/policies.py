@@ -9,7 +9,7 @@ from trunkline.cli.command import Group
 from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
-    from trunkline.cli._support.rules import Rule
+    from trunkline.cli._support.rules import RuleFile
     from trunkline.contracts.policies.messages import Conditions
 
 EXAMPLES = """
@@ -43,14 +43,14 @@ def list_rules(block: str | None, as_json: bool) -> int:
     """List the rules. Fails when one cannot be read: until it is fixed, no tool may be used."""
     from trunkline.cli._support import rules
     from trunkline.cli.memory.attached_memory import with_memory
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
-    found = with_memory(lambda bus: rules.rules(bus, block))
+    found = with_memory(lambda bus: rules.read_rules(bus, block))
     broken = any(one.broken for one in found)
     if as_json:
-        json_out({"policies": found})
+        print_json({"policies": found})
     elif found:
-        table([(one.id, one.broken or _noted(one)) for one in found], header=("ID", "SAYS"))
+        print_table([(one.id, one.broken or _noted(one)) for one in found], header=("ID", "SAYS"))
     else:
         click.echo("There are no rules besides the permissions of each block.")
     return 1 if broken else 0
@@ -87,28 +87,28 @@ def add_rule(
 
     from trunkline.cli._support import rules
     from trunkline.cli.memory.attached_memory import OWNER, with_memory
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.config import load_config
     from trunkline.contracts.policies.messages import Policy
     from trunkline.plugins import Plugins
-    from trunkline.policy.explanation import in_words
+    from trunkline.policy.explanation import describe_policy
 
     policy = Policy(
         id=id, subject=subject, resource=resource, action=action, effect=effect, conditions=_conditions(**when),
         note=note, created=datetime.now(UTC), created_by=OWNER,
     )  # fmt: skip
-    rules.insist_on_sense(policy)
+    rules.check_rule(policy)
     plugins = Plugins.load(load_config())
     if resource.startswith("tool:"):
-        rules.insist_on_own_name(policy, plugins.tools_called)
-    unknown = with_memory(lambda bus: rules.unknown_in(bus, policy, plugins))
+        rules.check_tool_name(policy, plugins.tools_called)
+    unknown = with_memory(lambda bus: rules.unknown_names(bus, policy, plugins))
     for one in unknown:
-        say(f"Note: {one.told}", err=True)
+        print_text(f"Note: {one.told}", err=True)
     if effect == "allow":
-        _agreed(f"This rule applies from now on: {in_words(policy)}.", "Add this rule?")
-    kept = with_memory(lambda bus: rules.add(bus, policy))
+        _agreed(f"This rule applies from now on: {describe_policy(policy)}.", "Add this rule?")
+    kept = with_memory(lambda bus: rules.save_rule(bus, policy))
     if as_json:
-        json_out({**msgspec.to_builtins(kept), "unknown": unknown})
+        print_json({**msgspec.to_builtins(kept), "unknown": unknown})
     else:
         click.echo(f"{kept.id}: {kept.says}.")
 
@@ -120,16 +120,16 @@ def remove_rule(id: str, as_json: bool) -> None:
     """Remove a rule. Needs a terminal, because agents may be allowed more without it. History keeps the rule's text."""
     from trunkline.cli._support import rules
     from trunkline.cli.memory.attached_memory import with_memory
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
-    rule = with_memory(lambda bus: rules.find(bus, id))  # nobody is asked about what is not there
+    rule = with_memory(lambda bus: rules.get_rule(bus, id))  # nobody is asked about what is not there
     _agreed(
         f"The rule {id} no longer applies after this{f': {rule.says}' if rule.says else ''}.",
         "Remove this rule?",
     )
-    gone = with_memory(lambda bus: rules.remove(bus, id))
+    gone = with_memory(lambda bus: rules.delete_rule(bus, id))
     if as_json:
-        json_out(gone)
+        print_json(gone)
     else:
         click.echo(f"Removed {id}{f': {gone.says}' if gone.says else ''}.")
 
@@ -177,6 +177,6 @@ def _agreed(said: str, question: str) -> None:
         raise TrunklineError("Nothing was changed.")
 
 
-def _noted(rule: "Rule") -> str:
+def _noted(rule: "RuleFile") -> str:
     note = rule.policy.note if rule.policy else ""
     return f"{rule.says} ({note})" if note else rule.says

@@ -8,13 +8,13 @@ from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.errors import TrunklineError
 from trunkline.workers.channels.conversation_lookup import conversation_found
 from trunkline.workers.monitor.journal import RAW_JOURNAL, RawRecord
-from trunkline_bus import Bus, Stored, SubjectError
+from trunkline_bus import Bus, StoredMessage, SubjectError
 
 LAST = "last"
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
-async def conversation_named(gateway: Gateway, name: str | None, block: str | None) -> str | None:
+async def resolve_conversation(gateway: Gateway, name: str | None, block: str | None) -> str | None:
     """The conversation's id, from its beginning or its number in ``trunkline conversations``, the newest being 1.
     ``last`` is the one that was answered last, within ``block`` if one is given. None stays None.
 
@@ -43,7 +43,7 @@ async def _at(gateway: Gateway, number: int, block: str | None) -> str:
     raise TrunklineError(f"There is no conversation{where} yet.", hint='Begin one: trunkline say "hello".')
 
 
-async def last_record(bus: Bus, turn: str) -> Stored[RawRecord]:
+async def last_journal_record(bus: Bus, turn: str) -> StoredMessage[RawRecord]:
     """The last record of a turn's journal; ``last`` is the turn that was written of last.
 
     Raises:
@@ -64,6 +64,6 @@ async def last_record(bus: Bus, turn: str) -> Stored[RawRecord]:
     return found
 
 
-async def turn_named(bus: Bus, name: str) -> str:
+async def resolve_turn(bus: Bus, name: str) -> str:
     """A turn's id. Raises TrunklineError when there is no such turn."""
-    return (await last_record(bus, name)).keys["turn"]
+    return (await last_journal_record(bus, name)).keys["turn"]

@@ -59,12 +59,12 @@ def invite(name: str, blocks: tuple[str, ...], listen: str | None, minutes: floa
 async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, seconds: float) -> None:
     from trunkline.config import load_config
     from trunkline.errors import ConfigError
-    from trunkline.home.listeners import listed
+    from trunkline.home.listeners import registered_listener
     from trunkline.home.paths import Home, make_folder
     from trunkline.runtime.remotes.handshake import new_code
     from trunkline.runtime.remotes.invitation import Invitation
     from trunkline.runtime.remotes.invitation import invite as wait
-    from trunkline.runtime.remotes.registry import BLOCK, Registry
+    from trunkline.runtime.remotes.registry import BLOCK, RemoteRegistry
 
     for block in blocks:
         if BLOCK.fullmatch(block) is None:
@@ -77,10 +77,10 @@ async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, second
     with ExitStack() as listening:
 
         def ready(port: int) -> None:
-            listening.enter_context(listed(home.run, _listener(invitation, port)))
+            listening.enter_context(registered_listener(home.run, _listener(invitation, port)))
             _tell(invitation, port, seconds)
 
-        remote = await wait(Registry(home.remotes), invitation, seconds=seconds, ready=ready)
+        remote = await wait(RemoteRegistry(home.remotes), invitation, seconds=seconds, ready=ready)
     click.echo(f"{remote.name} has joined. Its tools are open to: {', '.join(remote.blocks)}.")
 
 
@@ -191,16 +191,16 @@ async def _serve(log_format: str) -> None:
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
-    from trunkline.runtime.leaf_node import serve_remote
-    from trunkline.runtime.signals import patience_of, stop_on_signals
-    from trunkline.workers.tools.remote_worker import AwayToolsWorker
+    from trunkline.runtime.leaf_node import run_leaf_node
+    from trunkline.runtime.signals import stop_on_signals, stop_timeout
+    from trunkline.workers.tools.remote_worker import RemoteToolsWorker
 
     config = load_config()
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=patience_of(config)), stop)
-            await serve_remote(config, AwayToolsWorker, stop, task_status=_Ready())
+            await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
+            await run_leaf_node(config, RemoteToolsWorker, stop, task_status=_Ready())
             tasks.cancel_scope.cancel()
 
 
@@ -210,7 +210,7 @@ class _Ready:
     def started(self, value: object = None) -> None:
         from trunkline.cli import gc_tuning
 
-        gc_tuning.settle()
+        gc_tuning.tune_gc()
         click.echo("The tools of this host are served")
 
 
@@ -219,11 +219,11 @@ class _Ready:
 def list_(as_json: bool) -> None:
     """Show the hosts that are let in, and whether they can be reached now."""
     from trunkline.cli.aio import run
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     found = run(_list)
     if as_json:
-        return json_out(
+        return print_json(
             [{"name": one.name, "blocks": list(one.blocks), "enrolled_at": one.enrolled_at.isoformat(), "reach": reach}
              for one, reach in found]
         )  # fmt: skip
@@ -239,11 +239,11 @@ async def _list() -> "list[tuple[Remote, str]]":
     from trunkline.config import load_config
     from trunkline.home.paths import Home
     from trunkline.home.run_file import running_pid
-    from trunkline.runtime.remotes.registry import Registry
+    from trunkline.runtime.remotes.registry import RemoteRegistry
 
     config = load_config()
     home = Home.of(config)
-    remotes = Registry(home.remotes).all()
+    remotes = RemoteRegistry(home.remotes).all()
     if config.settings.bus.url is None and running_pid(home) is None:
         return [(one, "unknown") for one in remotes]
     reach: dict[str, str] = {}
@@ -254,15 +254,15 @@ async def _list() -> "list[tuple[Remote, str]]":
 
 async def _look(config: "Config", remotes: "tuple[Remote, ...]", reach: dict[str, str]) -> None:
     from trunkline.contracts.tools.messages import ListTools
-    from trunkline.contracts.tools.subjects import REMOTE_LIST
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.contracts.tools.subjects import REMOTE_LIST_TOOLS
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
     from trunkline_bus import BusError
 
-    async with attached(config, load_worker) as bus:
+    async with connect_to_platform(config, load_worker) as bus:
         for one in remotes:
             try:
-                await bus.call(REMOTE_LIST, ListTools(block=""), timeout=2.0, remote=one.name)
+                await bus.call(REMOTE_LIST_TOOLS, ListTools(block=""), timeout=2.0, remote=one.name)
                 reach[one.name] = "connected"
             except BusError:
                 reach[one.name] = "away"
@@ -274,9 +274,9 @@ def revoke(name: str) -> None:
     """Shut the host NAME out, at once and until it is invited again."""
     from trunkline.config import load_config
     from trunkline.home.paths import Home
-    from trunkline.runtime.remotes.registry import Registry
+    from trunkline.runtime.remotes.registry import RemoteRegistry
 
-    Registry(Home.of(load_config()).remotes).remove(name)
+    RemoteRegistry(Home.of(load_config()).remotes).remove(name)
     click.echo(f"{name} is shut out. A running hub cuts its connection within a second or two.")
 
 
@@ -287,13 +287,13 @@ def accounts(channels: tuple[str, ...]) -> None:
 
     An embedded server needs none of it. After each invite and revoke: print them again and reload the server.
     """
-    from trunkline.acl.accounts import accounts as written
+    from trunkline.acl.accounts import accounts_config as written
     from trunkline.config import load_config
     from trunkline.errors import ConfigError
     from trunkline.home.paths import Home
-    from trunkline.runtime.remotes.registry import Registry
+    from trunkline.runtime.remotes.registry import RemoteRegistry
 
-    remotes = Registry(Home.of(load_config()).remotes).all()
+    remotes = RemoteRegistry(Home.of(load_config()).remotes).all()
     try:
         click.echo(written(channels, {one.name: one.key for one in remotes}), nl=False)
     except ValueError as error:

@@ -8,8 +8,8 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline.workers.monitor.journal import RawRecord
-    from trunkline.workers.monitor.replay import Replay, ReplayedRecord
-    from trunkline_bus import Bus, Stored
+    from trunkline.workers.monitor.replay import ReplayedRecord, ReplayReport
+    from trunkline_bus import Bus, StoredMessage
 
 EXAMPLES = """
 trunkline replay last
@@ -32,44 +32,44 @@ def command(turn: str, with_text: bool, as_json: bool) -> int:
     import msgspec
 
     from trunkline.cli.aio import run
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     done = run(_replay, turn)
     if as_json:
         shown = msgspec.to_builtins(done)
         if not with_text:
             del shown["text"]
-        json_out({**shown, "same": done.same, "characters": len(done.text)})
+        print_json({**shown, "same": done.same, "characters": len(done.text)})
     else:
         _print(done, with_text)
     return 0 if done.same else 1
 
 
-async def _replay(turn: str) -> "Replay":
+async def _replay(turn: str) -> "ReplayReport":
     from trunkline.config import load_config
     from trunkline.contracts.turns.subjects import FEED
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
     from trunkline.workers.monitor.replay import replay
 
-    async with attached(load_config(), load_worker, kinds=()) as bus:
+    async with connect_to_platform(load_config(), load_worker, kinds=()) as bus:
         records = await _journal(bus, turn)
         keys = records[0].keys
         feed = [stored.data async for stored in bus.history(FEED, after=0, **keys)]
     return replay(keys["turn"], [record.data for record in records], feed)
 
 
-async def _journal(bus: "Bus", turn: str) -> "list[Stored[RawRecord]]":
-    from trunkline.cli.references import last_record
+async def _journal(bus: "Bus", turn: str) -> "list[StoredMessage[RawRecord]]":
+    from trunkline.cli.references import last_journal_record
     from trunkline.workers.monitor.journal import RAW_JOURNAL
 
-    last = await last_record(bus, turn)
+    last = await last_journal_record(bus, turn)
     return [stored async for stored in bus.history(RAW_JOURNAL, after=0, **last.keys)]
 
 
-def _print(done: "Replay", with_text: bool) -> None:
+def _print(done: "ReplayReport", with_text: bool) -> None:
     from trunkline._util.text import printable
-    from trunkline.cli.output import table
+    from trunkline.cli.output import print_table
 
     click.echo(f"turn {done.turn}  {len(done.records)} records, {done.phase}")
     rows = [
@@ -83,7 +83,7 @@ def _print(done: "Replay", with_text: bool) -> None:
         )
         for number, one in enumerate(done.records, 1)
     ]
-    table(rows, header=("RECORD", "EPOCH", "STEP", "BYTES", "THEN", "ENTRIES"))
+    print_table(rows, header=("RECORD", "EPOCH", "STEP", "BYTES", "THEN", "ENTRIES"))
     checks = (
         ("entries", done.entries_same),
         ("end", done.end_same),

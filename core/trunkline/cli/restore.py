@@ -22,15 +22,15 @@ def command(file: Path, replace: bool, as_json: bool) -> None:
 
     A backup of a newer Trunkline is refused, and a broken one changes nothing.
     """
-    from trunkline.cli.output import json_out
-    from trunkline.config import find_home
+    from trunkline.cli.output import print_json
+    from trunkline.config import resolve_home
     from trunkline.home.backup import restore_backup
     from trunkline.home.paths import Home
 
-    home = Home.at(find_home())
+    home = Home.at(resolve_home())
     done = restore_backup(home, file, replace=replace)
     if as_json:
-        return json_out(
+        return print_json(
             {"home": str(home.path), "label": done.label, "aside": str(done.aside or ""), "moved": done.moved}
         )
     click.echo(

@@ -35,17 +35,17 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_results(block: str | None, as_json: bool) -> None:
     """List what is kept, the newest first."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
     found = [*reversed(with_workers(lambda bus: _all(bus, block), "memory"))]
     if as_json:
-        json_out({"results": found})
+        print_json({"results": found})
     elif not found:
         click.echo("No result of a tool is kept.")
     else:
         names = ("id", "block", "kept_at", "tool", "characters", "conversation")
         rows = [tuple(str(one[name]) for name in names) for one in found]
-        table(rows, header=("ID", "BLOCK", "KEPT (UTC)", "TOOL", "CHARACTERS", "CONVERSATION"))
+        print_table(rows, header=("ID", "BLOCK", "KEPT (UTC)", "TOOL", "CHARACTERS", "CONVERSATION"))
 
 
 @command.command(
@@ -66,24 +66,24 @@ def show(id: str, save: Path | None) -> None:
 
 async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
     """Those of a block, or all. Raises ConfigError when there is no such block."""
-    from trunkline.cli._support.blocks import insist_on_block
-    from trunkline.contracts.tools.subjects import RESULTS
+    from trunkline.cli._support.blocks import require_block
+    from trunkline.contracts.tools.subjects import RESULT_STORE
 
     if block is not None:
-        await insist_on_block(bus, block)
-    facts = [_facts(found) for found in await bus.objects(RESULTS).infos()]
+        await require_block(bus, block)
+    facts = [_facts(found) for found in await bus.objects(RESULT_STORE).infos()]
     return [one for one in facts if block in (None, one["block"])]
 
 
 async def _print(bus: "Bus", id: str) -> None:
     """Exactly as it is kept, but for what a terminal would obey."""
     from trunkline._util.text import printable
-    from trunkline.contracts.tools.subjects import RESULTS
+    from trunkline.contracts.tools.subjects import RESULT_STORE
     from trunkline_bus import DecodeError
 
     found, at_terminal = await _named(bus, id), sys.stdout.isatty()
     try:
-        async for piece in bus.objects(RESULTS).pieces(found):
+        async for piece in bus.objects(RESULT_STORE).pieces(found):
             click.echo(printable(piece.decode()) if at_terminal else piece, nl=False)
     except DecodeError as error:
         raise _gone(id) from error
@@ -92,12 +92,12 @@ async def _print(bus: "Bus", id: str) -> None:
 
 
 async def _save(bus: "Bus", id: str, file: Path) -> dict[str, Any]:
-    from trunkline.contracts.tools.subjects import RESULTS
+    from trunkline.contracts.tools.subjects import RESULT_STORE
     from trunkline.errors import StorageError
 
     found = await _named(bus, id)
     try:
-        whole = await bus.objects(RESULTS).get_file(found.name, file)
+        whole = await bus.objects(RESULT_STORE).get_file(found.name, file)
     except FileExistsError as error:
         raise StorageError(f"{file} exists already.", hint="Choose another name.") from error
     except OSError as error:
@@ -110,16 +110,16 @@ async def _save(bus: "Bus", id: str, file: Path) -> dict[str, Any]:
 
 async def _named(bus: "Bus", id: str) -> "ObjectInfo":
     """The result whose id begins so. Raises TrunklineError when that is none, or several."""
-    from trunkline.contracts.tools.subjects import RESULTS
+    from trunkline.contracts.tools.subjects import RESULT_STORE
     from trunkline.errors import TrunklineError
-    from trunkline.workers.tools.result_store import ID
+    from trunkline.workers.tools.result_store import ID_KEY
 
-    infos = await bus.objects(RESULTS).infos()
-    found = [info for info in infos if id and info.metadata.get(ID, "").startswith(id)]
+    infos = await bus.objects(RESULT_STORE).infos()
+    found = [info for info in infos if id and info.metadata.get(ID_KEY, "").startswith(id)]
     if not found:
         raise _gone(id)
     if len(found) > 1:
-        names = ", ".join(info.metadata[ID] for info in found)
+        names = ", ".join(info.metadata[ID_KEY] for info in found)
         raise TrunklineError(f"{id!r} fits several results: {names}.", hint="Give more of the id.")
     return found[0]
 
@@ -137,14 +137,20 @@ def _gone(id: str) -> "TrunklineError":
 def _facts(found: "ObjectInfo") -> dict[str, Any]:
     from datetime import datetime
 
-    from trunkline.workers.tools.result_store import BLOCK, CHARACTERS, CONVERSATION, ID, TOOL
+    from trunkline.workers.tools.result_store import (
+        BLOCK_KEY,
+        CHARACTERS_KEY,
+        CONVERSATION_KEY,
+        ID_KEY,
+        TOOL_KEY,
+    )
 
     noted = found.metadata
     return {
-        "id": noted.get(ID, ""),
-        "block": noted.get(BLOCK, ""),
-        "conversation": noted.get(CONVERSATION, ""),
-        "tool": noted.get(TOOL, ""),
-        "characters": int(noted.get(CHARACTERS, "0")),
+        "id": noted.get(ID_KEY, ""),
+        "block": noted.get(BLOCK_KEY, ""),
+        "conversation": noted.get(CONVERSATION_KEY, ""),
+        "tool": noted.get(TOOL_KEY, ""),
+        "characters": int(noted.get(CHARACTERS_KEY, "0")),
         "kept_at": f"{datetime.fromisoformat(found.mtime):%Y-%m-%d %H:%M:%S}",
     }

@@ -54,28 +54,28 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
     from trunkline.home.migration import migrate
     from trunkline.home.paths import Home
     from trunkline.plugins import Plugins
-    from trunkline.runtime.adapter_selection import who_answers
-    from trunkline.runtime.signals import patience_of, stop_on_signals
-    from trunkline.runtime.stream_provisioner import keep_streams
-    from trunkline.runtime.watchdog import watched
-    from trunkline.runtime.worker_host import HostSettings, host
+    from trunkline.runtime.adapter_selection import describe_default_adapter
+    from trunkline.runtime.signals import stop_on_signals, stop_timeout
+    from trunkline.runtime.stream_provisioner import provision_streams
+    from trunkline.runtime.watchdog import run_watchdog
+    from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
     from trunkline.workers import load_worker
 
     config = load_config(flags={"bus.url": url})
     if name is not None:
         return await _run_plugin(config, name, log_format)
-    hosted = keep_streams if kind == "streams" else partial(host, load_worker(kind))
-    settings = HostSettings(config, _bus(config))
+    hosted = provision_streams if kind == "streams" else partial(run_worker, load_worker(kind))
+    settings = WorkerHostSettings(config, _bus(config))
     home = Home.of(config)
     home.prepare()
     migrate(home)
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         if kind == "monitor":
-            click.echo(f"Who answers: {who_answers(config, Plugins.load(config))}")
+            click.echo(f"Who answers: {describe_default_adapter(config, Plugins.load(config))}")
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=patience_of(config)), stop)
-            async with watched(config):
+            await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
+            async with run_watchdog(config):
                 await hosted(settings, stop, task_status=_Ready())
             tasks.cancel_scope.cancel()
 
@@ -89,7 +89,7 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
     from trunkline.errors import Unavailable
     from trunkline.runtime.connection_settings import bus_settings
     from trunkline.runtime.signals import CLOSING, stop_on_signals
-    from trunkline.runtime.watchdog import watched
+    from trunkline.runtime.watchdog import run_watchdog
     from trunkline.workers.plugin_process.lifecycle import serve_plugin
     from trunkline.workers.plugin_process.resource_limits import die_with_parent
 
@@ -104,7 +104,7 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
             await tasks.start(partial(stop_on_signals, patience=CLOSING), stop)
-            async with watched(config):
+            async with run_watchdog(config):
                 await serve_plugin(config, name, bus_settings(config), stop)
             tasks.cancel_scope.cancel()
 
@@ -133,6 +133,6 @@ class _Ready:
         if value is None:
             click.echo("The streams are ready")
         else:
-            gc_tuning.settle()
+            gc_tuning.tune_gc()
             at = f" at {value.address}" if value.address else ""
             click.echo(f"The {value.kind} worker is ready{at}")

@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.completion_types import ConversationName
 
 if TYPE_CHECKING:
-    from trunkline.cli.turn_printer import Saying
+    from trunkline.cli.turn_printer import TurnPrinter
     from trunkline.contracts.channels.channel import Gateway
     from trunkline.contracts.gateway.client import GatewayClient
     from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
@@ -23,10 +23,13 @@ trunkline say "Count to three" --json | jq -r .answer
 
 CHANNEL = "cli"
 
-SHOWS = "Plain text on a command line: Markdown stays as it is written. Nobody can answer a question in the same run."
+DISPLAY_HINT = (
+    "Plain text on a command line: Markdown stays as it is written. "
+    "Nobody can answer a question in the same run."
+)
 """What the model is told of it."""
 
-PATIENCE = 2.0
+ANSWERER_TIMEOUT = 2.0
 """Seconds to wait for who answers: only something to show."""
 
 
@@ -49,7 +52,7 @@ def command(
     (the answer then comes later, into the conversation), 130 after Ctrl-C, which ends the turn.
     """
     from trunkline.cli.aio import run
-    from trunkline.cli.turn_printer import JsonSaying, Saying
+    from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline_bus import new_id
 
@@ -61,30 +64,30 @@ def command(
         raise click.UsageError("There is nothing to say: TEXT is empty.")
     message = SendMessage(content=content, block=block, conversation=conversation, client_id=new_id("say"))
     streams = sys.stdout.isatty() if stream is None else stream
-    return run(_say, message, JsonSaying() if as_json else Saying(stream=streams))
+    return run(_say, message, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
 
 
-async def _say(message: "SendMessage", saying: "Saying") -> int:
+async def _say(message: "SendMessage", saying: "TurnPrinter") -> int:
     from msgspec.structs import replace
 
     from trunkline.cli.log_file import log_to_file
-    from trunkline.cli.references import conversation_named
+    from trunkline.cli.references import resolve_conversation
     from trunkline.config import load_config
     from trunkline.contracts.gateway.client import GatewayClient
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
     config = load_config()
     with log_to_file(config, "say"):
-        async with attached(config, load_worker, name="say") as bus:
-            gateway = GatewayClient(bus, CHANNEL, shows=SHOWS)
-            conversation = await conversation_named(gateway, message.conversation, message.block)
+        async with connect_to_platform(config, load_worker, name="say") as bus:
+            gateway = GatewayClient(bus, CHANNEL, shows=DISPLAY_HINT)
+            conversation = await resolve_conversation(gateway, message.conversation, message.block)
             message = replace(message, conversation=conversation)
-            await tell_who_answers(gateway, message, saying)
-            return await converse(gateway, message, saying)
+            await print_answerer(gateway, message, saying)
+            return await send_and_follow(gateway, message, saying)
 
 
-async def tell_who_answers(gateway: "GatewayClient", message: "SendMessage", saying: "Saying") -> None:
+async def print_answerer(gateway: "GatewayClient", message: "SendMessage", saying: "TurnPrinter") -> None:
     """Say who answers, before anything is sent to them; in silence where nobody says it at once."""
     from contextlib import suppress
 
@@ -93,24 +96,24 @@ async def tell_who_answers(gateway: "GatewayClient", message: "SendMessage", say
     from trunkline.errors import Unavailable
     from trunkline_bus import RemoteFault
 
-    with anyio.move_on_after(PATIENCE), suppress(RemoteFault, Unavailable):
+    with anyio.move_on_after(ANSWERER_TIMEOUT), suppress(RemoteFault, Unavailable):
         block = message.block
         if message.conversation is not None:
             block = (await gateway.conversation(message.conversation)).summary.block
         saying.begin(await gateway.answerer(block))
 
 
-async def converse(gateway: "Gateway", message: "SendMessage", saying: "Saying") -> int:
+async def send_and_follow(gateway: "Gateway", message: "SendMessage", saying: "TurnPrinter") -> int:
     """Hand the message in and print what its turn shows. Returns the exit status.
 
     Raises:
         RemoteFault: the message was refused.
         Unavailable: no gateway answers.
     """
-    return await listen(gateway, await gateway.send(message), saying)
+    return await follow_turn(gateway, await gateway.send(message), saying)
 
 
-async def listen(gateway: "Gateway", accepted: "MessageAccepted", saying: "Saying") -> int:
+async def follow_turn(gateway: "Gateway", accepted: "MessageAccepted", saying: "TurnPrinter") -> int:
     """Print what an accepted message's turn shows. Returns the exit status. Whoever leaves before its end ends it."""
     try:
         async for event in gateway.watch(accepted.conversation, accepted.turn):

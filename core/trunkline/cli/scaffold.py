@@ -13,8 +13,8 @@ from typing import Literal, get_args
 
 from trunkline.errors import PluginError, StorageError
 
-Kind = Literal["tool", "channel", "adapter", "store"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+PluginKind = Literal["tool", "channel", "adapter", "store"]
+KINDS: tuple[PluginKind, ...] = get_args(PluginKind)
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LONGEST = 40
@@ -22,7 +22,7 @@ CACHES = ("__pycache__", ".")
 """How the folders begin that running a template leaves behind."""
 
 
-def write_plugin(kind: Kind, name: str, folder: Path) -> Path:
+def write_plugin(kind: PluginKind, name: str, folder: Path) -> Path:
     """Write the package ``trunkline-<name>`` into ``folder`` and return where it lies.
 
     Raises:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Group as Shown
 
     from trunkline.config import Config
-    from trunkline.contracts.workers.messages import WorkerBeat
-    from trunkline.runtime.overview import Overview, PartitionState
+    from trunkline.contracts.workers.messages import WorkerHeartbeat
+    from trunkline.runtime.overview import PartitionState, PlatformOverview
     from trunkline_bus.streams.admin import StreamState
 
 EXAMPLES = """
@@ -24,10 +24,10 @@ trunkline top --once --json
 trunkline top --json --minutes 15
 """
 
-EVERY_SECONDS = 1.0
+REFRESH_SECONDS = 1.0
 
 if TYPE_CHECKING:
-    Look = Callable[[], Awaitable[Overview]]
+    Look = Callable[[], Awaitable[PlatformOverview]]
     Rows = Sequence[tuple[str, ...]]
 
 
@@ -67,13 +67,13 @@ def _must_run(config: "Config") -> None:
 
 
 async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> None:
-    from trunkline.home.kill_switch import Latch
-    from trunkline.runtime.overview import Lookout
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.home.kill_switch import KillSwitch
+    from trunkline.runtime.overview import OverviewReader
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
-    async with attached(config, load_worker, name="top", kinds=()) as bus:
-        lookout = Lookout(bus, minutes=minutes, latch=Latch(config.home))
+    async with connect_to_platform(config, load_worker, name="top", kinds=()) as bus:
+        lookout = OverviewReader(bus, minutes=minutes, latch=KillSwitch(config.home))
         if not live:
             _print(await lookout.look(), as_json)
         elif as_json:
@@ -88,7 +88,7 @@ async def _lines(look: "Look") -> None:
 
     while True:
         click.echo(msgspec.json.encode(await look()).decode())
-        await anyio.sleep(EVERY_SECONDS)
+        await anyio.sleep(REFRESH_SECONDS)
 
 
 async def _screen(look: "Look") -> None:
@@ -101,25 +101,25 @@ async def _screen(look: "Look") -> None:
     with Live(screen=True, auto_refresh=False) as screen:
         while True:
             try:
-                with anyio.fail_after(EVERY_SECONDS * 5):
+                with anyio.fail_after(REFRESH_SECONDS * 5):
                     screen.update(_drawn(await look()), refresh=True)
             except (BusError, TimeoutError) as error:
                 screen.update(Text(f"The bus does not answer; looking again. ({error})"), refresh=True)
-            await anyio.sleep(EVERY_SECONDS)
+            await anyio.sleep(REFRESH_SECONDS)
 
 
-def _print(seen: "Overview", as_json: bool) -> None:
-    from trunkline.cli.output import json_out, table
+def _print(seen: "PlatformOverview", as_json: bool) -> None:
+    from trunkline.cli.output import print_json, print_table
 
     if as_json:
-        return json_out(seen)
+        return print_json(seen)
     click.echo(_summary(seen))
     for title, header, rows in _tables(seen):
         click.echo(f"\n{title}")
-        table(rows, header=header)
+        print_table(rows, header=header)
 
 
-def _drawn(seen: "Overview") -> "Shown":
+def _drawn(seen: "PlatformOverview") -> "Shown":
     from rich.console import Group as Shown
     from rich.table import Table
     from rich.text import Text
@@ -135,7 +135,7 @@ def _drawn(seen: "Overview") -> "Shown":
     return Shown(*parts)
 
 
-def _summary(seen: "Overview") -> str:
+def _summary(seen: "PlatformOverview") -> str:
     lately = seen.lately
     panic = f"STOPPED BY PANIC since {seen.panic}: trunkline panic --release\n" if seen.panic else ""
     return (
@@ -146,7 +146,7 @@ def _summary(seen: "Overview") -> str:
     )
 
 
-def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
+def _tables(seen: "PlatformOverview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
     holders = {pin: beat.id for beat in seen.workers for pin in beat.pins.values()}
     workers = [_worker(beat, seen.time) for beat in seen.workers] or [("none", *[""] * 5)]
     partitions = [_partition(one, holders) for one in seen.partitions]
@@ -156,7 +156,7 @@ def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
     yield "STREAMS", ("NAME", "MESSAGES", "SIZE", "AT MOST", "OLDEST", "KEPT FOR"), streams
 
 
-def _worker(beat: "WorkerBeat", now: "datetime") -> tuple[str, ...]:
+def _worker(beat: "WorkerHeartbeat", now: "datetime") -> tuple[str, ...]:
     from trunkline._util.text import printable
 
     up = _span((now - beat.started_at).total_seconds())

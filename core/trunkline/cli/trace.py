@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline.contracts.workers.messages import SpanRecord
-    from trunkline.telemetry.trace_tree import Line
+    from trunkline.telemetry.trace_tree import SpanLine
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -17,7 +17,7 @@ trunkline trace turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E
 trunkline trace last --json
 """
 
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 """How long to wait for a journal that does not answer."""
 
 TIMES = 24
@@ -43,59 +43,59 @@ def command(turn: str, as_json: bool) -> None:
 async def _trace(turn: str, as_json: bool) -> None:
     import msgspec
 
-    from trunkline.cli.output import say
+    from trunkline.cli.output import print_text
     from trunkline.config import load_config
-    from trunkline.runtime.platform_connection import attached
+    from trunkline.runtime.platform_connection import connect_to_platform
     from trunkline.workers import load_worker
 
-    async with attached(load_config(), load_worker, kinds=()) as bus:
+    async with connect_to_platform(load_config(), load_worker, kinds=()) as bus:
         found, trace_id = await _find(bus, turn)
         spans = await _spans(bus, trace_id)
     if as_json:
-        say(msgspec.json.encode(spans).decode())
+        print_text(msgspec.json.encode(spans).decode())
     else:
         _print(found, trace_id, spans)
 
 
 def _print(turn: str, trace_id: str, spans: "list[SpanRecord]") -> None:
     """The tree, with what failed in red."""
-    from trunkline.cli.output import coloured, columns_of, fitted, say
-    from trunkline.telemetry.trace_tree import lines
+    from trunkline.cli.output import colourize, fit_text, print_text, terminal_width
+    from trunkline.telemetry.trace_tree import tree_lines
 
-    say(fitted(_heading(turn, trace_id)))
-    width = columns_of()
+    print_text(fit_text(_heading(turn, trace_id)))
+    width = terminal_width()
     name = NAME if width is None else max(0, min(NAME, width - TIMES - WORKER))
-    for line in lines(spans):
-        shown = fitted(_drawn(line, name), hang=TIMES + len(line.branch) + 2)
-        say(coloured(shown, "red" if line.span.status == "error" else None))
+    for line in tree_lines(spans):
+        shown = fit_text(_drawn(line, name), hang=TIMES + len(line.branch) + 2)
+        print_text(colourize(shown, "red" if line.span.status == "error" else None))
 
 
 def _heading(turn: str, trace_id: str) -> str:
     return f"turn {turn}  trace {trace_id}"
 
 
-async def draw(bus: "Bus", turn: str) -> str:
+async def draw_trace(bus: "Bus", turn: str) -> str:
     """The tree of a turn (or of the ``last`` one) as plain text. Raises TrunklineError when there is none."""
     found, trace_id = await _find(bus, turn)
     return _tree(found, trace_id, await _spans(bus, trace_id))
 
 
 def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
-    from trunkline.telemetry.trace_tree import lines
+    from trunkline.telemetry.trace_tree import tree_lines
 
-    return "\n".join([_heading(turn, trace_id), *map(_drawn, lines(spans))])
+    return "\n".join([_heading(turn, trace_id), *map(_drawn, tree_lines(spans))])
 
 
 async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
     """The turn's id and trace id, from its journal."""
-    from trunkline.contracts.turns.messages import Started
+    from trunkline.contracts.turns.messages import TurnStarted
     from trunkline.contracts.turns.subjects import JOURNAL
     from trunkline.errors import TrunklineError
     from trunkline_bus import SubjectError
 
     keys = {} if turn == "last" else {"turn": turn}
     try:
-        last = await bus.last(JOURNAL, timeout=LOOK_SECONDS, **keys)
+        last = await bus.last(JOURNAL, timeout=POLL_SECONDS, **keys)
     except SubjectError:
         last = None
     if last is None:
@@ -107,7 +107,7 @@ async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
         )
     async for stored in bus.history(JOURNAL, after=0, **last.keys):
         for entry in stored.data.entries:
-            if isinstance(entry, Started) and entry.request.traceparent:
+            if isinstance(entry, TurnStarted) and entry.request.traceparent:
                 return last.data.turn, entry.request.traceparent.split("-")[1]
     raise TrunklineError(
         f"Turn {last.data.turn} was not traced.", hint="Set [telemetry] traces = true and try another turn."
@@ -120,7 +120,7 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
 
     from trunkline.contracts.workers.subjects import SPANS
     from trunkline.telemetry.semconv import INVOKE_AGENT
-    from trunkline.telemetry.trace_tree import latest
+    from trunkline.telemetry.trace_tree import latest_spans
 
     spans: list[SpanRecord] = []
     with anyio.move_on_after(WAIT_SECONDS):
@@ -129,12 +129,12 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
                 s async for batch in bus.history(SPANS, after=0, trace=trace_id) for s in batch.data.spans
             ]
             await anyio.sleep(0.1)
-    return list(latest(spans))
+    return list(latest_spans(spans))
 
 
-def _drawn(line: "Line", width: int = NAME) -> str:
-    from trunkline.telemetry.trace_tree import title_of, worker_of
+def _drawn(line: "SpanLine", width: int = NAME) -> str:
+    from trunkline.telemetry.trace_tree import span_title, span_worker
 
-    name = f"{line.branch}{title_of(line.span)}"
+    name = f"{line.branch}{span_title(line.span)}"
     times = f"{line.start:8.3f}s {line.length * 1000:9.1f} ms"
-    return f"{times}  {name:<{width}} {worker_of(line.span):<10} {line.notes}".rstrip()
+    return f"{times}  {name:<{width}} {span_worker(line.span):<10} {line.notes}".rstrip()

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from trunkline._util.text import printable
-from trunkline.cli.output import fitted
+from trunkline.cli.output import fit_text
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import MessageAccepted
@@ -23,12 +23,12 @@ from trunkline.contracts.turns.messages import (
     ToolStarted,
     TurnEnded,
 )
-from trunkline.workers.channels.approval_text import approval_words, local
+from trunkline.workers.channels.approval_text import approval_words, format_local_time
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: the turn failed, or it waits for somebody to decide."""
 
-PREPARING = (DISCOVER_TOOLS, LOAD_TOOLS)
+DISCOVERY_TOOLS = (DISCOVER_TOOLS, LOAD_TOOLS)
 """Tools by which a model only gets at others: what they did is no news to a person."""
 
 HINTS = {
@@ -39,7 +39,7 @@ HINTS = {
 """What a person can do about a turn that failed with a code."""
 
 
-class Saying:
+class TurnPrinter:
     """Prints one turn as text. Without ``stream`` a step's text is printed when it is final."""
 
     def __init__(self, *, stream: bool) -> None:
@@ -80,7 +80,7 @@ class Saying:
             case ToolEnded():
                 tool = self._tools.setdefault(event.call_id, {"name": event.name})
                 tool["error"] = event.error
-                if event.error or event.name not in PREPARING:
+                if event.error or event.name not in DISCOVERY_TOOLS:
                     self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
                 if isinstance(event.stored, StoredResult):
                     tool["stored"] = event.stored
@@ -140,7 +140,7 @@ class Saying:
         if self._open_line:
             self._write("\n")
         if text:
-            click.echo(fitted(printable(text), err=True), err=True)
+            click.echo(fit_text(printable(text), err=True), err=True)
 
     def _status(self) -> int:
         if self._ended is None:
@@ -153,14 +153,18 @@ def _how(event: ApprovalRequested) -> str:
     """How to decide. Here nobody is asked."""
     if isinstance(event.id, msgspec.UnsetType):
         return "Decide about this in an interactive channel."
-    by = "" if isinstance(event.expires_at, msgspec.UnsetType) else f" by {local(event.expires_at)}"
+    by = (
+        ""
+        if isinstance(event.expires_at, msgspec.UnsetType)
+        else f" by {format_local_time(event.expires_at)}"
+    )
     if isinstance(event.detail, ApprovalDetail) and event.detail.is_question:
         return f"This command cannot ask you. Answer{by}: trunkline approvals answer {event.id} TEXT"
     how = f"trunkline approvals approve {event.id} (or deny {event.id})"
     return f"This command cannot ask you. Decide{by}: {how}"
 
 
-class JsonSaying(Saying):
+class JsonTurnPrinter(TurnPrinter):
     """Prints one JSON object when the turn has ended."""
 
     def __init__(self) -> None:

@@ -36,21 +36,21 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
-    from trunkline.runtime.adapter_selection import who_answers
-    from trunkline.runtime.signals import patience_of, stop_on_signals
-    from trunkline.runtime.supervisor import supervised
-    from trunkline.runtime.watchdog import watched
+    from trunkline.runtime.adapter_selection import describe_default_adapter
+    from trunkline.runtime.signals import stop_on_signals, stop_timeout
+    from trunkline.runtime.supervisor import running_platform
+    from trunkline.runtime.watchdog import run_watchdog
     from trunkline.workers import KINDS, load_worker
 
     config = load_config(flags=flags)
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=patience_of(config)), stop)
-            async with watched(config), supervised(config, load_worker, kinds=KINDS) as instance:
-                gc_tuning.settle()
+            await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
+            async with run_watchdog(config), running_platform(config, load_worker, kinds=KINDS) as instance:
+                gc_tuning.tune_gc()
                 _say_ready(instance.gateway, str(instance.home.token_file))
-                click.echo(f"Who answers: {who_answers(config, Plugins.load(config))}")
+                click.echo(f"Who answers: {describe_default_adapter(config, Plugins.load(config))}")
                 await stop.wait()
             tasks.cancel_scope.cancel()
 

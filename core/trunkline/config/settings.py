@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from trunkline._util.secrets import NAMES
+from trunkline._util.secrets import SECRET_NAMES
 from trunkline.config.secret import Secret
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.retention import Retention
-from trunkline.policy import STANDARD
+from trunkline.policy import DEFAULT_TABLE
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
-Delay = Annotated[float, msgspec.Meta(ge=0)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+NonNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
+PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 HostName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]{1,253}$")]
 BlockName = Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]{0,31}$")]
@@ -49,7 +49,7 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
     credentials_file: Path | None = None
     inbox_prefix: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\{user\})?$")] = "_INBOX"
     prepare: bool = True
-    wait: Delay = 60.0
+    wait: NonNegativeSeconds = 60.0
     replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
     sync: Literal["always"] | Seconds = "always"
     feed: Literal["file", "memory"] = "file"
@@ -68,8 +68,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: Port = 8420
     hosts: tuple[HostName, ...] = ()
-    max_content: Count = 1_000_000
-    max_queued: Count = 200
+    max_content: PositiveInt = 1_000_000
+    max_queued: PositiveInt = 200
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 60.0
     default_block: BlockName = "main"
@@ -109,17 +109,17 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     engine: bool = False
     engine_port: Port = 8422
     bootstrap: str = "Read AGENT.md for your instructions."
-    window: Count = 32_000
+    window: PositiveInt = 32_000
     context_share: Annotated[float, msgspec.Meta(gt=0, le=0.9)] = 0.2
     model_silence: Seconds = 120.0
-    max_answer: Count = 4_000_000
-    max_tool_calls: Count = 128
-    parallel_tool_calls: Count = 16
+    max_answer: PositiveInt = 4_000_000
+    max_tool_calls: PositiveInt = 128
+    parallel_tool_calls: PositiveInt = 16
     tool_silence: Seconds = 1.5
-    coalesce: Delay = 0.015
+    coalesce: NonNegativeSeconds = 0.015
     discovery_above: Annotated[int, msgspec.Meta(ge=0)] = 12
-    concurrency: Count = 256
-    drain: Delay = 20.0
+    concurrency: PositiveInt = 256
+    drain: NonNegativeSeconds = 20.0
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,7 +140,7 @@ class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     prices: dict[str, Price] = {}
-    windows: dict[str, Count] = {}
+    windows: dict[str, PositiveInt] = {}
 
 
 class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,10 +156,10 @@ class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     workspaces: Path = Path("workspaces")
     timeout: Seconds = 60.0
-    drain: Delay = 20.0
+    drain: NonNegativeSeconds = 20.0
     hold: Seconds = 300.0
-    concurrency: Count = 64
-    backlog: Count = 512
+    concurrency: PositiveInt = 64
+    backlog: PositiveInt = 512
     shown_result: Annotated[int, msgspec.Meta(ge=1_000)] = 131_072
     largest_result: Annotated[int, msgspec.Meta(ge=1_000)] = 16_777_216
 
@@ -174,11 +174,11 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     stands behind ``api_key=`` and the like is not kept.
     """
 
-    group_window: Delay = 0.004
+    group_window: NonNegativeSeconds = 0.004
     sync: bool = True
     store: str | None = None
     embedder: str | None = None
-    redact: tuple[str, ...] = NAMES
+    redact: tuple[str, ...] = SECRET_NAMES
 
 
 class WatchedFolder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -199,7 +199,7 @@ class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     seconds: Seconds = 120.0
     memory: Annotated[int, msgspec.Meta(ge=128)] = 1024
-    conversation_days: Delay = 30.0
+    conversation_days: NonNegativeSeconds = 30.0
     watch: tuple[WatchedFolder, ...] = ()
 
 
@@ -250,7 +250,7 @@ class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
     disabled: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     import_seconds: Seconds = 10.0
-    stall: Delay = 30.0
+    stall: NonNegativeSeconds = 30.0
     crashes: Annotated[int, msgspec.Meta(ge=0)] = 3
 
 
@@ -264,7 +264,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     monitor: MonitorSettings = MonitorSettings()
     models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()
-    permissions: PermissionTable = STANDARD
+    permissions: PermissionTable = DEFAULT_TABLE
     audit: AuditSettings = AuditSettings()
     memory: MemorySettings = MemorySettings()
     documents: DocumentsSettings = DocumentsSettings()
@@ -275,5 +275,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     plugins: PluginsSettings = PluginsSettings()
 
 
-FREE_TABLES = ("adapters", "channels", "plugins")
+PLUGIN_TABLES = ("adapters", "channels", "plugins")
 """The tables whose sub-tables belong to plugins."""

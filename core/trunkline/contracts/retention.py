@@ -10,9 +10,9 @@ import msgspec
 
 MEGABYTE = 1024 * 1024
 
-Span = Annotated[float, msgspec.Meta(gt=0)]
+Duration = Annotated[float, msgspec.Meta(gt=0)]
 Megabytes = Annotated[float, msgspec.Meta(gt=0)]
-Number = Annotated[int, msgspec.Meta(ge=1)]
+FileCount = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,26 +23,26 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     inbox_mb: Megabytes = 256.0
-    journal_days: Span = 30.0
+    journal_days: Duration = 30.0
     journal_mb: Megabytes = 2_048.0
     effect_mb: Megabytes = 256.0
-    feed_hours: Span = 1.0
+    feed_hours: Duration = 1.0
     feed_mb: Megabytes = 256.0
-    fact_days: Span = 7.0
+    fact_days: Duration = 7.0
     fact_mb: Megabytes = 64.0
-    trace_days: Span = 7.0
+    trace_days: Duration = 7.0
     trace_mb: Megabytes = 512.0
-    audit_days: Span = 30.0
+    audit_days: Duration = 30.0
     audit_mb: Megabytes = 256.0
-    dead_days: Span = 30.0
+    dead_days: Duration = 30.0
     dead_mb: Megabytes = 256.0
     approval_mb: Megabytes = 64.0
     body_mb: Megabytes = 1_024.0
-    result_days: Span = 30.0
+    result_days: Duration = 30.0
     result_mb: Megabytes = 512.0
     log_mb: Megabytes = 4.0
-    log_files: Number = 2
-    log_days: Span = 30.0
+    log_files: FileCount = 2
+    log_days: Duration = 30.0
 
     @property
     def body_days(self) -> float:
@@ -50,5 +50,5 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.journal_days, self.dead_days)
 
 
-USUAL = Retention()
+DEFAULT_RETENTION = Retention()
 """What counts when nothing is configured."""

@@ -8,7 +8,7 @@ from trunkline_bus import (
     Transform,
 )
 
-PARTITIONS = 8
+DEFAULT_PARTITIONS = 8
 """Into how many parts a new inbox is dealt. An old one is as its stream says (``runtime.partitions``)."""
 
 INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
@@ -18,7 +18,7 @@ APPROVAL_STREAM, TIMER_STREAM = "APPROVALS", "TIMERS"
 
 PIN_GROUP = "monitors"
 
-FAILOVER = 1.2
+FAILOVER_SECONDS = 1.2
 """Seconds of silence after which a monitor's partitions, and what it was given of them, are another's. As long as a
 person waits when it dies; a monitor that stands still for as long costs a second model call, and nothing else."""
 
@@ -29,18 +29,18 @@ def inbox_consumer(partition: int) -> ConsumerSpec:
         stream=INBOX_STREAM,
         name=f"part-{partition}",
         filter=f"trunkline.turn.part.{partition}.*",
-        ack_wait=FAILOVER,
+        ack_wait=FAILOVER_SECONDS,
         max_ack_pending=10_000,
         pinned_group=PIN_GROUP,
-        pin_timeout=FAILOVER,
+        pin_timeout=FAILOVER_SECONDS,
     )
 
 
-EVERY_PARTITION = replace(inbox_consumer(0), name="*", filter="trunkline.turn.part.*.*")
+ALL_PARTITIONS_CONSUMER = replace(inbox_consumer(0), name="*", filter="trunkline.turn.part.*.*")
 """All of their consumers at once, in the words of permissions."""
 
 
-LEARNER = ConsumerSpec(
+LEARNER_CONSUMER = ConsumerSpec(
     stream=FACT_STREAM,
     name="learner",
     filter="trunkline.evt.turn.*.finished",
@@ -55,7 +55,7 @@ LEARNER = ConsumerSpec(
 """One turn at a time, to one live worker: what is learned from a turn builds on what the one before it taught."""
 
 
-DEADLINES = ConsumerSpec(
+DEADLINE_CONSUMER = ConsumerSpec(
     stream=TIMER_STREAM,
     name="deadlines",
     filter="trunkline.turn.due.*.*",
@@ -78,7 +78,7 @@ STREAMS = (
         name=INBOX_STREAM,
         subjects=("trunkline.turn.inbox.*",),
         retention="workqueue",
-        transform=inbox_transform("trunkline.turn.inbox.*", PARTITIONS),
+        transform=inbox_transform("trunkline.turn.inbox.*", DEFAULT_PARTITIONS),
         duplicate_window=600.0,
         discard="new",
         description="Accepted messages, until they are answered",

@@ -4,34 +4,40 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from trunkline.contracts.gateway.subjects import REQUESTS, TRANSCRIPTS
-from trunkline.contracts.retention import MEGABYTE, USUAL, Retention
+from trunkline.contracts.gateway.subjects import REQUEST_BUCKET, TRANSCRIPT_BUCKET
+from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
     AUDIT_STREAM,
     DEAD_STREAM,
-    DEADLINES,
+    DEADLINE_CONSUMER,
+    DEFAULT_PARTITIONS,
     EFFECT_STREAM,
     FACT_STREAM,
     FEED_STREAM,
     INBOX_STREAM,
     JOURNAL_STREAM,
-    LEARNER,
-    PARTITIONS,
+    LEARNER_CONSUMER,
     SPAN_STREAM,
     STREAMS,
     TIMER_STREAM,
     inbox_consumer,
 )
-from trunkline.contracts.tools.subjects import QUOTA_BUCKET, RESULTS
-from trunkline.contracts.workers.subjects import CLAIMS, EXPORTS, IMPORTS, PULSE_BUCKET, WORKER_BUCKET
+from trunkline.contracts.tools.subjects import QUOTA_BUCKET, RESULT_STORE
+from trunkline.contracts.workers.subjects import (
+    CLAIM_STORE,
+    EXPORT_STORE,
+    IMPORT_STORE,
+    PULSE_BUCKET,
+    WORKER_BUCKET,
+)
 from trunkline_bus import (
     ObjectStoreSpec,
     StreamSpec,
     Topology,
 )
 
-DAY = 86_400.0
+DAY_SECONDS = 86_400.0
 
 REMOTE_STREAMS = (EFFECT_STREAM, AUDIT_STREAM, DEAD_STREAM)
 
@@ -42,7 +48,7 @@ Storage = Literal["file", "memory"]
 def topology(
     *,
     replicas: int = 1,
-    retention: Retention = USUAL,
+    retention: Retention = DEFAULT_RETENTION,
     feed: Storage = "file",
 ) -> Topology:
     """All that the platform keeps on the server; ``apply()`` brings it there. ``feed`` is where the feed is kept.
@@ -66,48 +72,61 @@ def topology(
 
     return Topology(
         streams=tuple(map(kept, STREAMS)),
-        consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER, DEADLINES),
+        consumers=(
+            *(inbox_consumer(partition) for partition in range(DEFAULT_PARTITIONS)),
+            LEARNER_CONSUMER,
+            DEADLINE_CONSUMER,
+        ),
         buckets=tuple(
             replace(bucket, replicas=replicas)
-            for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPTS, REQUESTS)
+            for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPT_BUCKET, REQUEST_BUCKET)
         ),
         objects=tuple(
             replace(store, replicas=replicas)
-            for store in (EXPORTS, IMPORTS, claims_store(retention), results_store(retention))
+            for store in (
+                EXPORT_STORE,
+                IMPORT_STORE,
+                claim_store_spec(retention),
+                result_store_spec(retention),
+            )
         ),
     )
 
 
-def remote_topology(retention: Retention = USUAL) -> Topology:
+def remote_topology(retention: Retention = DEFAULT_RETENTION) -> Topology:
     """What a remote keeps on its own server: the ledger and the audit log of its calls, who lives, and what it could
     not read."""
     whole = topology(retention=retention)
     streams = tuple(stream for stream in whole.streams if stream.name in REMOTE_STREAMS)
-    claims = tuple(store for store in whole.objects if store.name == CLAIMS.name)
+    claims = tuple(store for store in whole.objects if store.name == CLAIM_STORE.name)
     return Topology(streams=streams, buckets=(WORKER_BUCKET,), objects=claims)
 
 
-def claims_store(retention: Retention) -> ObjectStoreSpec:
+def claim_store_spec(retention: Retention) -> ObjectStoreSpec:
     """Where bodies lie that are too large for a message, for as long as anything may name one."""
-    return replace(CLAIMS, ttl=retention.body_days * DAY, max_bytes=int(retention.body_mb * MEGABYTE))
+    return replace(
+        CLAIM_STORE, ttl=retention.body_days * DAY_SECONDS, max_bytes=int(retention.body_mb * MEGABYTE)
+    )
 
 
-def results_store(retention: Retention) -> ObjectStoreSpec:
+def result_store_spec(retention: Retention) -> ObjectStoreSpec:
     """Where the tools worker keeps results that are too long for their conversation."""
-    return replace(RESULTS, ttl=retention.result_days * DAY, max_bytes=int(retention.result_mb * MEGABYTE))
+    return replace(
+        RESULT_STORE, ttl=retention.result_days * DAY_SECONDS, max_bytes=int(retention.result_mb * MEGABYTE)
+    )
 
 
 def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
     """Age in seconds and size in megabytes of each stream."""
     return {
         INBOX_STREAM: (None, retention.inbox_mb),
-        JOURNAL_STREAM: (retention.journal_days * DAY, retention.journal_mb),
-        EFFECT_STREAM: (retention.journal_days * DAY, retention.effect_mb),
+        JOURNAL_STREAM: (retention.journal_days * DAY_SECONDS, retention.journal_mb),
+        EFFECT_STREAM: (retention.journal_days * DAY_SECONDS, retention.effect_mb),
         FEED_STREAM: (retention.feed_hours * 3_600.0, retention.feed_mb),
-        FACT_STREAM: (retention.fact_days * DAY, retention.fact_mb),
-        SPAN_STREAM: (retention.trace_days * DAY, retention.trace_mb),
-        APPROVAL_STREAM: (retention.journal_days * DAY, retention.approval_mb),
-        TIMER_STREAM: (retention.journal_days * DAY, retention.approval_mb),
-        AUDIT_STREAM: (retention.audit_days * DAY, retention.audit_mb),
-        DEAD_STREAM: (retention.dead_days * DAY, retention.dead_mb),
+        FACT_STREAM: (retention.fact_days * DAY_SECONDS, retention.fact_mb),
+        SPAN_STREAM: (retention.trace_days * DAY_SECONDS, retention.trace_mb),
+        APPROVAL_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
+        TIMER_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
+        AUDIT_STREAM: (retention.audit_days * DAY_SECONDS, retention.audit_mb),
+        DEAD_STREAM: (retention.dead_days * DAY_SECONDS, retention.dead_mb),
     }

@@ -7,7 +7,7 @@ _PAGE = re.compile(r"^<!-- page (\d+) -->$", re.MULTILINE)
 _JOINT = re.compile(r"<!-- page \d+ -->|#{1,6} .*")
 
 
-def around(text: str, line: int, letters: int = LETTERS) -> str:
+def text_around(text: str, line: int, letters: int = LETTERS) -> str:
     """The lines around ``line`` (from 1): as many on both sides as fit, until a heading (which is taken along above) or
     another page."""
     lines = text.split("\n")

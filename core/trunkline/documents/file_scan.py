@@ -13,39 +13,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from trunkline.documents.reader_registry import Readers
+from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.errors import StorageError, UnreadableDocument
 
-LARGEST = 4 * 1024 * 1024
+MAX_TEXT = 4 * 1024 * 1024
 """Bytes of text that a file in memory may have."""
 
-LARGEST_SOURCE = 512 * 1024 * 1024
+MAX_SOURCE_BYTES = 512 * 1024 * 1024
 """Bytes that a file for a reader may have."""
 
-CONVERTED = ".md"
+CONVERTED_SUFFIX = ".md"
 """What the name of a converted file ends with in memory, after its own name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceFile:
     """A file, and the path in memory that its text would have."""
 
     source: Path
     target: str
 
 
-def folder_for(block: str | None) -> str:
+def documents_folder(block: str | None) -> str:
     """Where in memory documents go: for all blocks, or for one."""
     return "documents" if block is None else f"blocks/{block}/documents"
 
 
-def base_of(source: Path, folder: str) -> str:
+def mirror_folder(source: Path, folder: str) -> str:
     """The folder in memory that mirrors a folder of the disk."""
     name = source.resolve().name
     return f"{folder}/{name}" if name else folder
 
 
-def find(source: Path, folder: str, readers: Readers) -> Iterator[Found]:
+def scan(source: Path, folder: str, readers: ReaderRegistry) -> Iterator[SourceFile]:
     """The files of a file or folder with their paths in memory, sorted; hidden ones and links are left out.
 
     Raises:
@@ -54,19 +54,19 @@ def find(source: Path, folder: str, readers: Readers) -> Iterator[Found]:
     if not source.exists():
         raise StorageError(f"There is no file or folder {source}.", hint="Check the spelling.")
     if source.is_file():
-        yield Found(source, _target(f"{folder}/{source.name}", readers))
+        yield SourceFile(source, _target(f"{folder}/{source.name}", readers))
         return
-    base = base_of(source, folder)
+    base = mirror_folder(source, folder)
     for here, folders, names in os.walk(source):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = Path(here) / name
             if not name.startswith(".") and not file.is_symlink() and file.is_file():
-                yield Found(file, _target(f"{base}/{file.relative_to(source).as_posix()}", readers))
+                yield SourceFile(file, _target(f"{base}/{file.relative_to(source).as_posix()}", readers))
 
 
-def _target(path: str, readers: Readers) -> str:
-    return path if readers.of(path) is None else path + CONVERTED
+def _target(path: str, readers: ReaderRegistry) -> str:
+    return path if readers.of(path) is None else path + CONVERTED_SUFFIX
 
 
 def is_text(name: str) -> bool:
@@ -78,14 +78,14 @@ def is_text(name: str) -> bool:
     return True
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path in one line of text, whatever bytes its names are."""
     text = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 @contextmanager
-def opened(source: Path) -> Iterator[BinaryIO]:
+def open_regular(source: Path) -> Iterator[BinaryIO]:
     """A regular file, opened; never what a link leads to, whoever put it there meanwhile. Raises UnreadableDocument."""
     try:
         handle = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -99,16 +99,16 @@ def opened(source: Path) -> Iterator[BinaryIO]:
         raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
 
 
-def text_of(source: Path) -> str:
+def read_text(source: Path) -> str:
     """The text of a file that is text. Raises UnreadableDocument."""
-    with opened(source) as file:
-        return decoded(file.read(LARGEST + 1))
+    with open_regular(source) as file:
+        return decode_text(file.read(MAX_TEXT + 1))
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """The text that bytes are. Raises UnreadableDocument."""
-    if len(data) > LARGEST:
-        raise UnreadableDocument(f"it is larger than {LARGEST // 1024 // 1024} MB")
+    if len(data) > MAX_TEXT:
+        raise UnreadableDocument(f"it is larger than {MAX_TEXT // 1024 // 1024} MB")
     if b"\0" in data:
         raise UnreadableDocument("it is binary, and no reader is there for it")
     try:
@@ -119,8 +119,8 @@ def decoded(data: bytes) -> str:
 
 def sha256_of(file: BinaryIO) -> str:
     """The hash of a file for a reader; afterwards it stands at its beginning. Raises UnreadableDocument."""
-    if file.seek(0, os.SEEK_END) > LARGEST_SOURCE:
-        raise UnreadableDocument(f"it is larger than {LARGEST_SOURCE // 1024 // 1024} MB")
+    if file.seek(0, os.SEEK_END) > MAX_SOURCE_BYTES:
+        raise UnreadableDocument(f"it is larger than {MAX_SOURCE_BYTES // 1024 // 1024} MB")
     file.seek(0)
     digest = hashlib.sha256()
     while piece := file.read(1 << 20):
@@ -129,7 +129,7 @@ def sha256_of(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def blob_of(text: str) -> str:
+def git_blob_hash(text: str) -> str:
     """The hash that memory has of a file with this text: git's."""
     data = text.encode("utf-8")
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

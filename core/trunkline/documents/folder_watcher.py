@@ -17,17 +17,17 @@ import anyio
 import anyio.to_thread
 
 from trunkline.config.settings import DocumentsSettings, WatchedFolder
-from trunkline.documents.file_scan import Found, base_of, find, folder_for
-from trunkline.documents.ingester import Bringer, Outcome
-from trunkline.documents.reader_pool import reading
-from trunkline.documents.reader_registry import Readers
+from trunkline.documents.file_scan import SourceFile, documents_folder, mirror_folder, scan
+from trunkline.documents.ingester import Ingester, IngestReport
+from trunkline.documents.reader_pool import reader_pool
+from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.errors import StorageError
 from trunkline_bus import Bus, BusError
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
-COST = 50
+POLL_SECONDS = 1.0
+PAUSE_FACTOR = 50
 """The pause is as many times as long as a look took, at least: looking takes 2 % of a processor at most."""
 
 SETTLED_SECONDS = 2.0
@@ -35,31 +35,31 @@ SETTLED_SECONDS = 2.0
 
 LOCK_SECONDS = 5.0
 
-Stamp = tuple[int, int]
+FileStamp = tuple[int, int]
 """When a file was written, in nanoseconds, and its size."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class WatcherDeps:
     """What bringing takes: memory, readers, what they may cost, in whose name, and who is told."""
 
     bus: Bus
-    readers: Readers
+    readers: ReaderRegistry
     bounds: DocumentsSettings
     actor: str
-    told: Callable[[Path, Outcome], None]
+    told: Callable[[Path, IngestReport], None]
 
 
-class Watch:
+class FolderWatcher:
     """One folder. ``look`` brings what has changed since the last look."""
 
-    def __init__(self, wanted: WatchedFolder, tools: Tools) -> None:
+    def __init__(self, wanted: WatchedFolder, tools: WatcherDeps) -> None:
         self._source = wanted.folder.expanduser()
-        self._folder = folder_for(wanted.block)
+        self._folder = documents_folder(wanted.block)
         self._prune = wanted.prune
         self._tools = tools
-        self._seen: Mapping[Found, Stamp] = {}
-        self._known: dict[Found, Stamp] = {}
+        self._seen: Mapping[SourceFile, FileStamp] = {}
+        self._known: dict[SourceFile, FileStamp] = {}
         self._began = False
 
     async def look(self) -> float:
@@ -79,13 +79,13 @@ class Watch:
             await self._bring(changed, there, gone)
         return cost
 
-    def _stamps(self) -> dict[Found, Stamp]:
+    def _stamps(self) -> dict[SourceFile, FileStamp]:
         if not self._source.is_dir():
             raise StorageError(
                 f"The watched folder {self._source} is not there.", hint="It is looked for again."
             )
-        found: dict[Found, Stamp] = {}
-        for one in find(self._source, self._folder, self._tools.readers):
+        found: dict[SourceFile, FileStamp] = {}
+        for one in scan(self._source, self._folder, self._tools.readers):
             try:
                 status = one.source.stat()
             except OSError:
@@ -93,21 +93,21 @@ class Watch:
             found[one] = status.st_mtime_ns, status.st_size
         return found
 
-    def _is_due(self, one: Found, stamp: Stamp) -> bool:
+    def _is_due(self, one: SourceFile, stamp: FileStamp) -> bool:
         if self._known.get(one) == stamp:
             return False
         return self._seen.get(one) == stamp or time.time() - stamp[0] / 1e9 > SETTLED_SECONDS
 
     async def _bring(
-        self, changed: list[Found], there: Mapping[Found, Stamp], gone: list[Found] | None
+        self, changed: list[SourceFile], there: Mapping[SourceFile, FileStamp], gone: list[SourceFile] | None
     ) -> None:
         """Bring files and take others out. Without ``gone`` memory is asked what else it has of this folder."""
         tools = self._tools
-        async with reading(tools.bounds) as desk:
-            bringer = Bringer(tools.bus, tools.readers, desk, actor=tools.actor)
+        async with reader_pool(tools.bounds) as desk:
+            bringer = Ingester(tools.bus, tools.readers, desk, actor=tools.actor)
             outcome = await bringer.bring(changed)
             if gone is None:
-                outcome.gone = await bringer.gone(base_of(self._source, self._folder), there)
+                outcome.gone = await bringer.gone(mirror_folder(self._source, self._folder), there)
             else:
                 outcome.gone = [one.target for one in gone]
             if self._prune:
@@ -121,14 +121,14 @@ class Watch:
             tools.told(self._source, outcome)
 
 
-async def keep_watched(folders: tuple[WatchedFolder, ...], tools: Tools) -> None:
+async def watch_folders(folders: tuple[WatchedFolder, ...], tools: WatcherDeps) -> None:
     """Watch folders until cancelled."""
     async with anyio.create_task_group() as tasks:
         for wanted in folders:
-            tasks.start_soon(_keep, Watch(wanted, tools))
+            tasks.start_soon(_keep, FolderWatcher(wanted, tools))
 
 
-async def _keep(watch: Watch) -> None:
+async def _keep(watch: FolderWatcher) -> None:
     trouble = ""
     while True:
         cost = 0.0
@@ -139,11 +139,11 @@ async def _keep(watch: Watch) -> None:
             if str(error) != trouble:
                 log.warning("a watched folder cannot be looked at now: %s", error)
             trouble = str(error)
-        await anyio.sleep(max(LOOK_SECONDS, COST * cost))
+        await anyio.sleep(max(POLL_SECONDS, PAUSE_FACTOR * cost))
 
 
 @asynccontextmanager
-async def alone(file: Path) -> AsyncIterator[None]:
+async def exclusive_lock(file: Path) -> AsyncIterator[None]:
     """Hold a lock, once nobody else on this machine does; the system lets go of it when the process dies."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -15,7 +15,7 @@ _LINE = re.compile(r"^(\w+): (.*)$")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a text in memory comes from: the file's name and hash, and the reader that read it."""
 
     source: str
@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     reader: str
 
 
-def markdown(document: Document, origin: Origin) -> str:
+def to_markdown(document: Document, origin: DocumentOrigin) -> str:
     """The text of the file in memory."""
     facts = [("source", origin.source), ("sha256", origin.sha256), ("reader", origin.reader)]
     if document.title:
@@ -48,7 +48,7 @@ def body(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def whole(document: Document) -> Document:
+def normalized(document: Document) -> Document:
     """The document with text that can be stored and shown, and without sections that say nothing."""
     sections = (
         Section(text=_clean(one.text).strip("\n"), heading=tuple(map(_line, one.heading)), page=one.page)
@@ -61,14 +61,14 @@ def whole(document: Document) -> Document:
     )
 
 
-def origin(text: str) -> Origin | None:
+def parse_origin(text: str) -> DocumentOrigin | None:
     """What the front matter says about where a text comes from; None when it has none."""
     if not text.startswith(FRONT):
         return None
     front = text[len(FRONT) :].partition(f"\n{FRONT}")[0]
     facts = {found[1]: found[2] for line in front.split("\n") if (found := _LINE.match(line))}
     try:
-        return msgspec.convert(facts, Origin)
+        return msgspec.convert(facts, DocumentOrigin)
     except msgspec.ValidationError:
         return None
 

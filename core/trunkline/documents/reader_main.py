@@ -18,7 +18,7 @@ from typing import BinaryIO
 from trunkline.contracts.documents.reader import Document, Reader
 from trunkline.documents import reader_protocol
 from trunkline.documents.landlock import give_up_writing
-from trunkline.documents.markdown import whole
+from trunkline.documents.markdown import normalized
 from trunkline.errors import UnreadableDocument
 
 MIB = 1024 * 1024
@@ -37,38 +37,38 @@ def main() -> None:
     give_up_writing()
     _take_bounds(memory)
     connection.sendall(reader_protocol.READY)
-    while (given := reader_protocol.job(connection)) is not None:
+    while (given := reader_protocol.receive_job(connection)) is not None:
         _allow(seconds)
-        reader_protocol.send(connection, _outcome(*given, memory))
+        reader_protocol.send_message(connection, _outcome(*given, memory))
 
 
 def _outcome(
-    job: reader_protocol.Job, handle: int, memory: int
-) -> reader_protocol.Read | reader_protocol.Failed:
+    job: reader_protocol.ReadJob, handle: int, memory: int
+) -> reader_protocol.ReadResult | reader_protocol.ReadFailure:
     try:
         with open(handle, "rb") as file:
             document = _read(job, file)
-        return reader_protocol.Read(document, _spent(memory))
+        return reader_protocol.ReadResult(document, _spent(memory))
     except MemoryError:
-        return reader_protocol.Failed(f"it needs more than {memory} MB of memory", True)
+        return reader_protocol.ReadFailure(f"it needs more than {memory} MB of memory", True)
     except UnreadableDocument as error:
-        return reader_protocol.Failed(error.sentence, _spent(memory))
+        return reader_protocol.ReadFailure(error.sentence, _spent(memory))
     except RecursionError:
-        return reader_protocol.Failed("it is broken: it is nested too deeply", True)
+        return reader_protocol.ReadFailure("it is broken: it is nested too deeply", True)
     except Exception as error:
         said = " ".join(str(error).split())[:200]
-        return reader_protocol.Failed(
+        return reader_protocol.ReadFailure(
             f"it is broken ({type(error).__name__}{': ' if said else ''}{said})", _spent(memory)
         )
 
 
-def _read(job: reader_protocol.Job, file: BinaryIO) -> Document:
+def _read(job: reader_protocol.ReadJob, file: BinaryIO) -> Document:
     if job.module not in sys.modules and job.module.startswith("_trunkline_file_"):
-        from trunkline.plugins.file_plugins import loader
+        from trunkline.plugins.file_plugins import file_loader
 
-        loader(Path(job.file))()
+        file_loader(Path(job.file))()
     reader: Reader = pickle.loads(job.reader)
-    document = whole(reader.read(file, job.name))
+    document = normalized(reader.read(file, job.name))
     size = sum(len(section.text) for section in document.sections)
     if size > MOST_TEXT:
         raise UnreadableDocument(f"it holds more than {MOST_TEXT // MIB} million characters")

@@ -30,7 +30,7 @@ PROCESSES = min(4, os.cpu_count() or 1)
 """How many files are read at the same time."""
 
 
-class ReadingProcess:
+class ReaderProcess:
     """One process. One thread at a time reads with it; ``kill`` may be called from any."""
 
     def __init__(self, bounds: DocumentsSettings) -> None:
@@ -64,8 +64,8 @@ class ReadingProcess:
         try:
             self._begin()
             deadline = time.monotonic() + self._bounds.seconds
-            reader_protocol.send(self._connection, _job(reader, name), file.fileno())
-            answer = reader_protocol.reply(self._connection, deadline)
+            reader_protocol.send_message(self._connection, _job(reader, name), file.fileno())
+            answer = reader_protocol.receive_reply(self._connection, deadline)
         except TimeoutError:
             self.kill()
             raise UnreadableDocument(f"reading it took longer than {self._bounds.seconds:g} s") from None
@@ -74,13 +74,13 @@ class ReadingProcess:
             raise UnreadableDocument(f"it breaks its reader, {want} ({self._end()})") from None
         if answer.spent:
             self.kill()
-        if isinstance(answer, reader_protocol.Failed):
+        if isinstance(answer, reader_protocol.ReadFailure):
             raise UnreadableDocument(answer.reason)
         return answer.document
 
     def _begin(self) -> None:
         if not self._started:
-            reader_protocol.ready(self._connection, time.monotonic() + STARTING_SECONDS)
+            reader_protocol.wait_ready(self._connection, time.monotonic() + STARTING_SECONDS)
             self._started = True
 
     def kill(self) -> None:
@@ -108,13 +108,13 @@ class ReadingProcess:
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-class Reading:
-    """Reads with processes that are started when they are needed. Make one with ``reading``."""
+class ReaderPool:
+    """Reads with processes that are started when they are needed. Make one with ``reader_pool``."""
 
     def __init__(self, bounds: DocumentsSettings) -> None:
         self._bounds = bounds
         self._limiter = anyio.CapacityLimiter(PROCESSES)
-        self._idle: list[ReadingProcess] = []
+        self._idle: list[ReaderProcess] = []
 
     async def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
         """Read an open file. Cancelling ends it. Raises UnreadableDocument."""
@@ -148,21 +148,21 @@ class Reading:
         while self._idle:
             self._idle.pop().kill()
 
-    def _start(self) -> ReadingProcess:
-        return ReadingProcess(self._bounds)
+    def _start(self) -> ReaderProcess:
+        return ReaderProcess(self._bounds)
 
 
 @asynccontextmanager
-async def reading(bounds: DocumentsSettings) -> AsyncIterator[Reading]:
+async def reader_pool(bounds: DocumentsSettings) -> AsyncIterator[ReaderPool]:
     """Processes to read with; they end with the block."""
-    desk = Reading(bounds)
+    desk = ReaderPool(bounds)
     try:
         yield desk
     finally:
         desk.close()
 
 
-def _job(reader: Reader, name: str) -> reader_protocol.Job:
+def _job(reader: Reader, name: str) -> reader_protocol.ReadJob:
     module = type(reader).__module__
     try:
         data = pickle.dumps(reader)
@@ -170,4 +170,4 @@ def _job(reader: Reader, name: str) -> reader_protocol.Job:
         raise UnreadableDocument(
             f"the reader {reader.name} cannot travel to its process ({error})"
         ) from error
-    return reader_protocol.Job(data, module, str(getattr(sys.modules.get(module), "__file__", "")), name)
+    return reader_protocol.ReadJob(data, module, str(getattr(sys.modules.get(module), "__file__", "")), name)

@@ -13,11 +13,11 @@ import msgspec
 
 from trunkline.contracts.documents.reader import Document
 
-LARGEST_REPLY = 64 * 1024 * 1024
+MAX_REPLY_BYTES = 64 * 1024 * 1024
 _LENGTH = struct.Struct("!I")
 
 
-class Job(msgspec.Struct, frozen=True, tag=True):
+class ReadJob(msgspec.Struct, frozen=True, tag=True):
     """Read the file of the handle that came along. ``module`` and ``file`` are where the reader's class stands."""
 
     reader: bytes
@@ -26,14 +26,14 @@ class Job(msgspec.Struct, frozen=True, tag=True):
     name: str
 
 
-class Read(msgspec.Struct, frozen=True, tag=True):
+class ReadResult(msgspec.Struct, frozen=True, tag=True):
     """It was read. ``spent``: the process has grown large and ends now."""
 
     document: Document
     spent: bool
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class ReadFailure(msgspec.Struct, frozen=True, tag=True):
     """It was not read, for a ``reason`` that is the end of a sentence."""
 
     reason: str
@@ -43,11 +43,13 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 READY = b"!"
 """What the process says when it has started: a file's time begins then."""
 
-_reply: msgspec.msgpack.Decoder[Read | Failed] = msgspec.msgpack.Decoder(Read | Failed)
-_job = msgspec.msgpack.Decoder(Job)
+_reply: msgspec.msgpack.Decoder[ReadResult | ReadFailure] = msgspec.msgpack.Decoder(ReadResult | ReadFailure)
+_job = msgspec.msgpack.Decoder(ReadJob)
 
 
-def send(connection: socket.socket, message: Job | Read | Failed, handle: int | None = None) -> None:
+def send_message(
+    connection: socket.socket, message: ReadJob | ReadResult | ReadFailure, handle: int | None = None
+) -> None:
     """Send a message, and a handle with it. Raises OSError when nobody is there."""
     data = msgspec.msgpack.encode(message)
     rights = [] if handle is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))]
@@ -55,7 +57,7 @@ def send(connection: socket.socket, message: Job | Read | Failed, handle: int | 
     connection.sendall(data)
 
 
-def job(connection: socket.socket) -> tuple[Job, int] | None:
+def receive_job(connection: socket.socket) -> tuple[ReadJob, int] | None:
     """The next job and the handle of its file; None when there will be none."""
     start, handles, _, _ = socket.recv_fds(connection, _LENGTH.size, 1)
     if not start:
@@ -63,13 +65,13 @@ def job(connection: socket.socket) -> tuple[Job, int] | None:
     return _job.decode(_exactly(connection, _LENGTH.unpack(start)[0], None)), handles[0]
 
 
-def ready(connection: socket.socket, deadline: float) -> None:
+def wait_ready(connection: socket.socket, deadline: float) -> None:
     """Wait for the process to have started. Raises TimeoutError and EOFError."""
     if _exactly(connection, len(READY), deadline) != READY:
         raise EOFError("it did not start as it must")
 
 
-def reply(connection: socket.socket, deadline: float) -> Read | Failed:
+def receive_reply(connection: socket.socket, deadline: float) -> ReadResult | ReadFailure:
     """What became of the job.
 
     Raises:
@@ -77,7 +79,7 @@ def reply(connection: socket.socket, deadline: float) -> Read | Failed:
         EOFError: the process ended, or wrote what it must not.
     """
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size, deadline))
-    if length > LARGEST_REPLY:
+    if length > MAX_REPLY_BYTES:
         raise EOFError("its reply is too large")
     try:
         return _reply.decode(_exactly(connection, length, deadline))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from trunkline.contracts.documents.reader import Reader
 
 
-class Readers:
+class ReaderRegistry:
     """The readers of all plugins."""
 
     def __init__(self, readers: Iterable[Reader] = ()) -> None:

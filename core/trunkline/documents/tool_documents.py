@@ -23,20 +23,20 @@ from trunkline.contracts.documents.messages import (
 )
 from trunkline.contracts.documents.reader import Document, DocumentText, Reader
 from trunkline.contracts.memory.messages import MemoryHit
-from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.memory.store import Memory
 from trunkline.contracts.memory.subjects import (
-    MEMORY_COLLECT,
-    MEMORY_COLLECTED,
-    MEMORY_COLLECTED_CLEAR,
-    MEMORY_COLLECTED_SEARCH,
+    MEMORY_COLLECTION_ADD,
+    MEMORY_COLLECTION_CLEAR,
+    MEMORY_COLLECTION_LIST,
+    MEMORY_COLLECTION_SEARCH,
 )
-from trunkline.documents.excerpts import around, page_of
-from trunkline.documents.file_scan import CONVERTED, LARGEST, decoded, folder_for, sha256_of
-from trunkline.documents.markdown import Origin, markdown, origin
-from trunkline.documents.reader_pool import Reading
-from trunkline.documents.reader_registry import Readers
-from trunkline.errors import ToolError, UnreadableDocument, kind_of_code, kind_of_os
+from trunkline.documents.excerpts import page_of, text_around
+from trunkline.documents.file_scan import CONVERTED_SUFFIX, MAX_TEXT, decode_text, documents_folder, sha256_of
+from trunkline.documents.markdown import DocumentOrigin, parse_origin, to_markdown
+from trunkline.documents.reader_pool import ReaderPool
+from trunkline.documents.reader_registry import ReaderRegistry
+from trunkline.errors import ToolError, UnreadableDocument, error_kind_for_code, error_kind_for_os
 from trunkline_bus import Bus, BusError, Endpoint, RemoteFault
 
 Q = TypeVar("Q")
@@ -58,8 +58,8 @@ class BlockDocuments:
         block: str,
         conversation: str,
         files: OpenFiles,
-        readers: Readers,
-        reading: Reading,
+        readers: ReaderRegistry,
+        reading: ReaderPool,
         memory: Memory,
     ) -> None:
         self._bus = bus
@@ -82,15 +82,15 @@ class BlockDocuments:
             except OSError as error:
                 raise ToolError(
                     f"{path!r} cannot be read: {(error.strerror or 'it failed').lower()}.",
-                    kind=kind_of_os(error),
+                    kind=error_kind_for_os(error),
                 ) from error
 
     async def _read(self, name: str, file: BinaryIO) -> DocumentText:
         reader = self._readers.of(name)
         if reader is not None:
             return await self._converted(reader, name, file)
-        data = await anyio.to_thread.run_sync(file.read, LARGEST + 1)
-        return DocumentText(name=name, source=name, text=decoded(data))
+        data = await anyio.to_thread.run_sync(file.read, MAX_TEXT + 1)
+        return DocumentText(name=name, source=name, text=decode_text(data))
 
     async def _converted(self, reader: Reader, name: str, file: BinaryIO) -> DocumentText:
         digest = await anyio.to_thread.run_sync(sha256_of, file)
@@ -98,11 +98,11 @@ class BlockDocuments:
             document = await self._reading.read(reader, file, name)
         finally:
             self._reading.rest()
-        text = markdown(document, Origin(source=name, sha256=digest, reader=reader.name))
-        if len(text) > LARGEST:
-            raise UnreadableDocument(f"it holds more than {LARGEST // 1024 // 1024} MB of text")
+        text = to_markdown(document, DocumentOrigin(source=name, sha256=digest, reader=reader.name))
+        if len(text) > MAX_TEXT:
+            raise UnreadableDocument(f"it holds more than {MAX_TEXT // 1024 // 1024} MB of text")
         return DocumentText(
-            name=name + CONVERTED, source=name, text=text, title=document.title, pages=document.pages
+            name=name + CONVERTED_SUFFIX, source=name, text=text, title=document.title, pages=document.pages
         )
 
     async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
@@ -125,24 +125,24 @@ class BlockDocuments:
     async def collect(self, name: str, text: str) -> None:
         """Keep a text with the conversation."""
         wish = CollectDocument(conversation=self._conversation, name=name, text=text)
-        await self._call(MEMORY_COLLECT, wish)
+        await self._call(MEMORY_COLLECTION_ADD, wish)
 
     async def collected(self) -> Sequence[CollectedDocument]:
         """What is kept with the conversation."""
         wish = ListCollected(conversation=self._conversation)
-        return (await self._call(MEMORY_COLLECTED, wish)).documents
+        return (await self._call(MEMORY_COLLECTION_LIST, wish)).documents
 
     async def clear(self) -> int:
         """Throw away what is kept with the conversation."""
         wish = ClearCollected(conversation=self._conversation)
-        return (await self._call(MEMORY_COLLECTED_CLEAR, wish)).documents
+        return (await self._call(MEMORY_COLLECTION_CLEAR, wish)).documents
 
     async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
         """The best places. Scores of different collections do not compare, so they take turns: the conversation's own
         documents, then the block's, then those for all blocks."""
         wish = SearchCollected(conversation=self._conversation, query=query, limit=limit)
-        own = (await self._call(MEMORY_COLLECTED_SEARCH, wish)).excerpts
-        kept = [await self._kept(folder_for(block), query, limit) for block in (self._block, None)]
+        own = (await self._call(MEMORY_COLLECTION_SEARCH, wish)).excerpts
+        kept = [await self._kept(documents_folder(block), query, limit) for block in (self._block, None)]
         places = {(one.source, one.line): one for one in chain.from_iterable(zip_longest(own, *kept)) if one}
         return list(places.values())[:limit]
 
@@ -153,22 +153,22 @@ class BlockDocuments:
         for hit in hits:
             if hit.path not in texts:
                 texts[hit.path] = (await self._memory.read(hit.path)).content
-        return [_excerpt(hit, texts[hit.path], f"/{whole_path(self._block, hit.path)}") for hit in hits]
+        return [_excerpt(hit, texts[hit.path], f"/{root_path(self._block, hit.path)}") for hit in hits]
 
     async def _call(self, endpoint: Endpoint[Q, A], wish: Q) -> A:
         try:
             return await self._bus.call(endpoint, wish, timeout=CALL_SECONDS)
         except RemoteFault as fault:
-            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+            raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except BusError as error:
             raise ToolError("Memory is not available right now. Try again.", kind="unavailable") from error
 
 
 def _excerpt(hit: MemoryHit, text: str, path: str) -> Excerpt:
-    came = origin(text)
+    came = parse_origin(text)
     return Excerpt(
         source=came.source if came else hit.path.rpartition("/")[2],
-        text=around(text, hit.line),
+        text=text_around(text, hit.line),
         line=hit.line,
         page=page_of(text, hit.line),
         path=path,

@@ -20,19 +20,19 @@ import msgspec
 
 import trunkline
 from trunkline._util.archives.manifest import SUMS
-from trunkline._util.archives.reader import safe_name, unlike, write_summed
+from trunkline._util.archives.reader import checksum_mismatches, copy_with_digest, safe_name
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
-from trunkline.home.format_version import FORM, read_mark, refuse_newer
+from trunkline.home.format_version import FORMAT_VERSION, read_format, require_known_format
 from trunkline.home.paths import RESTORING, Home, make_folder, storage_errors
-from trunkline.home.restore_transaction import Restoring, carry_out, form_of, put_back
+from trunkline.home.restore_transaction import RestorePlan, apply_plan, current_format, roll_back
 from trunkline.home.run_file import instance_lock, lock_path
 from trunkline.plugins.pins import FILE as PINS
 
 SCHEMA = 1
 """The form of the archive. It goes up when an older Trunkline could not use a newer archive; such a one is refused."""
 
-LABEL, END = "backup.json", "end"
+MANIFEST_MEMBER, END = "backup.json", "end"
 """The first and the last member: tar itself does not notice an archive that was cut between two members."""
 
 MEMORY, SETTINGS, TOKEN, BUS, README = "memory", "trunkline.toml", "token", "bus", "README.txt"
@@ -40,7 +40,7 @@ PARTS = (MEMORY, SETTINGS, PINS, TOKEN, BUS)
 ASIDE = "replaced"
 
 
-class Label(msgspec.Struct, frozen=True, kw_only=True):
+class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What an archive says of itself, in its first member."""
 
     schema: int
@@ -52,10 +52,10 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class Restored:
+class RestoreResult:
     """What a restore brought, and where what was there before lies now."""
 
-    label: Label
+    label: BackupManifest
     aside: Path | None = None
     moved: list[str] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class Restored:
 # Backup ------------------------------------------------------------------------------------------------------
 
 
-def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: bool) -> Label:
+def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: bool) -> BackupManifest:
     """Write an archive to ``target``, which appears when it is complete, readable by its owner only.
 
     ``exported`` is memory's own export. ``bus`` takes the embedded server's store along.
@@ -79,7 +79,7 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
     )  # without it, what was agreed to would bind nobody
     holds += [TOKEN] if token and home.token_file.is_file() else []
     holds += [BUS] if bus else []
-    label = Label(
+    label = BackupManifest(
         schema=SCHEMA,
         version=trunkline.__version__,
         created=datetime.now(UTC),
@@ -90,7 +90,7 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
     with storage_errors(target):
         try:
             with _private(part) as file, tarfile.open(fileobj=file, mode="w") as tar:
-                _add(tar, LABEL, msgspec.json.encode(label))
+                _add(tar, MANIFEST_MEMBER, msgspec.json.encode(label))
                 _copy(exported, tar)
                 for name in (SETTINGS, PINS, TOKEN):
                     if name in holds:
@@ -106,8 +106,8 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
 
 
 def _form(home: Home) -> int:
-    mark = read_mark(home.path)
-    return mark.form if mark is not None else FORM
+    mark = read_format(home.path)
+    return mark.form if mark is not None else FORMAT_VERSION
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def _add_folder(tar: tarfile.TarFile, name: str, folder: Path) -> None:
 # Restore -----------------------------------------------------------------------------------------------------
 
 
-def read_label(archive: Path) -> Label:
+def read_backup_manifest(archive: Path) -> BackupManifest:
     """What an archive says of itself.
 
     Raises:
@@ -150,7 +150,7 @@ def read_label(archive: Path) -> Label:
         return _label(tar, archive)
 
 
-def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Restored:
+def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> RestoreResult:
     """Unpack an archive into a home that does not run.
 
     All is unpacked beside its place first, so an archive that is broken changes nothing. With ``replace`` what is
@@ -163,28 +163,28 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
         TrunklineError: the archive is no backup, damaged, or of a newer version; or the home is not empty.
         StorageError: something cannot be written.
     """
-    read_label(archive)
-    refuse_newer(home.path)
+    read_backup_manifest(archive)
+    require_known_format(home.path)
     with (
-        _nothing_left_if_refused(home),
+        _undo_folders_on_failure(home),
         instance_lock(home),
         storage_errors(home.path),
         tempfile.TemporaryDirectory(prefix=RESTORING, dir=home.path) as scratch,
     ):
-        put_back(home.path)
+        roll_back(home.path)
         with _opened(archive) as tar:
-            restored = Restored(_label(tar, archive))
+            restored = RestoreResult(_label(tar, archive))
             _unpack(tar, Path(scratch), archive)
         places = _places(home, Path(scratch), restored.label)
-        out = _in_the_way(home, places, restored, replace)
+        out = _plan_moves_aside(home, places, restored, replace)
         into = tuple((place, Path(scratch) / part) for part, place in places.items())
-        plan = Restoring(out=out, into=into, form=form_of(home.path), aside=restored.aside)
-        carry_out(home.path, plan, restored.label.form)
+        plan = RestorePlan(out=out, into=into, form=current_format(home.path), aside=restored.aside)
+        apply_plan(home.path, plan, restored.label.form)
     return restored
 
 
 @contextmanager
-def _nothing_left_if_refused(home: Home) -> Iterator[None]:
+def _undo_folders_on_failure(home: Home) -> Iterator[None]:
     """Make the folders that a restore needs; if it is refused, what was not there before is gone again."""
     lock = lock_path(home)
     new = [path for path in (home.run, home.path, *home.path.parents) if not path.exists()]
@@ -216,20 +216,20 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
         raise _broken(archive, f"it is no whole tar archive ({why})") from error
 
 
-def _label(tar: tarfile.TarFile, archive: Path) -> Label:
+def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
     first = tar.next()
-    data = tar.extractfile(first) if first is not None and first.name == LABEL else None
+    data = tar.extractfile(first) if first is not None and first.name == MANIFEST_MEMBER else None
     try:
-        label = msgspec.json.decode(data.read() if data else b"", type=Label)
+        label = msgspec.json.decode(data.read() if data else b"", type=BackupManifest)
     except msgspec.MsgspecError as error:
         raise TrunklineError(
             f"{archive} is not a backup of Trunkline.",
             hint='"trunkline backup" makes them. What "trunkline memory export" wrote is unpacked with tar.',
         ) from error
-    if label.schema > SCHEMA or label.form > FORM:
+    if label.schema > SCHEMA or label.form > FORMAT_VERSION:
         raise TrunklineError(
             f"{archive} was made by Trunkline {label.version!r}, which is newer (form {label.schema} of a home of form "
-            f"{label.form}; this one, {trunkline.__version__}, knows up to {SCHEMA} and {FORM}).",
+            f"{label.form}; this one, {trunkline.__version__}, knows up to {SCHEMA} and {FORMAT_VERSION}).",
             hint="Update Trunkline, then restore. Nothing was changed.",
         )
     return label
@@ -250,15 +250,17 @@ def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
         make_folder(target if member.isdir() else target.parent)
         if data is not None:
             mode = 0o600 if path.parts[0] != MEMORY else 0o755 if member.mode & 0o100 else 0o644
-            digests[name] = write_summed(data, target, mode)
+            digests[name] = copy_with_digest(data, target, mode)
     if name != END:
         raise _broken(archive, "its end is missing")
-    wrong = [one for one in unlike(sums, digests) if one.startswith(f"{MEMORY}/")] if sums else []
+    wrong = (
+        [one for one in checksum_mismatches(sums, digests) if one.startswith(f"{MEMORY}/")] if sums else []
+    )
     if wrong:
         raise _broken(archive, f"{wrong[0][:200]!r} is not what it was when the backup was made")
 
 
-def _places(home: Home, scratch: Path, label: Label) -> dict[str, Path]:
+def _places(home: Home, scratch: Path, label: BackupManifest) -> dict[str, Path]:
     """Where each part belongs, by the settings that are restored."""
     missing = [part for part in label.holds if not (scratch / part).exists()]
     if missing:
@@ -266,12 +268,12 @@ def _places(home: Home, scratch: Path, label: Label) -> dict[str, Path]:
     memory = load_config(scratch).settings.runtime.memory_root
     if memory.is_relative_to(scratch):
         memory = home.path / memory.relative_to(scratch)
-    _insist_on_wanted(memory.resolve(), home)
+    _require_expected_place(memory.resolve(), home)
     places = {part: home.path / part for part in PARTS if (scratch / part).exists()}
     return {**places, MEMORY: memory}
 
 
-def _insist_on_wanted(memory: Path, home: Home) -> None:
+def _require_expected_place(memory: Path, home: Home) -> None:
     """An archive may come from anywhere, so its settings do not say what lies outside of the home; this home's do, or
     the environment."""
     if memory.is_relative_to(home.path.resolve()):
@@ -283,8 +285,8 @@ def _insist_on_wanted(memory: Path, home: Home) -> None:
         )
 
 
-def _in_the_way(
-    home: Home, places: dict[str, Path], restored: Restored, replace: bool
+def _plan_moves_aside(
+    home: Home, places: dict[str, Path], restored: RestoreResult, replace: bool
 ) -> tuple[tuple[Path, Path], ...]:
     """What must be moved, and where to; what a bus of before has under way and what is derived does not fit another
     memory."""

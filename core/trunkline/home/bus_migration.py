@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import trunkline
 from trunkline.contracts.streams import JOURNAL_STREAM
-from trunkline.home.format_version import NewerForm
+from trunkline.home.format_version import NewerFormatError
 from trunkline_bus import Bus, StreamUnavailable, Topology
 from trunkline_bus.streams.admin import stream_state
 
@@ -19,7 +19,7 @@ KEY, WRITER = "trunkline.form", "trunkline.version"
 
 
 @dataclass(frozen=True, slots=True)
-class BusStep:
+class BusMigrationStep:
     """A step to the form ``to``; run before the new topology is applied, and again if it did not come to its end."""
 
     to: int
@@ -27,15 +27,17 @@ class BusStep:
     run: Callable[[Bus], Awaitable[None]]
 
 
-async def say_the_form(bus: Bus) -> None:
+async def record_format(bus: Bus) -> None:
     """Streams of before there was a form are as those of form 1."""
 
 
-BUS_STEPS: tuple[BusStep, ...] = (BusStep(1, "the streams say in which form they are", say_the_form),)
-BUS_FORM = BUS_STEPS[-1].to
+BUS_MIGRATION_STEPS: tuple[BusMigrationStep, ...] = (
+    BusMigrationStep(1, "the streams say in which form they are", record_format),
+)
+BUS_FORMAT = BUS_MIGRATION_STEPS[-1].to
 
 
-async def bus_form(bus: Bus) -> tuple[int, str] | None:
+async def read_bus_format(bus: Bus) -> tuple[int, str] | None:
     """The form of what lies on the bus, and which version wrote it; None when there are no streams."""
     try:
         found = (await stream_state(bus, JOURNAL_STREAM)).metadata
@@ -45,19 +47,21 @@ async def bus_form(bus: Bus) -> tuple[int, str] | None:
     return int(number) if number.isdecimal() else 0, found.get(WRITER, "")
 
 
-async def migrate_bus(bus: Bus, steps: tuple[BusStep, ...] = BUS_STEPS) -> list[BusStep]:
+async def migrate_bus(
+    bus: Bus, steps: tuple[BusMigrationStep, ...] = BUS_MIGRATION_STEPS
+) -> list[BusMigrationStep]:
     """Do what an older bus needs before this version's topology is applied; returns the steps that were done.
 
     Raises:
         NewerForm: a newer version wrote it; nothing was changed.
         BusError: it cannot be seen or changed.
     """
-    found = await bus_form(bus)
+    found = await read_bus_format(bus)
     if found is None:
         return []
     form, version = found
     if form > steps[-1].to:
-        raise NewerForm(
+        raise NewerFormatError(
             f"The streams at {bus.link.settings.shown_url} were written by Trunkline {version!r}, which is newer: they "
             f"are of form {form}, and this one ({trunkline.__version__}) knows up to {steps[-1].to}.",
             hint="Update Trunkline on this machine too, or use another bus. Nothing was changed.",
@@ -68,7 +72,7 @@ async def migrate_bus(bus: Bus, steps: tuple[BusStep, ...] = BUS_STEPS) -> list[
     return todo
 
 
-def marked(topology: Topology, form: int = BUS_FORM) -> Topology:
+def with_format(topology: Topology, form: int = BUS_FORMAT) -> Topology:
     """The topology whose journal says the form."""
     mark = {KEY: str(form), WRITER: trunkline.__version__}
     streams = (replace(one, metadata=mark) if one.name == JOURNAL_STREAM else one for one in topology.streams)

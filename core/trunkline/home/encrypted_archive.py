@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from trunkline._util.archives.encryption import Keys, Lock, lock, unlock
+from trunkline._util.archives.encryption import DecryptionKeys, Recipients, decrypt, encrypt
 from trunkline._util.private_folders import make_private
 from trunkline.errors import StorageError
 
 
 @contextmanager
-def private_file(folder: Path, name: str) -> Iterator[Path]:
+def temporary_private_file(folder: Path, name: str) -> Iterator[Path]:
     """A place for a file that is gone when the block ends."""
     make_private(folder)
     with tempfile.TemporaryDirectory(prefix=".carry-", dir=folder) as private:
         yield Path(private) / name
 
 
-def lock_file(plain: Path, target: Path, to: Lock) -> None:
+def encrypt_file(plain: Path, target: Path, to: Recipients) -> None:
     """Write a locked copy to ``target``, which appears when it is complete. Raises Locked and StorageError."""
     part = target.with_name(f".{target.name}.part")
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with plain.open("rb") as source, os.fdopen(handle, "wb") as file:
-            lock(source, file, to)
+            encrypt(source, file, to)
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)
@@ -36,11 +36,11 @@ def lock_file(plain: Path, target: Path, to: Lock) -> None:
         part.unlink(missing_ok=True)
 
 
-def open_file(locked: Path, target: Path, keys: Keys) -> None:
+def decrypt_file(locked: Path, target: Path, keys: DecryptionKeys) -> None:
     """Write what a locked file holds to a new file. Raises Locked and StorageError."""
     try:
         handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with locked.open("rb") as source, os.fdopen(handle, "wb") as file:
-            unlock(source, file, keys)
+            decrypt(source, file, keys)
     except OSError as error:
         raise StorageError(f"{locked} cannot be read: {(error.strerror or 'failed').lower()}.") from error

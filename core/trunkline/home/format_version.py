@@ -11,59 +11,59 @@ import msgspec
 import trunkline
 from trunkline.errors import StorageError
 
-FORM = 1
+FORMAT_VERSION = 1
 """The form that this version writes. It goes up with each step in ``migration_steps.py``."""
 
-FILE = "form.json"
+FORMAT_FILE = "form.json"
 
 
-class NewerForm(StorageError):
+class NewerFormatError(StorageError):
     """A newer Trunkline wrote it, and an older one could lose what only the newer one understands."""
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class FormatRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the file says: the form, and which version wrote it."""
 
     form: int
     version: str
 
 
-def read_mark(home: Path) -> Mark | None:
+def read_format(home: Path) -> FormatRecord | None:
     """The mark of a home; None when there is nothing in it.
 
     Raises:
         StorageError: the file is there and cannot be read.
     """
     try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=Mark)
+        return msgspec.json.decode((home / FORMAT_FILE).read_bytes(), type=FormatRecord)
     except (FileNotFoundError, NotADirectoryError):
-        return Mark(form=0, version="") if _is_used(home) else None
+        return FormatRecord(form=0, version="") if _is_used(home) else None
     except (OSError, msgspec.MsgspecError) as error:
         raise StorageError(
-            f"{home / FILE} cannot be read: {error}.",
+            f"{home / FORMAT_FILE} cannot be read: {error}.",
             hint="It says in which form the home is written. Restore it, or the home, from a backup.",
         ) from error
 
 
-def refuse_newer(home: Path, known: int = FORM) -> None:
+def require_known_format(home: Path, known: int = FORMAT_VERSION) -> None:
     """Read only. Raises NewerForm when a newer version wrote the home, and StorageError."""
-    mark = read_mark(home)
+    mark = read_format(home)
     if mark is not None and mark.form > known:
-        raise NewerForm(
+        raise NewerFormatError(
             f"{home} was written by Trunkline {mark.version!r}, which is newer: it is of form {mark.form}, and this "
             f"one ({trunkline.__version__}) knows up to {known}.",
             hint="Update Trunkline, or restore a backup of before the update into another home. Nothing was changed.",
         )
 
 
-def write_mark(home: Path, form: int) -> None:
+def write_format(home: Path, form: int) -> None:
     """Write the mark whole or not at all; it is on disk when this returns. Raises OSError."""
-    draft = home / f".{FILE}.{os.getpid()}"
+    draft = home / f".{FORMAT_FILE}.{os.getpid()}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(msgspec.json.encode(Mark(form=form, version=trunkline.__version__)) + b"\n")
+        file.write(msgspec.json.encode(FormatRecord(form=form, version=trunkline.__version__)) + b"\n")
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(home / FILE)
+    draft.replace(home / FORMAT_FILE)
     folder = os.open(home, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -15,29 +15,31 @@ import anyio
 
 from trunkline.errors import StorageError, ToolError
 
-NAME = "panic.json"
-LOOK_SECONDS = 0.2
+FILE_NAME = "panic.json"
+POLL_SECONDS = 0.2
 """How often a worker looks whether it was pulled: every program must have ended within two seconds (CC-T12)."""
 
-RELEASE = "trunkline panic --release"
+RELEASE_COMMAND = "trunkline panic --release"
 
-STOPPED = f"Everything was stopped by panic. Nothing starts until a person releases it: {RELEASE}"
+STOPPED_SENTENCE = (
+    f"Everything was stopped by panic. Nothing starts until a person releases it: {RELEASE_COMMAND}"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class PanicRecord:
     """Since when (UTC, ISO 8601) everything is stopped, and who stopped it."""
 
     at: str = ""
     by: str = ""
 
 
-class Latch:
+class KillSwitch:
     """The latch of a ``home``."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self._file = home / NAME
+        self._file = home / FILE_NAME
 
     @property
     def holds(self) -> bool:
@@ -50,13 +52,13 @@ class Latch:
             return True
         return True
 
-    def read(self) -> Pulled | None:
+    def read(self) -> PanicRecord | None:
         """Who stopped everything, and when; None when it does not hold."""
         if not self.holds:
             return None
         with suppress(OSError, ValueError, TypeError):
-            return Pulled(**json.loads(self._file.read_text()))
-        return Pulled()
+            return PanicRecord(**json.loads(self._file.read_text()))
+        return PanicRecord()
 
     def pull(self, by: str) -> None:
         """Stop everything until it is released. The record names the first who pulled it.
@@ -64,7 +66,7 @@ class Latch:
         Raises:
             StorageError: the file cannot be written, so the latch does not hold and programs may start.
         """
-        said = json.dumps(asdict(Pulled(datetime.now(UTC).isoformat(timespec="seconds"), by)))
+        said = json.dumps(asdict(PanicRecord(datetime.now(UTC).isoformat(timespec="seconds"), by)))
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
@@ -96,9 +98,9 @@ class Latch:
     def refuse(self) -> None:
         """Raise ToolError while it holds."""
         if self.holds:
-            raise ToolError(f"{STOPPED}. Nothing was run.", kind="permission_denied")
+            raise ToolError(f"{STOPPED_SENTENCE}. Nothing was run.", kind="permission_denied")
 
     async def until(self, holds: bool) -> None:
         """Wait until it holds, or no longer does; seen after a fifth of a second at most."""
         while self.holds is not holds:  # noqa: ASYNC110  other processes change the file
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(POLL_SECONDS)

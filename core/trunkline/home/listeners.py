@@ -13,7 +13,7 @@ from trunkline._util.private_folders import make_private
 
 CONNECT_SECONDS = 1.0
 FOLDER = "listeners"
-ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """The addresses that stand for all of a machine's, and where such a listener is reached from here."""
 
 
@@ -26,7 +26,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def listed(run: Path, listener: Listener) -> Iterator[None]:
+def registered_listener(run: Path, listener: Listener) -> Iterator[None]:
     """Have ``trunkline doctor`` tell of a listener while the block lasts. ``run`` is the ``run`` folder of the home.
 
     A folder that cannot be written keeps nothing from listening.
@@ -43,7 +43,7 @@ def listed(run: Path, listener: Listener) -> Iterator[None]:
             file.unlink(missing_ok=True)
 
 
-def listeners(run: Path) -> list[Listener]:
+def read_listeners(run: Path) -> list[Listener]:
     """What listens now, by address. Notes of processes that died are removed."""
     found = (_listener(file) for file in sorted((run / FOLDER).glob("*.json")))
     return sorted((one for one in found if one is not None), key=lambda one: one.address)
@@ -55,14 +55,14 @@ def _listener(file: Path) -> Listener | None:
     except (OSError, msgspec.DecodeError):
         return None
     pid = file.stem.partition("-")[0]
-    if pid.isdigit() and _lives(int(pid)) and _accepts(listener.address):
+    if pid.isdigit() and _is_alive(int(pid)) and _accepts(listener.address):
         return listener
     with suppress(OSError):
         file.unlink()
     return None
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -76,7 +76,9 @@ def _accepts(address: str) -> bool:
     where = urlsplit(address)
     host = where.hostname or ""
     try:
-        socket.create_connection((ANY.get(host, host), where.port or 0), CONNECT_SECONDS).close()
+        socket.create_connection(
+            (WILDCARD_ADDRESSES.get(host, host), where.port or 0), CONNECT_SECONDS
+        ).close()
     except OSError:
         return False
     return True

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from trunkline.home.format_version import read_mark, refuse_newer, write_mark
-from trunkline.home.migration_steps import STEPS, Step
+from trunkline.home.format_version import read_format, require_known_format, write_format
+from trunkline.home.migration_steps import MIGRATION_STEPS, MigrationStep
 from trunkline.home.paths import RESTORING, Home, storage_errors
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 KEPT = "before"
 
 
-def migrate(home: Home, steps: Sequence[Step] = STEPS) -> list[Step]:
+def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> list[MigrationStep]:
     """Bring a prepared home to the newest form; returns the steps that were done. Processes take turns.
 
     Raises:
@@ -29,22 +29,22 @@ def migrate(home: Home, steps: Sequence[Step] = STEPS) -> list[Step]:
         StorageError: something cannot be read or written.
     """
     newest = steps[-1].to
-    refuse_newer(home.path, newest)
-    with storage_errors(home.path), _alone(home):
-        mark = read_mark(home.path)
+    require_known_format(home.path, newest)
+    with storage_errors(home.path), _migration_lock(home):
+        mark = read_format(home.path)
         if mark is None:
-            write_mark(home.path, newest)
+            write_format(home.path, newest)
             return []
         todo = [step for step in steps if step.to > mark.form]
         for step in todo:
             log.info("the home is brought to form %d: %s", step.to, step.says)
             _copy(home, step)
             step.run(home)
-            write_mark(home.path, step.to)
+            write_format(home.path, step.to)
         return todo
 
 
-def _copy(home: Home, step: Step) -> None:
+def _copy(home: Home, step: MigrationStep) -> None:
     """Copy what the step rewrites, unless a try that did not come to its end has done so already."""
     target = home.path / f"{KEPT}-{step.to}"
     if not step.copies or target.exists():
@@ -62,7 +62,7 @@ def _copy(home: Home, step: Step) -> None:
 
 
 @contextmanager
-def _alone(home: Home) -> Iterator[None]:
+def _migration_lock(home: Home) -> Iterator[None]:
     path = Path(home.run / "migration.lock")
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

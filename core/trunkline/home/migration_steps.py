@@ -14,21 +14,23 @@ from typing import Literal
 
 from trunkline.home.paths import Home
 
-Part = Literal["memory", "trunkline.toml", "bus"]
+HomePart = Literal["memory", "trunkline.toml", "bus"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigrationStep:
     """A step to the form ``to``. ``says`` is what it does, in a few words for people."""
 
     to: int
     says: str
     run: Callable[[Home], None]
-    copies: tuple[Part, ...] = ()
+    copies: tuple[HomePart, ...] = ()
 
 
-def say_the_form(home: Home) -> None:
+def record_format(home: Home) -> None:
     """Homes of before there was a form say now which one they have. Nothing else is different in them."""
 
 
-STEPS: tuple[Step, ...] = (Step(1, "the home says in which form it is written", say_the_form),)
+MIGRATION_STEPS: tuple[MigrationStep, ...] = (
+    MigrationStep(1, "the home says in which form it is written", record_format),
+)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from trunkline._util.private_folders import make_private
 from trunkline.errors import StorageError
-from trunkline.home.format_version import refuse_newer
+from trunkline.home.format_version import require_known_format
 
 if TYPE_CHECKING:
     from trunkline.config import Config
@@ -95,7 +95,7 @@ class Home:
             NewerForm: a newer version wrote the home; nothing was changed.
             StorageError: a folder cannot be made or written; what was there before is untouched.
         """
-        refuse_newer(self.path)
+        require_known_format(self.path)
         for folder in (self.path, self.memory, self.workspaces, self.cache, self.bus, self.run, self.logs):
             make_folder(folder)
         probe = self.run / f"{PROBE}{os.getpid()}"
@@ -126,7 +126,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"Cannot write to {path}: {_reason(error)}.", hint=_cure(error)) from error
+        raise StorageError(f"Cannot write to {path}: {_reason(error)}.", hint=_storage_hint(error)) from error
 
 
 def _reason(error: OSError) -> str:
@@ -142,7 +142,7 @@ def _reason(error: OSError) -> str:
     return known.get(error.errno or 0) or (error.strerror or type(error).__name__).lower()
 
 
-def _cure(error: OSError) -> str:
+def _storage_hint(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "Free some space and start again; nothing was half-written."
     return "Make the folder writable for you, or set TRUNKLINE_HOME to another one."

@@ -14,12 +14,12 @@ import msgspec
 
 from trunkline._util.private_folders import make_private
 from trunkline.errors import StorageError
-from trunkline.home.format_version import read_mark, write_mark
+from trunkline.home.format_version import read_format, write_format
 
-NOTE = "restoring.json"
+PLAN_FILE = "restoring.json"
 
 
-class Restoring(msgspec.Struct, frozen=True, kw_only=True):
+class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is being moved: away to ``aside`` first (``out``: place, where to), then in (place, from)."""
 
     out: tuple[tuple[Path, Path], ...]
@@ -28,9 +28,9 @@ class Restoring(msgspec.Struct, frozen=True, kw_only=True):
     aside: Path | None = None
 
 
-def carry_out(home: Path, plan: Restoring, form: int) -> None:
+def apply_plan(home: Path, plan: RestorePlan, form: int) -> None:
     """Make all moves; the home is of ``form`` afterwards. Raises OSError, and then what was there is back."""
-    _write(home / NOTE, msgspec.json.encode(plan, enc_hook=str))
+    _write(home / PLAN_FILE, msgspec.json.encode(plan, enc_hook=str))
     try:
         for place, away in plan.out:
             _move(place, away)
@@ -39,32 +39,32 @@ def carry_out(home: Path, plan: Restoring, form: int) -> None:
                 place.rmdir()
             make_private(place.parent)
             _move(source, place)
-        write_mark(home, form)
+        write_format(home, form)
     except OSError:
-        put_back(home)
+        roll_back(home)
         raise
-    (home / NOTE).unlink()
+    (home / PLAN_FILE).unlink()
 
 
-def was_broken_off(home: Path) -> bool:
+def was_interrupted(home: Path) -> bool:
     """Whether a restore ended in its middle."""
-    return (home / NOTE).is_file()
+    return (home / PLAN_FILE).is_file()
 
 
-def put_back(home: Path) -> bool:
+def roll_back(home: Path) -> bool:
     """Bring back what was there before a restore that ended in its middle; says whether there was one.
 
     Only for who holds the instance's lock. Raises StorageError and OSError.
     """
     try:
         plan = msgspec.json.decode(
-            (home / NOTE).read_bytes(), type=Restoring, dec_hook=lambda kind, text: kind(text)
+            (home / PLAN_FILE).read_bytes(), type=RestorePlan, dec_hook=lambda kind, text: kind(text)
         )
     except FileNotFoundError:
         return False
     except msgspec.MsgspecError as error:
         raise StorageError(
-            f"{home / NOTE} cannot be read, and it says what a restore moved.",
+            f"{home / PLAN_FILE} cannot be read, and it says what a restore moved.",
             hint=f"Look into {home}: folders called replaced-<time> hold what was there. Then remove the file.",
         ) from error
     replaced = {place for place, _ in plan.out}
@@ -76,16 +76,16 @@ def put_back(home: Path) -> bool:
             _remove(place)
             _move(away, place)
     if plan.form is not None:
-        write_mark(home, plan.form)
+        write_format(home, plan.form)
     if plan.aside is not None and plan.aside.is_dir() and not any(plan.aside.iterdir()):
         plan.aside.rmdir()
-    (home / NOTE).unlink()
+    (home / PLAN_FILE).unlink()
     return True
 
 
-def form_of(home: Path) -> int | None:
+def current_format(home: Path) -> int | None:
     """The form a home has now; None for one with nothing in it."""
-    mark = read_mark(home)
+    mark = read_format(home)
     return None if mark is None else mark.form
 
 

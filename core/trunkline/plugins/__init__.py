@@ -2,6 +2,6 @@
 
 from trunkline.plugins.ownership import Owned
 from trunkline.plugins.registry import Plugins
-from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState, Trouble
+from trunkline.plugins.report import BrokenGuard, HookProblem, LoadReport, PluginState
 
-__all__ = ["BrokenGuard", "LoadReport", "Owned", "PluginState", "Plugins", "Trouble"]
+__all__ = ["BrokenGuard", "HookProblem", "LoadReport", "Owned", "PluginState", "Plugins"]

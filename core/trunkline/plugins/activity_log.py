@@ -20,20 +20,29 @@ import msgspec
 
 from trunkline_bus import new_id
 
-Doing = Literal["import", "hook", "tool", "guard", "model", "context", "channel", "lifespan"]
-DOINGS: tuple[Doing, ...] = ("import", "hook", "tool", "guard", "model", "context", "channel", "lifespan")
+ActivityKind = Literal["import", "hook", "tool", "guard", "model", "context", "channel", "lifespan"]
+ACTIVITY_KINDS: tuple[ActivityKind, ...] = (
+    "import",
+    "hook",
+    "tool",
+    "guard",
+    "model",
+    "context",
+    "channel",
+    "lifespan",
+)
 
-STANDING: frozenset[Doing] = frozenset({"channel", "lifespan"})
+LONG_LIVED_KINDS: frozenset[ActivityKind] = frozenset({"channel", "lifespan"})
 """What goes on for as long as a worker lives: such a plugin is suspected only when no other is."""
 
-HEAD, SLOTS = 65_536, 1_024
+HEADER_SIZE, SLOTS = 65_536, 1_024
 _SLOT = struct.Struct("<HHI")
-_SIZE = HEAD + SLOTS * _SLOT.size
+_SIZE = HEADER_SIZE + SLOTS * _SLOT.size
 _EMPTY = bytes(_SLOT.size)
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """Who left the crumbs. ``boot`` names the system's run, ``memory_kills`` is what its memory killer had done when
+class ActivityLogHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """Who left the crumbs. ``boot_id`` names the system's run, ``oom_kills`` is what its memory killer had done when
     the process began. A process that is ``leaving`` was asked to, so that its end tells nothing."""
 
     worker: str
@@ -45,19 +54,21 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Crumb:
+class Activity:
     """A plugin at work: ``at`` counts up, so the highest began last."""
 
     owner: str
-    doing: Doing
+    doing: ActivityKind
     at: int
 
 
-class Crumbs:
+class ActivityLog:
     """The crumbs of one worker. Without a ``run`` folder in the home they lie in memory only and help nobody."""
 
     def __init__(self, folder: Path, worker: str) -> None:
-        self._head = Head(worker=worker, pid=os.getpid(), boot=boot(), memory_kills=memory_kills())
+        self._head = ActivityLogHeader(
+            worker=worker, pid=os.getpid(), boot=boot_id(), memory_kills=oom_kills()
+        )
         self._indexes: dict[str, int] = {}
         self._free = list(range(SLOTS))
         self._count = 0
@@ -67,10 +78,10 @@ class Crumbs:
         self.close = weakref.finalize(self, _removed, file, os.getpid())
         """Forget the crumbs: the worker came to its end in order."""
 
-    def at(self, owner: str, doing: Doing) -> "_At":
+    def at(self, owner: str, doing: ActivityKind) -> "_Recording":
         """A context in which the plugin is at work."""
         index = self._indexes.get(owner)
-        return _At(self, self._known(owner) if index is None else index, DOINGS.index(doing))
+        return _Recording(self, self._known(owner) if index is None else index, ACTIVITY_KINDS.index(doing))
 
     def leave(self) -> None:
         """The process was asked to end; whatever ends it now is nobody's fault."""
@@ -83,13 +94,13 @@ class Crumbs:
             return -1
         slot = self._free.pop()
         self._count = (self._count + 1) & 0xFFFFFFFF
-        _SLOT.pack_into(self._map, HEAD + slot * _SLOT.size, index + 1, doing, self._count)
+        _SLOT.pack_into(self._map, HEADER_SIZE + slot * _SLOT.size, index + 1, doing, self._count)
         return slot
 
     def take(self, slot: int) -> None:
         """Take the crumb away again."""
         if slot >= 0:
-            at = HEAD + slot * _SLOT.size
+            at = HEADER_SIZE + slot * _SLOT.size
             self._map[at : at + _SLOT.size] = _EMPTY
             self._free.append(slot)
 
@@ -101,14 +112,14 @@ class Crumbs:
 
     def _write_head(self) -> None:
         text = msgspec.json.encode(self._head)
-        if len(text) < HEAD:
+        if len(text) < HEADER_SIZE:
             self._map[: len(text) + 1] = text + b"\0"
 
 
-class _At:
+class _Recording:
     __slots__ = ("_crumbs", "_doing", "_index", "_slot")
 
-    def __init__(self, crumbs: Crumbs, index: int, doing: int) -> None:
+    def __init__(self, crumbs: ActivityLog, index: int, doing: int) -> None:
         self._crumbs, self._index, self._doing = crumbs, index, doing
 
     def __enter__(self) -> None:
@@ -120,12 +131,12 @@ class _At:
         self._crumbs.take(self._slot)
 
 
-def folder_of(home: Path) -> Path:
+def activity_log_folder(home: Path) -> Path:
     """Where the crumbs of a home lie."""
     return home / "run" / "crumbs"
 
 
-def dead(folder: Path) -> Iterator[tuple[Head, tuple[Crumb, ...]]]:
+def read_crashed(folder: Path) -> Iterator[tuple[ActivityLogHeader, tuple[Activity, ...]]]:
     """The crumbs of processes that died without taking them away. Each is told once: the file is removed."""
     for path in sorted(folder.glob("*.crumbs")):
         with contextlib.suppress(OSError, msgspec.DecodeError, struct.error), path.open("rb") as file:
@@ -137,18 +148,18 @@ def dead(folder: Path) -> Iterator[tuple[Head, tuple[Crumb, ...]]]:
             yield _read(file.read())
 
 
-def _read(data: bytes) -> tuple[Head, tuple[Crumb, ...]]:
-    head = msgspec.json.decode(data[:HEAD].partition(b"\0")[0], type=Head)
-    slots = _SLOT.iter_unpack(data[HEAD:_SIZE])
+def _read(data: bytes) -> tuple[ActivityLogHeader, tuple[Activity, ...]]:
+    head = msgspec.json.decode(data[:HEADER_SIZE].partition(b"\0")[0], type=ActivityLogHeader)
+    slots = _SLOT.iter_unpack(data[HEADER_SIZE:_SIZE])
     crumbs = [
-        Crumb(head.owners[index - 1], DOINGS[doing], at)
+        Activity(head.owners[index - 1], ACTIVITY_KINDS[doing], at)
         for index, doing, at in slots
-        if 0 < index <= len(head.owners) and doing < len(DOINGS)
+        if 0 < index <= len(head.owners) and doing < len(ACTIVITY_KINDS)
     ]
     return head, tuple(crumbs)
 
 
-def boot() -> str:
+def boot_id() -> str:
     """What names the system's run since it was switched on; "" where nothing does."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -156,7 +167,7 @@ def boot() -> str:
         return ""
 
 
-def memory_kills() -> int:
+def oom_kills() -> int:
     """How many processes the system has killed for want of memory since it was switched on; 0 where nobody counts."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()

@@ -15,8 +15,8 @@ import trunkline
 from trunkline.contracts.hooks import PROJECT
 from trunkline.errors import PluginError
 from trunkline.plugins import file_plugins
-from trunkline.plugins.manifest import MANIFEST
-from trunkline.plugins.version_check import insist_on_version
+from trunkline.plugins.manifest import MANIFEST_FILE
+from trunkline.plugins.version_check import check_platform_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +41,21 @@ class Candidate:
 
     def called(self, names: Iterable[str]) -> bool:
         """Whether one of the names, as a person writes them, means this plugin."""
-        return bool({normal(name) for name in names} & {normal(self.owner), normal(self.name)})
+        return bool({normal_name(name) for name in names} & {normal_name(self.owner), normal_name(self.name)})
 
 
-def normal(name: str) -> str:
+def normal_name(name: str) -> str:
     """A distribution's name in its one normal spelling."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candidate]:
+def find_candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candidate]:
     """All plugins in load order: distributions by name, then what was handed in, then files. Owners are unique.
 
     Of two that offer the same name the first keeps it, so the platform's own distributions come first: nobody takes
     ``read_file`` from them by being called ``aardvark``.
     """
-    found = [*_installed(_places()), *map(_handed_in, extra), *_files(folders)]
+    found = [*_installed(_places()), *map(_object_candidate, extra), *_file_candidates(folders)]
     taken: dict[str, int] = {}
     unique = []
     for candidate in found:
@@ -92,17 +92,17 @@ def _installed(places: tuple[tuple[str, int], ...]) -> tuple[Candidate, ...]:
 
 def _own_first(item: tuple[tuple[str, str], Candidate]) -> tuple[bool, str, str]:
     (owner, name), _ = item
-    return owner not in bundled(), owner, name
+    return owner not in bundled_distributions(), owner, name
 
 
 @lru_cache(maxsize=1)
-def bundled() -> frozenset[str]:
+def bundled_distributions() -> frozenset[str]:
     """The platform's own plugins, as its own metadata name them: anybody may call theirs ``trunkline-something``."""
     try:
         needs = [line.partition(";") for line in requires(PROJECT) or ()]
     except PackageNotFoundError:
         return frozenset()
-    return frozenset(normal(need.strip()) for need, _, marker in needs if "bundled" in marker)
+    return frozenset(normal_name(need.strip()) for need, _, marker in needs if "bundled" in marker)
 
 
 def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
@@ -112,7 +112,7 @@ def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
         if not points:
             return
         about = dist.metadata  # parsed anew whenever it is asked for
-        owner, version = normal(about["Name"]), about["Version"]
+        owner, version = normal_name(about["Name"]), about["Version"]
         needs = tuple(about.get_all("Requires-Dist") or ())
     except Exception as error:
         if f"[{PROJECT}]" in (text := dist.read_text("entry_points.txt") or ""):
@@ -132,7 +132,7 @@ def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
 
 def _load_of(point: EntryPoint, needs: tuple[str, ...]) -> Callable[[], object]:
     def load() -> object:
-        insist_on_version(needs, trunkline.__version__)
+        check_platform_version(needs, trunkline.__version__)
         return point.load()
 
     return load
@@ -143,7 +143,7 @@ def _damaged(where: str, error: Exception, text: str) -> Candidate:
         raise PluginError(f"Its metadata cannot be read: {error!r}.", hint="Install it again.")
 
     name = Path(where).name.partition("-")[0]
-    return Candidate(normal(name), name, "", where, fail, lambda: text)
+    return Candidate(normal_name(name), name, "", where, fail, lambda: text)
 
 
 def _text_of(point: EntryPoint) -> Callable[[], str]:
@@ -163,7 +163,7 @@ def _manifest_of(point: EntryPoint) -> Callable[[], str | None]:
     def files() -> tuple[Path, ...]:
         spec = PathFinder.find_spec(point.module.partition(".")[0])
         found = spec.submodule_search_locations if spec else None
-        return tuple(Path(folder, MANIFEST) for folder in found or ())
+        return tuple(Path(folder, MANIFEST_FILE) for folder in found or ())
 
     def manifest() -> str | None:
         for file in files():
@@ -174,20 +174,25 @@ def _manifest_of(point: EntryPoint) -> Callable[[], str | None]:
     return manifest
 
 
-def _handed_in(plugin: object) -> Candidate:
+def _object_candidate(plugin: object) -> Candidate:
     kind = plugin if isinstance(plugin, types.ModuleType | type) else type(plugin)
     name = kind.__name__
     return Candidate(name, name, "", "handed in", lambda: plugin, str)
 
 
-def _files(folders: Iterable[Path]) -> Iterator[Candidate]:
+def _file_candidates(folders: Iterable[Path]) -> Iterator[Candidate]:
     for folder in folders:
         if not folder.is_dir():
             yield Candidate(
-                f"folder:{folder}", folder.name, "", str(folder), file_plugins.absent(folder), str
+                f"folder:{folder}",
+                folder.name,
+                "",
+                str(folder),
+                file_plugins.missing_folder_loader(folder),
+                str,
             )
             continue
-        for file in file_plugins.files_in(folder):
+        for file in file_plugins.plugin_files(folder):
             yield Candidate(
-                f"file:{file.stem}", file.stem, "", str(file), file_plugins.loader(file), file.read_text
+                f"file:{file.stem}", file.stem, "", str(file), file_plugins.file_loader(file), file.read_text
             )

@@ -14,7 +14,7 @@ from trunkline.plugins.report import BrokenGuard
 from trunkline_bus import Refusal
 
 
-def stand_in(guard: BrokenGuard) -> Any:
+def fail_closed_guard(guard: BrokenGuard) -> Any:
     """An object of the hook's kind that refuses."""
     return _MAKERS[guard.hook](guard)
 

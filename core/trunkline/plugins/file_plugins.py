@@ -10,12 +10,12 @@ from pathlib import Path
 from trunkline.errors import PluginError
 
 
-def files_in(folder: Path) -> list[Path]:
+def plugin_files(folder: Path) -> list[Path]:
     """The plugin files of a folder, by name; those that begin with ``_`` or ``.`` are not plugins."""
     return [Path(entry.path) for entry in _entries(folder)]
 
 
-def version_of(folders: Iterable[Path]) -> str:
+def folders_stamp(folders: Iterable[Path]) -> str:
     """A stamp of the folders' plugin files that changes when one is added, removed or written.
 
     It is taken before every tool call, so no path is made for it.
@@ -47,7 +47,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def loader(file: Path) -> Callable[[], types.ModuleType]:
+def file_loader(file: Path) -> Callable[[], types.ModuleType]:
     """What runs the file as a module with a private name, from its text: a stale ``.pyc`` cannot come between."""
 
     def load() -> types.ModuleType:
@@ -67,7 +67,7 @@ def loader(file: Path) -> Callable[[], types.ModuleType]:
     return load
 
 
-def absent(folder: Path) -> Callable[[], object]:
+def missing_folder_loader(folder: Path) -> Callable[[], object]:
     """What fails for a folder that is not there."""
 
     def load() -> object:
@@ -78,7 +78,7 @@ def absent(folder: Path) -> Callable[[], object]:
     return load
 
 
-def within_reach(file: Path, writable: Iterable[Path]) -> Path | None:
+def writable_folder_of(file: Path, writable: Iterable[Path]) -> Path | None:
     """The folder that agents write to and that holds the file, if there is one: code there is not to be trusted."""
     real = file.resolve()
     return next((folder for folder in writable if real.is_relative_to(folder.resolve())), None)

@@ -21,7 +21,7 @@ from trunkline.contracts.tools.messages import Effect, ToolSpec
 from trunkline.contracts.tools.tool import STAGES, Tool, ToolSource
 from trunkline_bus import Payload
 
-Complaint = str | None
+Problem = str | None
 """What is wrong with an item, as the end of a sentence; None when nothing is."""
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -30,13 +30,13 @@ _TAG = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+\.v\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class HookRule:
     """A declaring hook: ``noun`` is what it yields, ``check`` finds what is wrong with one, ``key`` is the name that
     only one of them may have. ``ranked`` hooks heed ``tryfirst`` and ``trylast``; the others keep load order, so that
     nobody takes another's name by pushing to the front."""
 
     noun: str
-    check: Callable[[Any], Complaint]
+    check: Callable[[Any], Problem]
     key: Callable[[Any], str] | None = None
     ranked: bool = False
 
@@ -45,8 +45,8 @@ def _is_async(item: Any) -> bool:
     return inspect.iscoroutinefunction(item) or inspect.iscoroutinefunction(type(item).__call__)
 
 
-def _instance(kind: type, more: Callable[[Any], Complaint] = lambda item: None) -> Callable[[Any], Complaint]:
-    def check(item: object) -> Complaint:
+def _instance(kind: type, more: Callable[[Any], Problem] = lambda item: None) -> Callable[[Any], Problem]:
+    def check(item: object) -> Problem:
         if isinstance(item, type) and issubclass(item, kind):
             return f"is a class; yield an instance: {item.__name__}()"
         if not isinstance(item, kind):
@@ -56,10 +56,10 @@ def _instance(kind: type, more: Callable[[Any], Complaint] = lambda item: None) 
     return check
 
 
-def _acts(*attributes: str) -> Callable[[Any], Complaint]:
+def _async_callable(*attributes: str) -> Callable[[Any], Problem]:
     """A callable with ``async def __call__`` and these attributes, each a text that is not empty."""
 
-    def check(item: object) -> Complaint:
+    def check(item: object) -> Problem:
         if isinstance(item, type):
             return f"is a class; yield an instance: {item.__name__}()"
         if not callable(item):
@@ -76,7 +76,7 @@ def _text(item: object, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _tool(item: Tool) -> Complaint:
+def _tool(item: Tool) -> Problem:
     spec = getattr(item, "spec", None)
     if not isinstance(spec, ToolSpec):
         return "has no spec of the type trunkline.ToolSpec"
@@ -91,23 +91,23 @@ def _tool(item: Tool) -> Complaint:
     return None if _is_async(item) else "must be `async def __call__`"
 
 
-def _tool_source(item: ToolSource) -> Complaint:
+def _tool_source(item: ToolSource) -> Problem:
     return _named(item) if inspect.iscoroutinefunction(item.run) else "must have `async def run`"
 
 
-def _model(item: ModelAdapter) -> Complaint:
+def _model(item: ModelAdapter) -> Problem:
     if not _KEY.fullmatch(_text(item, "name")):
         return "has no name of lower-case letters, digits, _ and -"
     return "has a `stream` that yields nothing" if inspect.iscoroutinefunction(item.stream) else None
 
 
-def _named(item: object) -> Complaint:
+def _named(item: object) -> Problem:
     return (
         None if _KEY.fullmatch(_text(item, "name")) else "has no name of lower-case letters, digits, _ and -"
     )
 
 
-def _reader(item: Reader) -> Complaint:
+def _reader(item: Reader) -> Problem:
     suffixes = getattr(item, "suffixes", ())
     if not isinstance(suffixes, tuple) or not suffixes:
         return 'has no suffixes; give a tuple like (".pdf",)'
@@ -118,49 +118,49 @@ def _reader(item: Reader) -> Complaint:
     return _named(item)
 
 
-def _embedder(item: Embedder) -> Complaint:
+def _embedder(item: Embedder) -> Problem:
     if not _text(item, "model"):
         return "has no model; a change of it is what makes all vectors anew"
     return _named(item) if inspect.iscoroutinefunction(item.embed) else "must have `async def embed`"
 
 
-def _type_name(item: object) -> Complaint:
+def _type_name(item: object) -> Problem:
     known = re.fullmatch(r"[a-z][a-z0-9_]{0,63}", _text(item, "name"))
     return None if known else "has no name of lower-case letters, digits and _"
 
 
-def _tool_middleware(item: Any) -> Complaint:
-    complaint = _acts()(item)
+def _tool_middleware(item: Any) -> Problem:
+    complaint = _async_callable()(item)
     if complaint is None and getattr(item, "stage", None) not in STAGES:
         return f"has no stage; it is one of {', '.join(STAGES)}"
     return complaint
 
 
-def _model_middleware(item: Any) -> Complaint:
+def _model_middleware(item: Any) -> Problem:
     if not callable(item) or isinstance(item, type):
         return "must be an object that can be called, not a class"
     return "must yield events: `async def` with `yield`" if _is_async(item) else None
 
 
-def _memory_rule(item: Any) -> Complaint:
+def _memory_rule(item: Any) -> Problem:
     if not callable(item) or isinstance(item, type):
         return "must be an object that can be called, not a class"
     return "must be synchronous: it is called within the commit" if _is_async(item) else None
 
 
-def _lifespan(item: Any) -> Complaint:
+def _lifespan(item: Any) -> Problem:
     if not callable(item):
         return "cannot be called"
     return "must be an @asynccontextmanager" if _is_async(item) or inspect.isasyncgenfunction(item) else None
 
 
-def _route(item: HttpRoute) -> Complaint:
+def _route(item: HttpRoute) -> Problem:
     if not item.path.startswith("/") or ".." in item.path:
         return f"has the path {item.path!r}; it must begin with / and have no .."
     return None if item.methods else "has no methods"
 
 
-def _payload(item: Any) -> Complaint:
+def _payload(item: Any) -> Problem:
     if not (isinstance(item, type) and issubclass(item, Payload)):
         return "is not a subclass of trunkline.Payload"
     return None if _TAG.fullmatch(_tag(item)) else "has no tag like area.name.v1"
@@ -170,13 +170,13 @@ def _tag(item: type[Payload]) -> str:
     return str(item.__struct_config__.tag)
 
 
-def _command(item: Any) -> Complaint:
+def _command(item: Any) -> Problem:
     import click
 
     return None if isinstance(item, click.Command) and item.name else "is not a click.Command with a name"
 
 
-def _section(item: ConfigSection) -> Complaint:
+def _section(item: ConfigSection) -> Problem:
     return (
         None
         if item.table in ("plugins", "adapters", "channels")
@@ -184,42 +184,50 @@ def _section(item: ConfigSection) -> Complaint:
     )
 
 
-RULES: Mapping[str, Rule] = {
-    "trunkline_config": Rule(
+HOOK_RULES: Mapping[str, HookRule] = {
+    "trunkline_config": HookRule(
         "ConfigSection", _instance(ConfigSection, _section), lambda item: f"{item.table}.{item.name}"
     ),
-    "trunkline_messages": Rule("Payload type", _payload, _tag),
-    "trunkline_lifespan": Rule("lifespan", _lifespan),
-    "trunkline_bus_middleware": Rule("bus middleware", _acts(), ranked=True),
-    "trunkline_health_checks": Rule("HealthCheck", _instance(HealthCheck), lambda item: str(item.id)),
-    "trunkline_commands": Rule("click.Command", _command, lambda item: str(item.name)),
-    "trunkline_context_sources": Rule("context source", _acts("name"), lambda item: str(item.name)),
-    "trunkline_turn_middleware": Rule("turn middleware", _acts(), ranked=True),
-    "trunkline_models": Rule("ModelAdapter", _instance(ModelAdapter, _model), lambda item: str(item.name)),
-    "trunkline_model_middleware": Rule("model middleware", _model_middleware, ranked=True),
-    "trunkline_authenticators": Rule("authenticator", _acts("name"), ranked=True),
-    "trunkline_admission_rules": Rule("admission rule", _acts("name"), ranked=True),
-    "trunkline_http_routes": Rule("HttpRoute", _instance(HttpRoute, _route)),
-    "trunkline_tools": Rule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
-    "trunkline_tool_sources": Rule(
+    "trunkline_messages": HookRule("Payload type", _payload, _tag),
+    "trunkline_lifespan": HookRule("lifespan", _lifespan),
+    "trunkline_bus_middleware": HookRule("bus middleware", _async_callable(), ranked=True),
+    "trunkline_health_checks": HookRule("HealthCheck", _instance(HealthCheck), lambda item: str(item.id)),
+    "trunkline_commands": HookRule("click.Command", _command, lambda item: str(item.name)),
+    "trunkline_context_sources": HookRule(
+        "context source", _async_callable("name"), lambda item: str(item.name)
+    ),
+    "trunkline_turn_middleware": HookRule("turn middleware", _async_callable(), ranked=True),
+    "trunkline_models": HookRule(
+        "ModelAdapter", _instance(ModelAdapter, _model), lambda item: str(item.name)
+    ),
+    "trunkline_model_middleware": HookRule("model middleware", _model_middleware, ranked=True),
+    "trunkline_authenticators": HookRule("authenticator", _async_callable("name"), ranked=True),
+    "trunkline_admission_rules": HookRule("admission rule", _async_callable("name"), ranked=True),
+    "trunkline_http_routes": HookRule("HttpRoute", _instance(HttpRoute, _route)),
+    "trunkline_tools": HookRule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
+    "trunkline_tool_sources": HookRule(
         "ToolSource", _instance(ToolSource, _tool_source), lambda item: str(item.name)
     ),
-    "trunkline_tool_middleware": Rule("tool middleware", _tool_middleware, ranked=True),
-    "trunkline_sandboxes": Rule("Sandbox", _instance(Sandbox, _named), lambda item: str(item.name)),
-    "trunkline_readers": Rule("Reader", _instance(Reader, _reader), lambda item: str(item.name)),
-    "trunkline_channels": Rule("Channel", _instance(Channel, _named), lambda item: str(item.name)),
-    "trunkline_embedders": Rule("Embedder", _instance(Embedder, _embedder), lambda item: str(item.name)),
-    "trunkline_memory_stores": Rule("MemoryStore", _instance(MemoryStore)),
-    "trunkline_chunk_types": Rule("ChunkType", _instance(ChunkType, _type_name), lambda item: str(item.name)),
-    "trunkline_link_types": Rule("LinkType", _instance(LinkType, _type_name), lambda item: str(item.name)),
-    "trunkline_importers": Rule("Importer", _instance(Importer, _named), lambda item: str(item.name)),
-    "trunkline_purgers": Rule("Purger", _instance(Purger, _named), lambda item: str(item.name)),
-    "trunkline_memory_rules": Rule("memory rule", _memory_rule, ranked=True),
+    "trunkline_tool_middleware": HookRule("tool middleware", _tool_middleware, ranked=True),
+    "trunkline_sandboxes": HookRule("Sandbox", _instance(Sandbox, _named), lambda item: str(item.name)),
+    "trunkline_readers": HookRule("Reader", _instance(Reader, _reader), lambda item: str(item.name)),
+    "trunkline_channels": HookRule("Channel", _instance(Channel, _named), lambda item: str(item.name)),
+    "trunkline_embedders": HookRule("Embedder", _instance(Embedder, _embedder), lambda item: str(item.name)),
+    "trunkline_memory_stores": HookRule("MemoryStore", _instance(MemoryStore)),
+    "trunkline_chunk_types": HookRule(
+        "ChunkType", _instance(ChunkType, _type_name), lambda item: str(item.name)
+    ),
+    "trunkline_link_types": HookRule(
+        "LinkType", _instance(LinkType, _type_name), lambda item: str(item.name)
+    ),
+    "trunkline_importers": HookRule("Importer", _instance(Importer, _named), lambda item: str(item.name)),
+    "trunkline_purgers": HookRule("Purger", _instance(Purger, _named), lambda item: str(item.name)),
+    "trunkline_memory_rules": HookRule("memory rule", _memory_rule, ranked=True),
 }
 """The declaring hooks. Guards have no key: a guard is never dropped because another has its name."""
 
 
-def answer_complaint(hook: str, answer: Any, asked: Mapping[str, Any]) -> Complaint:
+def answer_problem(hook: str, answer: Any, asked: Mapping[str, Any]) -> Problem:
     """What is wrong with the answer of a deciding hook."""
     if hook != "trunkline_rank":
         return None if isinstance(answer, str) else f"answered with {type(answer).__name__}, not with text"

@@ -14,15 +14,15 @@ from trunkline.contracts import hooks as hookspecs
 from trunkline.contracts.plugins.extensions import ConfigSection
 from trunkline.errors import PluginError, TrunklineError
 from trunkline.plugins import discovery, file_plugins, isolation, manifest, validation
-from trunkline.plugins.activity_log import Crumbs, folder_of
-from trunkline.plugins.fail_closed import stand_in
-from trunkline.plugins.hook_rules import RULES, Rule, answer_complaint
+from trunkline.plugins.activity_log import ActivityLog, activity_log_folder
+from trunkline.plugins.fail_closed import fail_closed_guard
+from trunkline.plugins.hook_rules import HOOK_RULES, HookRule, answer_problem
 from trunkline.plugins.ownership import Owned
 from trunkline.plugins.pins import Pin, read_pins
-from trunkline.plugins.quarantine import Quarantine, Register
-from trunkline.plugins.report import GUARDS, LoadReport, PluginState
-from trunkline.plugins.settings import OwnSettings
-from trunkline.plugins.timed_import import ImportFailed, TooSlow, load_within
+from trunkline.plugins.quarantine import Quarantine, QuarantineRegister
+from trunkline.plugins.report import GUARD_HOOKS, LoadReport, PluginState
+from trunkline.plugins.settings import ScopedPluginSettings
+from trunkline.plugins.timed_import import ImportFailed, ImportTimeout, import_within
 
 log = logging.getLogger(__name__)
 
@@ -33,20 +33,20 @@ MOST_ITEMS = 10_000
 """No hook yields more than this; one that does is taken for endless."""
 
 
-class Relay:
+class HookRunner:
     """The hooks of one worker, untyped. ``Plugins`` puts the typed face on it."""
 
     def __init__(self, config: Config, worker: str) -> None:
         self.config = config
         self.report = LoadReport()
         self._quarantine = Quarantine(config.home, config.settings.plugins.crashes)
-        self.crumbs = Crumbs(folder_of(config.home), worker)
-        self._manager = validation.Hooks(hookspecs.PROJECT)
+        self.crumbs = ActivityLog(activity_log_folder(config.home), worker)
+        self._manager = validation.HookManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._order: dict[str, int] = {}
         self._names: dict[str, str] = {}
         self._pins: dict[str, Pin] = {}
-        self._allowed: dict[str, manifest.Asks | None] = {}
+        self._allowed: dict[str, manifest.PluginManifest | None] = {}
         self._asked: dict[tuple[str, tuple[Any, ...]], tuple[Owned[Any], ...]] = {}
 
     # Loading ---------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Relay:
         """
         disabled = self.config.settings.plugins.disabled
         self._pins = read_pins(self.config.home)
-        found = discovery.candidates(extra, folders)
+        found = discovery.find_candidates(extra, folders)
         register = self._quarantine.judged({one.owner: one.version for one in found})
         for candidate in found if only is None else [one for one in found if one.called([only])]:
             if candidate.called(disabled):
@@ -75,10 +75,12 @@ class Relay:
             ):
                 self._load(candidate)
         required = self.config.settings.plugins.required
-        there = {discovery.normal(name) for state in self.report.loaded for name in (state.owner, state.name)}
-        self.report.missing = tuple(name for name in required if discovery.normal(name) not in there)
+        there = {
+            discovery.normal_name(name) for state in self.report.loaded for name in (state.owner, state.name)
+        }
+        self.report.missing = tuple(name for name in required if discovery.normal_name(name) not in there)
 
-    def _kept_away(self, candidate: discovery.Candidate, register: Register) -> bool:
+    def _kept_away(self, candidate: discovery.Candidate, register: QuarantineRegister) -> bool:
         held = register.holds(candidate.owner, candidate.version)
         if held is not None:
             cure = f'Mend it, then: "trunkline plugins release {candidate.name}". Or remove or disable it.'
@@ -88,13 +90,13 @@ class Relay:
     def _sent_away(self, candidate: discovery.Candidate, only: str | None) -> bool:
         """Whether the plugin runs in a process of its own, or would have to and cannot."""
         try:
-            apart = isolation.is_apart(candidate, self.config, self._pins)
-            bound = isolation.bound(candidate) if apart else ()
+            apart = isolation.is_isolated(candidate, self.config, self._pins)
+            bound = isolation.worker_bound_hooks(candidate) if apart else ()
         except PluginError as error:
             self._unusable(candidate, "refused", error.sentence, error.hint)
             return True
         if bound:
-            self._unusable(candidate, "refused", *isolation.why_not(bound))
+            self._unusable(candidate, "refused", *isolation.isolation_refusal(bound))
         elif apart and only is None:
             self._state(candidate, "isolated", "It runs in a process of its own.")
         return bool(bound) or (apart and only is None)
@@ -107,8 +109,8 @@ class Relay:
             self._allow(candidate)
             # what a plugin prints must not get into a command's output
             with redirect_stdout(sys.stderr), self.crumbs.at(candidate.owner, "import"):
-                plugin = candidate.load() if candidate.imported else load_within(seconds, candidate.load)
-        except TooSlow as error:
+                plugin = candidate.load() if candidate.imported else import_within(seconds, candidate.load)
+        except ImportTimeout as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
             self._quarantine.put_away(candidate.owner, candidate.version, error.sentence)
         except TrunklineError as error:
@@ -116,7 +118,7 @@ class Relay:
         except Exception as error:
             failed = error.error if isinstance(error, ImportFailed) else error
             log.debug("plugin %s could not be imported", candidate.owner, exc_info=True)
-            reason = f"Its import failed: {_said(failed)}"
+            reason = f"Its import failed: {_error_text(failed)}"
             self._unusable(candidate, "failed", reason, "Mend or remove it.")
         else:
             self._tell_slow(candidate, time.monotonic() - began)
@@ -124,13 +126,15 @@ class Relay:
 
     def _register(self, candidate: discovery.Candidate, plugin: object) -> None:
         try:
-            hooks = validation.look_at(plugin, self._manager.hook)
-            manifest.insist_on_hooks(self._allowed[candidate.owner], hooks)
+            hooks = validation.validate_plugin(plugin, self._manager.hook)
+            manifest.check_hooks(self._allowed[candidate.owner], hooks)
             self._manager.register(plugin, candidate.owner)
         except PluginError as error:
             self._unusable(candidate, "refused", error.sentence, error.hint, plugin)
         except Exception as error:
-            self._unusable(candidate, "refused", f"Its hooks cannot be used: {_said(error)}", "", plugin)
+            self._unusable(
+                candidate, "refused", f"Its hooks cannot be used: {_error_text(error)}", "", plugin
+            )
         else:
             self._order[candidate.owner] = len(self._order)
             self._names[candidate.owner] = candidate.name
@@ -138,7 +142,7 @@ class Relay:
 
     def _allow(self, candidate: discovery.Candidate) -> None:
         pin = self._pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
-        self._allowed[candidate.owner] = manifest.allowed(
+        self._allowed[candidate.owner] = manifest.check_agreed(
             candidate.owner, candidate.manifest, pin.agreed if pin else None
         )
 
@@ -152,7 +156,7 @@ class Relay:
         settings = self.config.settings
         writable = (settings.tools.workspaces, settings.runtime.memory_root)
         if candidate.owner.startswith("file:") and (
-            folder := file_plugins.within_reach(Path(candidate.where), writable)
+            folder := file_plugins.writable_folder_of(Path(candidate.where), writable)
         ):
             raise PluginError(
                 f"It lies in {folder}, where agents can write, so its code is not to be trusted.",
@@ -191,7 +195,7 @@ class Relay:
         What one implementation breaks is noted in the report and costs nothing but its own items. In the place of a
         guard that is broken stands an object that refuses.
         """
-        rule = RULES[hook]
+        rule = HOOK_RULES[hook]
         asked = (hook, tuple(sorted(given.items())))
         if asked not in self._asked:
             found: list[Owned[Any]] = []
@@ -210,11 +214,11 @@ class Relay:
             try:
                 answer = self._call(implementation, given)
             except (Exception, SystemExit) as error:
-                complaint: str | None = f"it failed: {_said(error)}"
+                complaint: str | None = f"it failed: {_error_text(error)}"
             else:
                 if answer is None:
                     continue
-                complaint = answer_complaint(hook, answer, given)
+                complaint = answer_problem(hook, answer, given)
             if complaint is None:
                 return answer
             self._note(owner, hook, complaint)
@@ -223,7 +227,7 @@ class Relay:
         return None
 
     def _yielded(
-        self, hook: str, rule: Rule, implementation: Any, given: dict[str, Any], before: list[Owned[Any]]
+        self, hook: str, rule: HookRule, implementation: Any, given: dict[str, Any], before: list[Owned[Any]]
     ) -> list[Owned[Any]]:
         owner = implementation.plugin_name
         try:
@@ -231,7 +235,7 @@ class Relay:
             items = _listed(result, rule)
             for item in items:
                 if complaint := rule.check(item) or self._undeclared(owner, hook, item):
-                    raise PluginError(f"it yields {_shown(item)}, which {complaint}.")
+                    raise PluginError(f"it yields {_item_text(item)}, which {complaint}.")
         except PluginError as error:
             self._note(owner, hook, error.sentence)
             return []
@@ -240,19 +244,19 @@ class Relay:
             return []
         except (Exception, SystemExit) as error:
             log.debug("plugin %s failed in %s", owner, hook, exc_info=True)
-            self._note(owner, hook, f"it failed: {_said(error)}")
+            self._note(owner, hook, f"it failed: {_error_text(error)}")
             return []
         return self._without_duplicates(hook, rule, owner, items, before)
 
     def _undeclared(self, owner: str, hook: str, item: Any) -> str | None:
         return (
-            manifest.effect_complaint(self._allowed[owner], item.spec.effect)
+            manifest.effect_problem(self._allowed[owner], item.spec.effect)
             if hook == "trunkline_tools"
             else None
         )
 
     def _without_duplicates(
-        self, hook: str, rule: Rule, owner: str, items: list[Any], before: list[Owned[Any]]
+        self, hook: str, rule: HookRule, owner: str, items: list[Any], before: list[Owned[Any]]
     ) -> list[Owned[Any]]:
         kept: list[Owned[Any]] = []
         for item in items:
@@ -277,9 +281,9 @@ class Relay:
         with self.crumbs.at(owner, "hook"):
             return implementation.function(*(known[name] for name in implementation.argnames))
 
-    def settings_of(self, owner: str) -> OwnSettings:
+    def settings_of(self, owner: str) -> ScopedPluginSettings:
         """What the owner's hooks are given."""
-        return OwnSettings(self.config, self._names[owner], _Declared(self, owner))
+        return ScopedPluginSettings(self.config, self._names[owner], _Declared(self, owner))
 
     def _implementations(self, hook: str, *, ranked: bool) -> list[Any]:
         """In load order; with ``ranked`` those marked tryfirst come before, those marked trylast behind."""
@@ -291,10 +295,10 @@ class Relay:
         return sorted(getattr(self._manager.hook, hook).get_hookimpls(), key=place)
 
     def _stand_ins(self, hook: str) -> tuple[Owned[Any], ...]:
-        if hook not in GUARDS:
+        if hook not in GUARD_HOOKS:
             return ()
         broken = [guard for guard in self.report.broken_guards if guard.hook == hook]
-        return tuple(Owned(guard.owner, stand_in(guard)) for guard in broken)
+        return tuple(Owned(guard.owner, fail_closed_guard(guard)) for guard in broken)
 
     def _note(self, owner: str, hook: str, reason: str) -> None:
         log.warning("plugin %s, %s: %s", owner, hook, reason)
@@ -304,7 +308,7 @@ class Relay:
 class _Declared(Sequence[ConfigSection]):
     """The sections that an owner declares, asked for when a hook first wants one."""
 
-    def __init__(self, relay: Relay, owner: str) -> None:
+    def __init__(self, relay: HookRunner, owner: str) -> None:
         self._relay = relay
         self._owner = owner
 
@@ -329,23 +333,23 @@ def _guards_of(candidate: discovery.Candidate, plugin: object | None) -> tuple[s
     except Exception:
         log.warning("it cannot be seen whether the plugin %s guards anything", candidate.owner, exc_info=True)
         return ()
-    return tuple(sorted(hook for hook in GUARDS if hook in seen))
+    return tuple(sorted(hook for hook in GUARD_HOOKS if hook in seen))
 
 
-def _listed(result: Any, rule: Rule) -> list[Any]:
+def _listed(result: Any, rule: HookRule) -> list[Any]:
     if result is None:
         return []
     if isinstance(result, str | bytes | dict) or not hasattr(type(result), "__iter__"):
-        raise PluginError(f"it returned {_shown(result)}; return a list of {rule.noun} objects.")
+        raise PluginError(f"it returned {_item_text(result)}; return a list of {rule.noun} objects.")
     items = list(islice(result, MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
         raise PluginError(f"it yields more than {MOST_ITEMS} items.")
     return items
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _shown(item: object) -> str:
+def _item_text(item: object) -> str:
     return f"{repr(item)[:80]} ({type(item).__name__})"

@@ -8,10 +8,12 @@ from trunkline.contracts.hooks import PROJECT
 from trunkline.errors import PluginError
 from trunkline.plugins import manifest
 from trunkline.plugins.discovery import Candidate
-from trunkline.plugins.hook_rules import RULES
+from trunkline.plugins.hook_rules import HOOK_RULES
 from trunkline.plugins.pins import Pin
 
-APART = frozenset({"trunkline_tools", "trunkline_channels", "trunkline_config", "trunkline_messages"})
+ISOLATABLE_HOOKS = frozenset(
+    {"trunkline_tools", "trunkline_channels", "trunkline_config", "trunkline_messages"}
+)
 """The hooks that work from another process."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -25,13 +27,13 @@ DECIDING = (
 )
 
 
-def is_apart(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
+def is_isolated(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
     """Whether it runs apart: the owner says so, or agreed to it when a plugin was installed that asks for it.
 
     Raises:
         PluginError: its name can be no part of a subject, so that it could not be asked for anything.
     """
-    apart = _is_to_be(candidate, config, pins)
+    apart = _should_isolate(candidate, config, pins)
     if apart and _NAME.fullmatch(candidate.name) is None:
         raise PluginError(
             f"It is to run in a process of its own, but its name {candidate.name!r} cannot stand in a subject.",
@@ -40,7 +42,7 @@ def is_apart(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> b
     return apart
 
 
-def _is_to_be(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
+def _should_isolate(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
     names = (candidate.name, candidate.owner)
     written = any("isolation" in (config.sources.get(("plugins", name)) or {}) for name in names)
     if written:
@@ -49,17 +51,19 @@ def _is_to_be(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> 
     return pin is not None and pin.agreed is not None and pin.agreed.isolation == "process"
 
 
-def bound(candidate: Candidate) -> tuple[str, ...]:
+def worker_bound_hooks(candidate: Candidate) -> tuple[str, ...]:
     """The hooks in the plugin's manifest, or else its source, that work only inside a worker."""
     text = candidate.manifest()
     if text is not None:
-        declared = {f"{PROJECT}_{hook}" for hook in manifest.read(text, candidate.owner).hooks}
-        return tuple(sorted(declared - APART))
+        declared = {f"{PROJECT}_{hook}" for hook in manifest.parse_manifest(text, candidate.owner).hooks}
+        return tuple(sorted(declared - ISOLATABLE_HOOKS))
     source = candidate.text()
-    return tuple(sorted(hook for hook in (*RULES, *DECIDING) if hook not in APART and hook in source))
+    return tuple(
+        sorted(hook for hook in (*HOOK_RULES, *DECIDING) if hook not in ISOLATABLE_HOOKS and hook in source)
+    )
 
 
-def why_not(hooks: tuple[str, ...]) -> tuple[str, str]:
+def isolation_refusal(hooks: tuple[str, ...]) -> tuple[str, str]:
     """The reason and the cure for a plugin that cannot run apart."""
     return (
         f"It is to run in a process of its own, but {', '.join(hooks)} works only inside a worker: what it yields "

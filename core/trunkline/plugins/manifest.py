@@ -15,11 +15,13 @@ from trunkline.contracts.hooks import PROJECT
 from trunkline.contracts.tools.messages import Effect
 from trunkline.errors import PluginError
 
-MANIFEST = f"{PROJECT}-plugin.toml"
+MANIFEST_FILE = f"{PROJECT}-plugin.toml"
 """The file's name, in the package that the entry point names."""
 
 
-class Asks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class PluginManifest(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """What a plugin asks for.
 
     ``hooks`` are those it implements, without their prefix; ``effects`` those of its tools; ``network`` the hosts it
@@ -35,7 +37,7 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     programs: tuple[str, ...] = ()
     isolation: Literal["none", "process"] = "none"
 
-    def beyond(self, other: "Asks") -> list[str]:
+    def beyond(self, other: "PluginManifest") -> list[str]:
         """What this asks for that the other does not, as words for people. Less isolation is more."""
         more = [
             f"{what} {name}"
@@ -48,20 +50,22 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 @lru_cache(maxsize=256)
-def read(text: str, owner: str) -> Asks:
+def parse_manifest(text: str, owner: str) -> PluginManifest:
     """What a manifest says: read once, however many workers of a process ask. Raises PluginError, which names the
     fault.
     """
     try:
-        return msgspec.toml.decode(text, type=Asks)
+        return msgspec.toml.decode(text, type=PluginManifest)
     except msgspec.DecodeError as error:
         raise PluginError(
-            f"The {MANIFEST} of {owner} cannot be understood: {error}.",
-            hint=f"Mend it. It may hold: {', '.join(Asks.__struct_fields__)}.",
+            f"The {MANIFEST_FILE} of {owner} cannot be understood: {error}.",
+            hint=f"Mend it. It may hold: {', '.join(PluginManifest.__struct_fields__)}.",
         ) from error
 
 
-def allowed(owner: str, manifest: Callable[[], str | None], agreed: "Asks | None") -> Asks | None:
+def check_agreed(
+    owner: str, manifest: Callable[[], str | None], agreed: "PluginManifest | None"
+) -> PluginManifest | None:
     """What a plugin may do: what its manifest says, None when it has none.
 
     Args:
@@ -71,18 +75,18 @@ def allowed(owner: str, manifest: Callable[[], str | None], agreed: "Asks | None
         PluginError: the manifest cannot be understood, or it asks for more than was agreed to.
     """
     text = manifest()
-    asks = None if text is None else read(text, owner)
+    asks = None if text is None else parse_manifest(text, owner)
     if agreed is None:
         return asks
     cure = f'Look at it and agree again: "trunkline plugins install {owner}".'
     if asks is None:
-        raise PluginError(f"It no longer says what it asks for: its {MANIFEST} is gone.", hint=cure)
+        raise PluginError(f"It no longer says what it asks for: its {MANIFEST_FILE} is gone.", hint=cure)
     if more := asks.beyond(agreed):
         raise PluginError(f"It asks for more than was agreed to: {', '.join(more)}.", hint=cure)
     return asks
 
 
-def insist_on_hooks(asks: Asks | None, hooks: Iterable[str]) -> None:
+def check_hooks(asks: PluginManifest | None, hooks: Iterable[str]) -> None:
     """Raises PluginError when a plugin implements a hook that it does not declare."""
     if asks is None:
         return
@@ -90,13 +94,13 @@ def insist_on_hooks(asks: Asks | None, hooks: Iterable[str]) -> None:
     hidden = sorted(set(short) - set(asks.hooks))
     if hidden:
         raise PluginError(
-            f"It implements {', '.join(hidden)}, which its {MANIFEST} does not declare.",
+            f"It implements {', '.join(hidden)}, which its {MANIFEST_FILE} does not declare.",
             hint=f"Add to its hooks there, or remove the plugin: {', '.join(hidden)}.",
         )
 
 
-def effect_complaint(asks: Asks | None, effect: Effect) -> str | None:
+def effect_problem(asks: PluginManifest | None, effect: Effect) -> str | None:
     """What is wrong with a tool of this effect, as the end of a sentence; None when nothing is."""
     if asks is None or effect in asks.effects:
         return None
-    return f"has the effect {effect!r}, which the plugin's {MANIFEST} does not declare"
+    return f"has the effect {effect!r}, which the plugin's {MANIFEST_FILE} does not declare"

@@ -13,7 +13,7 @@ from trunkline._util.private_folders import make_private
 from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import read_toml
 from trunkline.errors import PluginError, StorageError
-from trunkline.plugins.manifest import Asks
+from trunkline.plugins.manifest import PluginManifest
 
 FILE = "plugins.toml"
 HEAD = """\
@@ -23,7 +23,7 @@ HEAD = """\
 """
 
 
-class Wheel(msgspec.Struct, frozen=True, kw_only=True):
+class PinnedWheel(msgspec.Struct, frozen=True, kw_only=True):
     """A distribution as it came: its version, and the SHA-256 of the wheel in hexadecimal."""
 
     version: str
@@ -39,8 +39,8 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_
     version: str
     sha256: str
     source: Literal["index", "wheel", "folder"]
-    agreed: Asks | None = None
-    brought: dict[str, Wheel] = {}
+    agreed: PluginManifest | None = None
+    brought: dict[str, PinnedWheel] = {}
 
 
 def read_pins(home: Path) -> dict[str, Pin]:

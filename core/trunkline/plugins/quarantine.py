@@ -20,12 +20,12 @@ import msgspec
 
 from trunkline._util.json_file import read_json
 from trunkline._util.regular_file import read_regular
-from trunkline._util.toml import BadSettings
+from trunkline._util.toml import SettingsFileError
 from trunkline.config import Config
 from trunkline.errors import PluginError
 from trunkline.plugins import activity_log
-from trunkline.plugins.activity_log import STANDING, Crumb, Head
-from trunkline.plugins.discovery import bundled, candidates, normal
+from trunkline.plugins.activity_log import LONG_LIVED_KINDS, Activity, ActivityLogHeader
+from trunkline.plugins.discovery import bundled_distributions, find_candidates, normal_name
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,8 @@ WINDOW = timedelta(hours=1)
 """Crashes further apart than this are not counted together."""
 
 FILE = "quarantine.json"
-WITHOUT_A_WORD = "the process ended at once without a word, as by a kill"
-EXITED = "the process was ended by os._exit"
+SILENT_DEATH = "the process ended at once without a word, as by a kill"
+EXIT_MESSAGE = "the process was ended by os._exit"
 
 _CURRENT = re.compile(r"^Current thread.*?$(.*?)(?=^Thread|\Z)", re.MULTILINE | re.DOTALL)
 """What the last words say of the thread that they are of, among all others."""
@@ -67,7 +67,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime
 
 
-class Register(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class QuarantineRegister(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The content of the file."""
 
     crashes: tuple[Crash, ...] = ()
@@ -83,10 +83,10 @@ class Quarantine:
 
     def __init__(self, home: Path, limit: int) -> None:
         self._file = home / FILE
-        self._crumbs = activity_log.folder_of(home)
+        self._crumbs = activity_log.activity_log_folder(home)
         self._limit = limit
 
-    def judged(self, versions: dict[str, str]) -> Register:
+    def judged(self, versions: dict[str, str]) -> QuarantineRegister:
         """The register after the dead were heard. ``versions`` are those of the installed plugins, by owner."""
         if not self._crumbs.is_dir():
             return self.read()
@@ -98,7 +98,7 @@ class Quarantine:
             known = tuple(crash for crash in register.crashes if crash.time > since)
             register = msgspec.structs.replace(register, crashes=(*known, *fresh))
             for crash in fresh:
-                _tell(crash)
+                _log_crash(crash)
                 register = self._verdict(register, crash, versions)
             self._write(register)
             return register
@@ -107,7 +107,7 @@ class Quarantine:
         """Put a plugin into quarantine at once. Silent where nothing can be written."""
         if self._limit and self._crumbs.parent.is_dir():
             with self._held() as register:
-                self._write(_with(register, owner, version, reason))
+                self._write(_with_entry(register, owner, version, reason))
 
     def release(self, owners: Iterable[str]) -> tuple[str, ...]:
         """Let plugins out and forget their crashes; returns those that were in quarantine."""
@@ -116,25 +116,25 @@ class Quarantine:
             out = tuple(q.owner for q in register.quarantined if q.owner in given)
             kept = tuple(q for q in register.quarantined if q.owner not in given)
             crashes = tuple(c for c in register.crashes if not given & {s.owner for s in c.suspects})
-            self._write(Register(crashes=crashes, quarantined=kept))
+            self._write(QuarantineRegister(crashes=crashes, quarantined=kept))
         return out
 
     # Judging ---------------------------------------------------------------------------------------------------
 
     def _crashes(self, owners: Iterable[str]) -> Iterator[Crash]:
         """One crash for each process that died, whatever number of workers it had."""
-        dead: dict[tuple[int, str], list[tuple[Head, tuple[Crumb, ...]]]] = {}
-        for head, found in activity_log.dead(self._crumbs):
+        dead: dict[tuple[int, str], list[tuple[ActivityLogHeader, tuple[Activity, ...]]]] = {}
+        for head, found in activity_log.read_crashed(self._crumbs):
             dead.setdefault((head.pid, head.boot), []).append((head, found))
         for (pid, boot), left in dead.items():
             words = self._last_words(pid)
             together = tuple(crumb for _, some in left for crumb in some)
             asked = any(head.leaving for head, _ in left)
-            if boot == activity_log.boot() and (together or words) and not asked and self._limit:
+            if boot == activity_log.boot_id() and (together or words) and not asked and self._limit:
                 yield _crash(left[0][0], len(left), together, words, owners)
 
     def _last_words(self, pid: int) -> str:
-        path = last_words(self._crumbs, pid)
+        path = last_words_path(self._crumbs, pid)
         try:
             words = path.read_text(errors="replace")
             path.unlink()
@@ -142,14 +142,18 @@ class Quarantine:
             return ""
         return words
 
-    def _verdict(self, register: Register, last: Crash, versions: dict[str, str]) -> Register:
+    def _verdict(
+        self, register: QuarantineRegister, last: Crash, versions: dict[str, str]
+    ) -> QuarantineRegister:
         """Put away the one plugin that explains the crashes best, once it was there often enough."""
         rows = []
         for suspect in filter(_is_accused, last.suspects):
             seen = [
                 s for c in register.crashes for s in c.suspects if s.owner == suspect.owner and _is_accused(s)
             ]
-            ours = suspect.owner.partition(":")[0] in bundled()  # which is never put away without being named
+            ours = (
+                suspect.owner.partition(":")[0] in bundled_distributions()
+            )  # which is never put away without being named
             if (suspect.named or not ours) and len(seen) >= self._limit and suspect.owner in versions:
                 rows.append((suspect.named, len(seen), suspect.at, suspect))
         if not rows:
@@ -160,12 +164,12 @@ class Quarantine:
         crashes = tuple(c for c in register.crashes if worst.owner not in {s.owner for s in c.suspects})
         register = msgspec.structs.replace(register, crashes=crashes)
         log.error("plugin %s is put into quarantine. %s", worst.owner, reason)
-        return _with(register, worst.owner, versions[worst.owner], reason)
+        return _with_entry(register, worst.owner, versions[worst.owner], reason)
 
     # The file --------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _held(self) -> Iterator[Register]:
+    def _held(self) -> Iterator[QuarantineRegister]:
         """The register, for one process at a time. Without a place to write, an empty one."""
         try:
             lock = os.open(
@@ -180,23 +184,23 @@ class Quarantine:
         finally:
             os.close(lock)
 
-    def read(self) -> Register:
+    def read(self) -> QuarantineRegister:
         """The register as it is.
 
         Raises:
             PluginError: the file cannot be understood, so that nobody knows which plugins are kept away.
         """
         try:
-            return read_json(str(self._file), read_regular(self._file), Register)
+            return read_json(str(self._file), read_regular(self._file), QuarantineRegister)
         except FileNotFoundError:
-            return Register()
-        except (OSError, BadSettings) as error:
+            return QuarantineRegister()
+        except (OSError, SettingsFileError) as error:
             raise PluginError(
                 f"Which plugins are in quarantine is not known: {error}",
                 hint=f"Mend {self._file}. If you delete it, all plugins are let out.",
             ) from error
 
-    def _write(self, register: Register) -> None:
+    def _write(self, register: QuarantineRegister) -> None:
         draft = self._file.with_suffix(f".{os.getpid()}")
         try:
             draft.write_bytes(msgspec.json.format(msgspec.json.encode(register), indent=2))
@@ -205,30 +209,34 @@ class Quarantine:
             log.error("%s cannot be written: %s", self._file, error)
 
 
-def release(config: Config, name: str) -> tuple[str, ...]:
+def release_from_quarantine(config: Config, name: str) -> tuple[str, ...]:
     """Let the plugin called ``name`` (entry point or distribution) out; returns the owners that were in quarantine."""
-    wanted = {normal(name)}
-    known = [one.owner for one in candidates((), config.settings.runtime.tool_sources) if one.called([name])]
+    wanted = {normal_name(name)}
+    known = [
+        one.owner for one in find_candidates((), config.settings.runtime.tool_sources) if one.called([name])
+    ]
     quarantine = Quarantine(config.home, config.settings.plugins.crashes)
-    gone = [q.owner for q in quarantine.read().quarantined if normal(q.owner) in wanted]
+    gone = [q.owner for q in quarantine.read().quarantined if normal_name(q.owner) in wanted]
     return quarantine.release([*known, *gone])
 
 
-def last_words(folder: Path, pid: int) -> Path:
+def last_words_path(folder: Path, pid: int) -> Path:
     """Where a process writes what killed it, if it still can."""
     return folder / f"{pid}.fault"
 
 
-def _crash(head: Head, workers: int, found: Sequence[Crumb], words: str, owners: Iterable[str]) -> Crash:
-    passing = [crumb for crumb in found if crumb.doing not in STANDING] or found
+def _crash(
+    head: ActivityLogHeader, workers: int, found: Sequence[Activity], words: str, owners: Iterable[str]
+) -> Crash:
+    passing = [crumb for crumb in found if crumb.doing not in LONG_LIVED_KINDS] or found
     latest = {crumb.owner: crumb for crumb in sorted(passing, key=lambda crumb: crumb.at)}
     suspects = [
-        Suspect(owner=crumb.owner, doing=crumb.doing, at=crumb.at, named=_speaks_of(words, crumb.owner))
+        Suspect(owner=crumb.owner, doing=crumb.doing, at=crumb.at, named=_names_plugin(words, crumb.owner))
         for crumb in latest.values()
     ]
-    others = (owner for owner in owners if owner not in latest and _speaks_of(words, owner))
+    others = (owner for owner in owners if owner not in latest and _names_plugin(words, owner))
     suspects += [Suspect(owner=owner, doing="in a thread of its own", at=0, named=True) for owner in others]
-    how = _how(head, words)
+    how = _describe_death(head, words)
     worker = head.worker if workers == 1 else "whole platform, in place of one"
     return Crash(time=datetime.now(UTC), worker=worker, how=how, suspects=tuple(suspects))
 
@@ -238,7 +246,7 @@ def _is_accused(suspect: Suspect) -> bool:
     return suspect.named or suspect.doing == "import"
 
 
-def _speaks_of(words: str, owner: str) -> bool:
+def _names_plugin(words: str, owner: str) -> bool:
     """Whether the plugin's code is in the thread that ended the process. Others may have been at work in theirs."""
     first = words.partition("\n")[0]
     if not first.startswith("Timeout"):  # a stall is told of by no thread of ours, so any may be at fault
@@ -247,20 +255,20 @@ def _speaks_of(words: str, owner: str) -> bool:
     return f"/{module}/" in words or f"/{module}.py" in words
 
 
-def _how(head: Head, words: str) -> str:
+def _describe_death(head: ActivityLogHeader, words: str) -> str:
     first = words.strip().partition("\n")[0]
     if first.startswith("Timeout"):
         return f"it held the whole worker up for longer than the watchdog allows {first[8:].strip('!')}"
     if first:
         return first.removeprefix("Fatal Python error: ").lower()
-    if activity_log.memory_kills() > head.memory_kills:
-        return f"{WITHOUT_A_WORD}; the system killed something for want of memory meanwhile"
-    return WITHOUT_A_WORD
+    if activity_log.oom_kills() > head.memory_kills:
+        return f"{SILENT_DEATH}; the system killed something for want of memory meanwhile"
+    return SILENT_DEATH
 
 
-def _tell(crash: Crash) -> None:
+def _log_crash(crash: Crash) -> None:
     """A log line. A process that was killed from outside had plugins at work too, so that alone is no fault."""
-    passing = [suspect for suspect in crash.suspects if suspect.doing not in STANDING]
+    passing = [suspect for suspect in crash.suspects if suspect.doing not in LONG_LIVED_KINDS]
     named = ", ".join(f"{suspect.owner} ({suspect.doing})" for suspect in passing) or "no plugin's call"
     if any(map(_is_accused, crash.suspects)):
         log.error("the %s worker crashed: %s; at work: %s", crash.worker, crash.how, named)
@@ -269,7 +277,7 @@ def _tell(crash: Crash) -> None:
         log.warning(text, crash.worker, crash.how, named)
 
 
-def _with(register: Register, owner: str, version: str, reason: str) -> Register:
+def _with_entry(register: QuarantineRegister, owner: str, version: str, reason: str) -> QuarantineRegister:
     entry = Quarantined(owner=owner, version=version, reason=reason, since=datetime.now(UTC))
     others = tuple(q for q in register.quarantined if q.owner != owner)
     return msgspec.structs.replace(register, quarantined=(*others, entry))

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from trunkline.config import Config, InvalidConfig, Problem
+from trunkline.config import Config, ConfigProblem, InvalidConfig
 from trunkline.config.problems import did_you_mean
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import PluginError
 from trunkline.plugins import discovery, file_plugins
-from trunkline.plugins.activity_log import Crumbs, Doing
-from trunkline.plugins.hook_rules import RULES
-from trunkline.plugins.hook_runner import Relay
+from trunkline.plugins.activity_log import ActivityKind, ActivityLog
+from trunkline.plugins.hook_rules import HOOK_RULES
+from trunkline.plugins.hook_runner import HookRunner
 from trunkline.plugins.ownership import Owned
 from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Plugins:
     """What is loaded. Every question answers with the same objects each time, and none of them raises."""
 
-    def __init__(self, relay: Relay, version: str) -> None:
+    def __init__(self, relay: HookRunner, version: str) -> None:
         self._relay = relay
         self._version = version
 
@@ -62,21 +62,22 @@ class Plugins:
                 (``trunkline doctor``) ``report.missing`` says so.
         """
         folders = config.settings.runtime.tool_sources
-        version = file_plugins.version_of(folders)
-        relay = Relay(config, "plugin" if only else worker or "command")
+        version = file_plugins.folders_stamp(folders)
+        relay = HookRunner(config, "plugin" if only else worker or "command")
         relay.load_all(extra, folders, only)
         if worker is not None and relay.report.missing:
             raise PluginError(
-                _missing(relay.report), hint="Install or mend it, or take it out of [plugins] required."
+                _missing_reason(relay.report),
+                hint="Install or mend it, or take it out of [plugins] required.",
             )
         return cls(relay, version)
 
     @property
-    def crumbs(self) -> Crumbs:
+    def crumbs(self) -> ActivityLog:
         """Where to note that a plugin is at work, for the case that it ends the process."""
         return self._relay.crumbs
 
-    def at_work(self, owner: str, doing: Doing) -> AbstractContextManager[None]:
+    def at_work(self, owner: str, doing: ActivityKind) -> AbstractContextManager[None]:
         """A context for the time in which a plugin's code runs."""
         return self._relay.crumbs.at(owner, doing)
 
@@ -87,14 +88,14 @@ class Plugins:
 
     def examined(self) -> LoadReport:
         """The report after every declaring hook was asked, so that no trouble is missing in it."""
-        for hook in RULES:
+        for hook in HOOK_RULES:
             for kind in get_args(WorkerKind) if hook == "trunkline_lifespan" else (None,):
                 self.collect(hook, **({"worker": kind} if kind else {}))
         return self.report
 
     def sources_version(self) -> str:
         """A cheap stamp of the ``tool_sources`` folders as they are now."""
-        return file_plugins.version_of(self._relay.config.settings.runtime.tool_sources)
+        return file_plugins.folders_stamp(self._relay.config.settings.runtime.tool_sources)
 
     def outdated(self) -> bool:
         """Whether a file was dropped into ``tool_sources``, changed or taken out since this was loaded."""
@@ -113,10 +114,10 @@ class Plugins:
         """The first answer of a deciding hook, by its full name."""
         return self._relay.first(hook, **given)
 
-    def config_problems(self) -> tuple[Problem, ...]:
+    def config_problems(self) -> tuple[ConfigProblem, ...]:
         """What is wrong with the plugins' sections and with the names in ``[plugins]``."""
         config, report = self._relay.config, self._relay.report
-        problems: list[Problem] = []
+        problems: list[ConfigProblem] = []
         for owned in self.config_sections():
             try:
                 config.section(owned.item.table, owned.item.name, owned.item.type)
@@ -128,19 +129,20 @@ class Plugins:
         claimed += [(table, name) for name in asleep for table in ("plugins", "adapters", "channels")]
         return (*problems, *config.unclaimed(claimed), *self._unknown_names())
 
-    def _unknown_names(self) -> list[Problem]:
+    def _unknown_names(self) -> list[ConfigProblem]:
         config = self._relay.config
         known = {name for state in self.report.plugins for name in (state.owner, state.name)}
-        normal = {discovery.normal(name) for name in known}
+        normal = {discovery.normal_name(name) for name in known}
         return [
-            Problem(
+            ConfigProblem(
                 "plugins.disabled",
                 config.sources.place(("plugins", "disabled")),
                 what,
                 did_you_mean(name, known),
             )
             for name in config.settings.plugins.disabled
-            if discovery.normal(name) not in normal and (what := f"names {name!r}, which is not installed")
+            if discovery.normal_name(name) not in normal
+            and (what := f"names {name!r}, which is not installed")
         ]
 
     # Every worker ----------------------------------------------------------------------------------------------
@@ -181,7 +183,7 @@ class Plugins:
 
     def stop_turn(self, turn: "TurnInfo") -> str | None:
         """The reason to end the turn before its next step, or None. A bound that is broken ends it."""
-        answer: str | None = self._relay.first("trunkline_stop_turn", failed=_broken_cap, turn=turn)
+        answer: str | None = self._relay.first("trunkline_stop_turn", failed=_broken_turn_cap, turn=turn)
         return answer
 
     def models(self) -> "tuple[Owned[ModelAdapter], ...]":
@@ -294,7 +296,7 @@ class Plugins:
 
 def isolated_plugins(config: Config, extra: Iterable[object] = ()) -> tuple[PluginState, ...]:
     """The plugins that run in processes of their own. Nothing is imported."""
-    relay = Relay(config, "command")
+    relay = HookRunner(config, "command")
     try:
         relay.load_all(extra, config.settings.runtime.tool_sources, imports=False)
     finally:
@@ -302,15 +304,18 @@ def isolated_plugins(config: Config, extra: Iterable[object] = ()) -> tuple[Plug
     return tuple(state for state in relay.report.plugins if state.status == "isolated")
 
 
-def _missing(report: LoadReport) -> str:
+def _missing_reason(report: LoadReport) -> str:
     reasons = {
-        discovery.normal(name): state.reason for state in report.plugins for name in (state.owner, state.name)
+        discovery.normal_name(name): state.reason
+        for state in report.plugins
+        for name in (state.owner, state.name)
     }
     said = [
-        f"{name}: {reasons.get(discovery.normal(name)) or 'it is not installed.'}" for name in report.missing
+        f"{name}: {reasons.get(discovery.normal_name(name)) or 'it is not installed.'}"
+        for name in report.missing
     ]
     return "Required plugins are not loaded. " + " ".join(said)
 
 
-def _broken_cap(owner: str) -> str:
+def _broken_turn_cap(owner: str) -> str:
     return f"the plugin {owner}, which bounds turns, is broken"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-GUARDS = frozenset(
+GUARD_HOOKS = frozenset(
     {
         "trunkline_tool_middleware",
         "trunkline_authenticators",
@@ -36,7 +36,7 @@ class PluginState:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class HookProblem:
     """A hook or an item of a loaded plugin that cannot be used, while the rest of the plugin can."""
 
     owner: str
@@ -61,7 +61,7 @@ class LoadReport:
     """
 
     plugins: list[PluginState] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[HookProblem] = field(default_factory=list)
     missing: tuple[str, ...] = ()
 
     @property
@@ -81,17 +81,17 @@ class LoadReport:
             BrokenGuard(state.owner, hook, state.reason)
             for state in self.unusable
             for hook in state.hooks
-            if hook in GUARDS
+            if hook in GUARD_HOOKS
         ]
         troubled = [
             BrokenGuard(trouble.owner, trouble.hook, trouble.reason)
             for trouble in self.troubles
-            if trouble.hook in GUARDS
+            if trouble.hook in GUARD_HOOKS
         ]
         return tuple(unloaded + troubled)
 
     def note(self, owner: str, hook: str, reason: str) -> None:
         """Note a trouble, once."""
-        trouble = Trouble(owner, hook, reason)
+        trouble = HookProblem(owner, hook, reason)
         if trouble not in self.troubles:
             self.troubles.append(trouble)

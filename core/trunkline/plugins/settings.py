@@ -14,7 +14,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
-class OwnSettings:
+class ScopedPluginSettings:
     """The ``PluginSettings`` of the plugin whose entry point is ``name`` and that declared these sections."""
 
     config: Config

@@ -3,14 +3,14 @@
 import threading
 from collections.abc import Callable
 
-from trunkline._util.interruptible import Strand
+from trunkline._util.interruptible import InterruptibleCall
 from trunkline.errors import PluginError, TrunklineError
 
 ENDING = 0.5
 """Seconds that an import has to end when it was told to."""
 
 
-class TooSlow(PluginError):
+class ImportTimeout(PluginError):
     """An import did not end in time. Its thread was told to end, and is left behind if it does not."""
 
 
@@ -22,7 +22,7 @@ class ImportFailed(Exception):
         self.error = error
 
 
-def load_within(seconds: float, load: Callable[[], object]) -> object:
+def import_within(seconds: float, load: Callable[[], object]) -> object:
     """What ``load`` returns.
 
     Raises:
@@ -37,7 +37,7 @@ def load_within(seconds: float, load: Callable[[], object]) -> object:
     if thread.is_alive():
         job.strand.interrupt()
         thread.join(ENDING)
-        raise TooSlow(
+        raise ImportTimeout(
             f"Its import took longer than {seconds:g} s.",
             hint="Mend it (import what is heavy inside the functions that use it), or raise [plugins] import_seconds.",
         )
@@ -50,7 +50,7 @@ def load_within(seconds: float, load: Callable[[], object]) -> object:
 
 class _Job:
     def __init__(self, load: Callable[[], object]) -> None:
-        self.strand = Strand()
+        self.strand = InterruptibleCall()
         self.result: object = None
         self.error: BaseException | None = None
         self._load = load

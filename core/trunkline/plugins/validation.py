@@ -18,7 +18,7 @@ MARK = f"{PROJECT}_impl"
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedFunction:
     """A function of a plugin that is, or looks like, the implementation of ``hook``."""
 
     hook: str
@@ -26,7 +26,7 @@ class Marked:
     options: dict[str, Any] | None
 
 
-class Hooks(pluggy.PluginManager):
+class HookManager(pluggy.PluginManager):
     """pluggy's manager, which looks long at each name of a plugin, asked about marked ones alone."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
@@ -36,7 +36,7 @@ class Hooks(pluggy.PluginManager):
         return super().parse_hookimpl_opts(plugin, name)
 
 
-def look_at(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
+def validate_plugin(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
     """The names of the hooks that the plugin implements.
 
     Raises:
@@ -56,14 +56,14 @@ def look_at(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
     return tuple(marked.hook for marked in found)
 
 
-def _marked(plugin: object) -> Iterator[Marked]:
+def _marked(plugin: object) -> Iterator[MarkedFunction]:
     for name in sorted(vars(plugin)) if isinstance(plugin, ModuleType) else dir(plugin):
         function = getattr(plugin, name, None)
         options = _mark_of(function)
         if (options is None and not name.startswith(PREFIX)) or not inspect.isroutine(function):
             continue
         hook = name if options is None else options.get("specname") or name
-        yield Marked(hook, function, options)
+        yield MarkedFunction(hook, function, options)
 
 
 def _mark_of(value: Any) -> dict[str, Any] | None:
@@ -76,7 +76,7 @@ def _mark_of(value: Any) -> dict[str, Any] | None:
     return options if isinstance(options, dict) else None
 
 
-def _check(marked: Marked, relay: pluggy.HookRelay) -> None:
+def _check(marked: MarkedFunction, relay: pluggy.HookRelay) -> None:
     caller = getattr(relay, marked.hook, None)
     if caller is None or caller.spec is None:
         known = [name for name in vars(relay) if name.startswith(PREFIX)]
@@ -98,7 +98,7 @@ def _check(marked: Marked, relay: pluggy.HookRelay) -> None:
     _check_arguments(marked, tuple(caller.spec.argnames))
 
 
-def _check_arguments(marked: Marked, allowed: tuple[str, ...]) -> None:
+def _check_arguments(marked: MarkedFunction, allowed: tuple[str, ...]) -> None:
     try:
         parameters = inspect.signature(marked.function).parameters.values()
     except (TypeError, ValueError):

@@ -10,7 +10,7 @@ _NEED = re.compile(r"^trunkline\s*\(?\s*((?:[<>=!~]=?=?\s*[\w.*]+\s*,?\s*)+)\)?\
 _CLAUSE = re.compile(r"([<>=!~]=?=?)\s*([\w.]+)")
 
 
-def insist_on_version(required: Iterable[str], version: str) -> None:
+def check_platform_version(required: Iterable[str], version: str) -> None:
     """Raises PluginError when one of the requirements is about the platform and ``version`` does not meet it."""
     for line in required:
         found = _NEED.match(line)

@@ -1,24 +1,24 @@
 """The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
 
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
-from trunkline.policy.call_shape import bound_by, shape_of
-from trunkline.policy.engine import Asked, Decision, decide, together
-from trunkline.policy.policy_match import day_of, inside
-from trunkline.policy.presets import SCOPES, STANDARD, hint, preset, reason
+from trunkline.policy.call_shape import bound_arguments, shape_of
+from trunkline.policy.engine import AccessRequest, Decision, combine, decide
+from trunkline.policy.policy_match import nested_resource, quota_day
+from trunkline.policy.presets import DEFAULT_TABLE, SCOPES, refusal_hint, refusal_reason, table_policies
 
 __all__ = [
+    "DEFAULT_TABLE",
     "SCOPES",
-    "STANDARD",
+    "AccessRequest",
     "ActorPermissions",
-    "Asked",
     "Decision",
-    "bound_by",
-    "day_of",
+    "bound_arguments",
+    "combine",
     "decide",
-    "hint",
-    "inside",
-    "preset",
-    "reason",
+    "nested_resource",
+    "quota_day",
+    "refusal_hint",
+    "refusal_reason",
     "shape_of",
-    "together",
+    "table_policies",
 ]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trunkline._util.egress.urls import UrlRefused, read_url
+from trunkline._util.egress.urls import UrlRefused, parse_url
 from trunkline.contracts.tools.messages import ToolSpec
 from trunkline_bus import key_of
 
@@ -16,7 +16,7 @@ from trunkline_bus import key_of
 def shape_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """What a lasting approval is bound to: the tool, its source, what that source says of it, and each argument by
     value unless it is free."""
-    bound = bound_by(spec, arguments)
+    bound = bound_arguments(spec, arguments)
     return key_of(
         "shape",
         spec.source,
@@ -26,7 +26,7 @@ def shape_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     )
 
 
-def bound_by(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def bound_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that a lasting approval binds, by name: whole values, and of addresses the host."""
     return {
         name: _host(value) if name in spec.urls else value
@@ -37,6 +37,6 @@ def bound_by(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _host(value: Any) -> Any:
     try:
-        return read_url(value).host if isinstance(value, str) else value
+        return parse_url(value).host if isinstance(value, str) else value
     except UrlRefused:
         return value

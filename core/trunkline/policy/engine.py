@@ -6,10 +6,10 @@ from datetime import datetime
 import msgspec
 
 from trunkline.contracts.policies.messages import Policy
-from trunkline.policy.policy_match import applies, permits, rank
+from trunkline.policy.policy_match import applies, permits, specificity
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class AccessRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants to do.
 
     ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to. ``aliases`` are
@@ -41,7 +41,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def decide(
-    asked: Asked, policies: Iterable[Policy], now: datetime, used: Mapping[str, int | None]
+    asked: AccessRequest, policies: Iterable[Policy], now: datetime, used: Mapping[str, int | None]
 ) -> Decision:
     """Whether it may be done. The order of the policies does not matter.
 
@@ -56,13 +56,13 @@ def decide(
     if not permitting:
         return Decision(allowed=False, why="nothing permits it.")
     limited = [policy for policy in counting if policy.conditions.max_per_day is not None]
-    spent = [policy for policy in limited if _is_spent(policy, used)]
+    spent = [policy for policy in limited if _is_used_up(policy, used)]
     if spent:
         told = min(spent, key=lambda policy: (policy.id, policy.conditions.max_per_day or 0))
-        return Decision(allowed=False, why=_spent(told, used), by=_ids(spent))
+        return Decision(allowed=False, why=_quota_reason(told, used), by=_ids(spent))
     ranked = [policy for policy in counting if policy in permitting or policy.conditions.requires_approval]
-    first = max(map(rank, ranked))
-    ruling = [policy for policy in ranked if rank(policy) == first]
+    first = max(map(specificity, ranked))
+    ruling = [policy for policy in ranked if specificity(policy) == first]
     asks = any(policy.conditions.requires_approval for policy in ruling)
     return Decision(
         allowed=True,
@@ -73,7 +73,7 @@ def decide(
     )
 
 
-def together(decisions: Iterable[Decision]) -> Decision:
+def combine(decisions: Iterable[Decision]) -> Decision:
     """One decision about all that a call does: the first refusal, or a yes that asks if any of them does."""
     made = list(decisions)
     refusal = next((decision for decision in made if not decision.allowed), None)
@@ -89,12 +89,12 @@ def together(decisions: Iterable[Decision]) -> Decision:
     )
 
 
-def _is_spent(policy: Policy, used: Mapping[str, int | None]) -> bool:
+def _is_used_up(policy: Policy, used: Mapping[str, int | None]) -> bool:
     most, times = policy.conditions.max_per_day, used.get(policy.id, 0)
     return times is None or (most is not None and times >= most)
 
 
-def _spent(policy: Policy, used: Mapping[str, int | None]) -> str:
+def _quota_reason(policy: Policy, used: Mapping[str, int | None]) -> str:
     if used.get(policy.id, 0) is None:
         return "a policy limits it to a number of times a day, and today's count cannot be read now."
     return f"a policy limits it to {policy.conditions.max_per_day} times a day, and today's limit is reached."

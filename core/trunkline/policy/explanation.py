@@ -7,10 +7,10 @@ from typing import Literal
 import msgspec
 
 from trunkline.contracts.policies.messages import Policy
-from trunkline.policy.engine import Asked, Decision, decide
+from trunkline.policy.engine import AccessRequest, Decision, decide
 from trunkline.policy.presets import HOST_NETWORK
 
-Answer = Literal["yes", "asks", "no"]
+PermissionAnswer = Literal["yes", "asks", "no"]
 
 QUESTIONS: tuple[tuple[str, str, str], ...] = (
     ("use tools that only read", "tool:", "read"),
@@ -28,29 +28,29 @@ QUESTIONS: tuple[tuple[str, str, str], ...] = (
 )
 """What may be wanted: in words, of what, and the action. ``tool:`` is a tool of which no policy speaks by name."""
 
-WORDS: dict[Answer, str] = {"yes": "yes", "asks": "once a person has approved", "no": "no"}
+WORDS: dict[PermissionAnswer, str] = {"yes": "yes", "asks": "once a person has approved", "no": "no"}
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class PermissionExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """An answer: what, whether, and the ids of the policies that say so."""
 
     what: str
-    answer: Answer
+    answer: PermissionAnswer
     by: tuple[str, ...]
 
 
-def explained(block: str, policies: Sequence[Policy], now: datetime) -> list[Line]:
+def explain_permissions(block: str, policies: Sequence[Policy], now: datetime) -> list[PermissionExplanation]:
     """What the agent of the block may do by these policies."""
     subjects = frozenset({"*", "type:agent", f"block:{block}"})
     lines = []
     for what, resource, action in QUESTIONS:
-        asked = Asked(subjects=subjects, resources=(resource,), action=action)
+        asked = AccessRequest(subjects=subjects, resources=(resource,), action=action)
         decision = decide(asked, policies, now, {})
-        lines.append(Line(what=what, answer=_answer(decision), by=decision.by))
+        lines.append(PermissionExplanation(what=what, answer=_answer(decision), by=decision.by))
     return lines
 
 
-def in_words(policy: Policy) -> str:
+def describe_policy(policy: Policy) -> str:
     """A policy as a sentence without its end."""
     conditions = policy.conditions
     said = [f"{policy.effect} {policy.subject} to {policy.action} {policy.resource}"]
@@ -71,7 +71,7 @@ def in_words(policy: Policy) -> str:
     return ", ".join(said)
 
 
-def _answer(decision: Decision) -> Answer:
+def _answer(decision: Decision) -> PermissionAnswer:
     if not decision.allowed:
         return "no"
     return "asks" if decision.asks else "yes"

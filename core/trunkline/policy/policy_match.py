@@ -9,19 +9,19 @@ from zoneinfo import ZoneInfo
 from trunkline.contracts.policies.messages import DAYS, Conditions, Policy
 
 if TYPE_CHECKING:
-    from trunkline.policy.engine import Asked
+    from trunkline.policy.engine import AccessRequest
 
-Rank = tuple[bool, bool, bool, bool, int, int, int]
+Specificity = tuple[bool, bool, bool, bool, int, int, int]
 
 
-def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
+def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
     """Whether the policy speaks of this, now. What restricts does so by any of its names.
 
     A time zone that is not known here makes a denial count at all times, and a permission at none.
     """
-    if policy.subject not in asked.subjects or not is_action(policy.action, asked.action):
+    if policy.subject not in asked.subjects or not matches_action(policy.action, asked.action):
         return False
-    if not names(policy, asked.resources, asked.aliases):
+    if not matches_resource(policy, asked.resources, asked.aliases):
         return False
     conditions = policy.conditions
     if conditions.conversation not in (None, asked.conversation):
@@ -36,9 +36,9 @@ def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
         return policy.effect == "deny"
 
 
-def permits(policy: Policy, asked: "Asked") -> bool:
+def permits(policy: Policy, asked: "AccessRequest") -> bool:
     """Whether a policy that applies permits it: only by a name that nothing else has."""
-    return policy.effect == "allow" and names(policy, asked.resources)
+    return policy.effect == "allow" and matches_resource(policy, asked.resources)
 
 
 def _restricts(policy: Policy) -> bool:
@@ -46,13 +46,13 @@ def _restricts(policy: Policy) -> bool:
     return policy.effect == "deny" or conditions.requires_approval or conditions.max_per_day is not None
 
 
-def names(policy: Policy, resources: tuple[str, ...], aliases: tuple[str, ...] = ()) -> bool:
+def matches_resource(policy: Policy, resources: tuple[str, ...], aliases: tuple[str, ...] = ()) -> bool:
     """Whether the policy speaks of what has these names, by any of them; what restricts does so by its aliases too."""
     said = resources + aliases if _restricts(policy) else resources
     return any(_pattern(policy.resource).fullmatch(name) for name in said)
 
 
-def rank(policy: Policy) -> Rank:
+def specificity(policy: Policy) -> Specificity:
     """How particular a policy is: the shape of a call before a conversation, what ends before what lasts, a tool before
     all, a block before all."""
     literal = policy.resource.replace("*", "")
@@ -70,13 +70,13 @@ def rank(policy: Policy) -> Rank:
     )
 
 
-def day_of(conditions: Conditions, now: datetime) -> str:
+def quota_day(conditions: Conditions, now: datetime) -> str:
     """The day that a number a day is counted on. Raises ValueError for a time zone that is not known here."""
-    return now.astimezone(zone(conditions.zone)).date().isoformat()
+    return now.astimezone(load_zone(conditions.zone)).date().isoformat()
 
 
 @lru_cache(maxsize=256)
-def zone(name: str) -> tzinfo:
+def load_zone(name: str) -> tzinfo:
     """The time zone. Raises ValueError when it is not known here."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
@@ -87,7 +87,7 @@ def zone(name: str) -> tzinfo:
 def _within(conditions: Conditions, now: datetime) -> bool:
     if conditions.time_window is None and not conditions.days:
         return True
-    here = now.astimezone(zone(conditions.zone))
+    here = now.astimezone(load_zone(conditions.zone))
     begin, end = map(time.fromisoformat, (conditions.time_window or "00:00-00:00").split("-"))
     began = here
     if begin < end:
@@ -99,12 +99,12 @@ def _within(conditions: Conditions, now: datetime) -> bool:
     return inside and (not conditions.days or DAYS[began.weekday()] in conditions.days)
 
 
-def is_action(pattern: str, action: str) -> bool:
+def matches_action(pattern: str, action: str) -> bool:
     """Whether a policy about ``pattern`` is about this action too: ``exec`` is about ``exec:look``."""
     return pattern in ("*", action) or action.startswith(f"{pattern}:")
 
 
-def inside(resource: str, folder: str) -> str | None:
+def nested_resource(resource: str, folder: str) -> str | None:
     """A name that begins with ``folder`` and that the resource of a policy stands for; None when there is none."""
     literal, star, rest = resource.partition("*")
     if literal.startswith(folder):

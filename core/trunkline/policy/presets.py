@@ -3,41 +3,41 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy, PolicyEffect, Scope
-from trunkline.policy.engine import Asked, Decision
+from trunkline.contracts.policies.messages import Conditions, FileScope, PermissionTable, Policy, PolicyEffect
+from trunkline.policy.engine import AccessRequest, Decision
 
-STANDARD = PermissionTable(scope="block", approvals="some")
+DEFAULT_TABLE = PermissionTable(scope="block", approvals="some")
 """What holds when neither the block nor the deployment says anything."""
 
-SCOPES: tuple[Scope, ...] = ("block", "workspace", "system")
+SCOPES: tuple[FileScope, ...] = ("block", "workspace", "system")
 """From near to far; each has what the ones before it have."""
 
-ACTIONS = ("read", "write", "send")
+DEFAULT_ACTIONS = ("read", "write", "send")
 """What every agent may do with its tools, asked about or not. To run programs is a permission of its own."""
 
-LOOK = "exec:look"
+READ_ONLY_EXEC = "exec:look"
 """To run a program that only reads, by its argument vector."""
 
 HOST_NETWORK = "system:host-network"
 """This machine's own network, with what listens on its loopback. No table permits it, only the owner for some time."""
 
-PLANNING = "write:plan"
+PLAN_ACTION = "write:plan"
 """To write what a plan is made of."""
 
 
-NOTING = "write:note"
+NOTE_ACTION = "write:note"
 """To keep a plan or a list of what is to do, in memory, by a tool that can write nothing else."""
 
 
 @lru_cache(maxsize=1024)  # every call asks several times
-def preset(block: str, table: PermissionTable) -> tuple[Policy, ...]:
+def table_policies(block: str, table: PermissionTable) -> tuple[Policy, ...]:
     """The policies that a table stands for, for the agent of this block. Their ids begin with ``preset:``."""
-    return tuple(_preset(block, table))
+    return tuple(_table_policies(block, table))
 
 
-def _preset(block: str, table: PermissionTable) -> Iterator[Policy]:
-    made = _Maker(f"block:{block}", table)
-    for action in ACTIONS:
+def _table_policies(block: str, table: PermissionTable) -> Iterator[Policy]:
+    made = _PolicyBuilder(f"block:{block}", table)
+    for action in DEFAULT_ACTIONS:
         yield made.allow(action, "tool:*", action)
     yield made.outward("external", "external:*", "read")
     yield from _programs(made, table)
@@ -46,25 +46,25 @@ def _preset(block: str, table: PermissionTable) -> Iterator[Policy]:
         yield made.quietly(f"scope={scope}", f"files:{scope}", "*")
     yield made.quietly("memory", "memory:*", "*")
     if table.approvals != "all":
-        yield made.quietly("note", "tool:*", NOTING)
+        yield made.quietly("note", "tool:*", NOTE_ACTION)
     if table.plan:
         if table.approvals != "all":
-            yield made.quietly("plan:write", "tool:*", PLANNING)
+            yield made.quietly("plan:write", "tool:*", PLAN_ACTION)
         yield made.deny("plan", "tool:*", "write:make")
         yield made.deny("plan", "tool:*", "send")
         yield made.deny("plan", "tool:*", "exec:run")
 
 
-def _programs(made: "_Maker", table: PermissionTable) -> Iterator[Policy]:
+def _programs(made: "_PolicyBuilder", table: PermissionTable) -> Iterator[Policy]:
     if table.allow_shell is False:
         yield made.deny("allow_shell=false", "tool:*", "exec")
     elif table.allow_shell or table.scope == "system":
         yield made.allow("exec", "tool:*", "exec")
         if table.approvals != "all":
-            yield made.quietly("exec:look", "tool:*", LOOK)
+            yield made.quietly("exec:look", "tool:*", READ_ONLY_EXEC)
 
 
-def _network(made: "_Maker", table: PermissionTable) -> Iterator[Policy]:
+def _network(made: "_PolicyBuilder", table: PermissionTable) -> Iterator[Policy]:
     if table.allow_network is False:
         yield made.deny("allow_network=false", "*", "network")
         return
@@ -73,7 +73,7 @@ def _network(made: "_Maker", table: PermissionTable) -> Iterator[Policy]:
         yield made.quietly("allow_network", "system:network", "network")
 
 
-class _Maker:
+class _PolicyBuilder:
     """Makes policies for one subject. What it allows is asked about as the table wants it."""
 
     def __init__(self, subject: str, table: PermissionTable) -> None:
@@ -105,7 +105,7 @@ class _Maker:
         )
 
 
-def reason(asked: Asked, decision: Decision) -> str:
+def refusal_reason(asked: AccessRequest, decision: Decision) -> str:
     """Why it was refused, in words that say more than the engine knows."""
     path = next(
         (name.removeprefix("memory:") for name in asked.resources if name.startswith("memory:")), None
@@ -122,7 +122,7 @@ def reason(asked: Asked, decision: Decision) -> str:
     return decision.why
 
 
-def hint(block: str, asked: Asked, by: tuple[str, ...]) -> str:
+def refusal_hint(block: str, asked: AccessRequest, by: tuple[str, ...]) -> str:
     """What a person could do about a refusal: a command, or the policies to look at."""
     owners = [one for one in by if not one.startswith("preset:")]
     if owners and all(one.startswith("planning-") for one in owners):
@@ -131,11 +131,11 @@ def hint(block: str, asked: Asked, by: tuple[str, ...]) -> str:
         return f"The owner's policy {owners[0]} says so"
     if "preset:plan" in by:
         return f"A person can end planning: trunkline permissions {block} --no-plan"
-    switch = _switch(asked)
+    switch = _permission_option(asked)
     return f"A person can permit it: trunkline permissions {block} {switch}" if switch else ""
 
 
-def _switch(asked: Asked) -> str:
+def _permission_option(asked: AccessRequest) -> str:
     if asked.action.startswith("exec"):
         return "--allow-shell"
     if asked.action == "network":
@@ -144,5 +144,5 @@ def _switch(asked: Asked) -> str:
     return f"--scope {scope}" if scope else ""
 
 
-def _scope(asked: Asked) -> str | None:
+def _scope(asked: AccessRequest) -> str | None:
     return next((name.removeprefix("files:") for name in asked.resources if name.startswith("files:")), None)

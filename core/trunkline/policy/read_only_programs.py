@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from trunkline._util.text import plain_words
+from trunkline._util.text import split_plain_command
 from trunkline.contracts.tools.messages import ToolSpec
 
 _ROWS = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
@@ -69,17 +69,21 @@ GIT: dict[str, frozenset[str]] = {
 """What of git reads, and its options (MN-F20)."""
 
 
-def is_look(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
     """Whether a call of a tool only runs programs that only read: all of its calls do, or the parameter that
     ``spec.argv`` names holds such an argument vector, or a line for a shell in which no sign means anything to it."""
     if spec.effect != "exec" or spec.look:
         return spec.look and spec.effect == "exec"
     given = arguments.get(spec.argv) if spec.argv else None
-    words = plain_words(given) if isinstance(given, str) else given
-    return isinstance(words, list) and all(isinstance(word, str) for word in words) and only_reads(words)
+    words = split_plain_command(given) if isinstance(given, str) else given
+    return (
+        isinstance(words, list)
+        and all(isinstance(word, str) for word in words)
+        and is_read_only_program(words)
+    )
 
 
-def only_reads(argv: Sequence[str]) -> bool:
+def is_read_only_program(argv: Sequence[str]) -> bool:
     """Whether the program, run as it stands, only reads."""
     if not argv or any("\0" in word for word in argv):
         return False

@@ -6,24 +6,24 @@ from collections.abc import Iterable
 from msgspec import UnsetType
 
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
-from trunkline.contracts.turns.messages import JournalEntry, Steered, TurnRequested
+from trunkline.contracts.turns.messages import JournalEntry, SteerRecorded, TurnRequested
 
-OWNER, CHANNEL = "owner", "channel:"
+OWNER_ACTOR, CHANNEL_ACTOR_PREFIX = "owner", "channel:"
 """Who asks with the home's token, and how the owner's channels are named."""
 
 
-def given(request: TurnRequested) -> ActorPermissions:
+def initial_permissions(request: TurnRequested) -> ActorPermissions:
     """What the credential permits that sent a message.
 
     An earlier version did not say: the owner and the owner's channels had everything, and of anybody else nobody knows.
     """
     if not isinstance(request.permissions, UnsetType):
         return ActorPermissions(request.permissions)
-    known = request.actor == OWNER or request.actor.startswith(CHANNEL)
+    known = request.actor == OWNER_ACTOR or request.actor.startswith(CHANNEL_ACTOR_PREFIX)
     return ActorPermissions() if known else ActorPermissions(())
 
 
-def steered(permissions: ActorPermissions, entry: Steered) -> ActorPermissions:
+def narrowed_by_steering(permissions: ActorPermissions, entry: SteerRecorded) -> ActorPermissions:
     """What is left once somebody steered: a turn follows the words of all of them, and what one of them may not have
     done is not done. An earlier version did not say who it was."""
     if isinstance(entry.permissions, UnsetType):
@@ -31,10 +31,10 @@ def steered(permissions: ActorPermissions, entry: Steered) -> ActorPermissions:
     return ActorPermissions(permissions.narrowed(entry.permissions))
 
 
-def left(request: TurnRequested, entries: Iterable[JournalEntry]) -> ActorPermissions:
+def remaining_permissions(request: TurnRequested, entries: Iterable[JournalEntry]) -> ActorPermissions:
     """What is left to a turn after these entries of its journal."""
-    permissions = given(request)
+    permissions = initial_permissions(request)
     for entry in entries:
-        if isinstance(entry, Steered):
-            permissions = steered(permissions, entry)
+        if isinstance(entry, SteerRecorded):
+            permissions = narrowed_by_steering(permissions, entry)
     return permissions

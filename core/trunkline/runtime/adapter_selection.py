@@ -12,12 +12,12 @@ import msgspec
 from trunkline.config import Config, Secret
 from trunkline.errors import ConfigError
 from trunkline.plugins import Plugins
-from trunkline.plugins.discovery import bundled, candidates
+from trunkline.plugins.discovery import bundled_distributions, find_candidates
 
 log = logging.getLogger(__name__)
 
 OFFLINE, AUTO = "offline", "auto"
-WITHOUT = 'Or let the offline adapter answer: [runtime] provider_adapter = "offline".'
+OFFLINE_HINT = 'Or let the offline adapter answer: [runtime] provider_adapter = "offline".'
 
 
 def default_adapter(config: Config, plugins: Plugins) -> str:
@@ -29,11 +29,11 @@ def default_adapter(config: Config, plugins: Plugins) -> str:
     """
     chosen = config.settings.runtime.provider_adapter
     if chosen != AUTO:
-        _insist_on_keys(config, plugins, chosen)
+        _require_keys(config, plugins, chosen)
         return chosen
-    given = _given(config, plugins)
+    given = _configured_adapters(config, plugins)
     for name in given:
-        _insist_on_keys(config, plugins, name)
+        _require_keys(config, plugins, name)
     models = plugins.models()
     ready = [one for one in models if one.item.name != OFFLINE and one.item.configured]
     named = sorted({one.item.name for one in ready if one.item.name in given})
@@ -42,27 +42,27 @@ def default_adapter(config: Config, plugins: Plugins) -> str:
             f"Several model adapters have settings ({', '.join(named)}), and nobody says which one answers.",
             hint=f'Choose: [runtime] provider_adapter = "{named[0]}".',
         )
-    theirs = {one.owner for one in candidates((), ())} - bundled()
+    theirs = {one.owner for one in find_candidates((), ())} - bundled_distributions()
     ours = (one.item.name for one in ready if one.owner.partition(":")[0] not in theirs)
     return next(iter(named), None) or next(ours, OFFLINE)
 
 
-def who_answers(config: Config, plugins: Plugins) -> str:
+def describe_default_adapter(config: Config, plugins: Plugins) -> str:
     """The same for people: the adapter, the model that its settings name, and why it is this one."""
     name = default_adapter(config, plugins)
-    model = model_of(config, name)
+    model = adapter_model(config, name)
     if config.settings.runtime.provider_adapter != AUTO:
         why = f"chosen by {config.origins['runtime.provider_adapter']}"
     elif name == OFFLINE:
         why = "no model is set up"
-    elif name in _given(config, plugins):
+    elif name in _configured_adapters(config, plugins):
         why = f"it has settings in [adapters.{name}]"
     else:
         why = "its key is set in the environment"
     return f"{name}/{model} ({why})" if model else f"{name} ({why})"
 
 
-def model_of(config: Config, adapter: str) -> str:
+def adapter_model(config: Config, adapter: str) -> str:
     """The model that the adapter's settings name; "" where they leave it to the adapter."""
     named = config.sources.get(("adapters", adapter, "model"))
     return named if isinstance(named, str) else ""
@@ -82,7 +82,7 @@ def check_adapters(config: Config, extra: Iterable[object]) -> None:
     for problem in plugins.config_problems():
         log.warning("%s", problem)
     wanted = config.settings.runtime.provider_adapter
-    log.info("who answers: %s", who_answers(config, plugins))
+    log.info("who answers: %s", describe_default_adapter(config, plugins))
     names = sorted(owned.item.name for owned in plugins.models())
     if wanted not in (AUTO, *names):
         raise ConfigError(
@@ -91,13 +91,13 @@ def check_adapters(config: Config, extra: Iterable[object]) -> None:
         )
 
 
-def _given(config: Config, plugins: Plugins) -> list[str]:
+def _configured_adapters(config: Config, plugins: Plugins) -> list[str]:
     """The adapters that are here and to which the owner gave settings, by file, variable or flag."""
     here = {one.item.name for one in plugins.config_sections() if one.item.table == "adapters"}
     return sorted(name for name in here if config.sources.get(("adapters", name)))
 
 
-def _insist_on_keys(config: Config, plugins: Plugins, name: str) -> None:
+def _require_keys(config: Config, plugins: Plugins, name: str) -> None:
     """Raises ConfigError when an adapter with settings names a variable that is not set, or cannot be used."""
     sections = [
         one.item for one in plugins.config_sections() if (one.item.table, one.item.name) == ("adapters", name)
@@ -111,11 +111,11 @@ def _insist_on_keys(config: Config, plugins: Plugins, name: str) -> None:
             where = config.sources.place(("adapters", name, field.name))
             raise ConfigError(
                 f"The variable {secret.env} is not set, which adapters.{name}.{field.name} names ({where}).",
-                hint=f"Set it before you start: export {secret.env}=... {WITHOUT}",
+                hint=f"Set it before you start: export {secret.env}=... {OFFLINE_HINT}",
             )
     if not any(one.item.name == name for one in plugins.models()):
         raise ConfigError(
             f"[adapters.{name}] has settings, but the adapter lacks a key or an address, so it cannot answer "
             f"({config.sources.place(('adapters', name))}).",
-            hint=f'See the README of the adapter, or run "trunkline init". {WITHOUT}',
+            hint=f'See the README of the adapter, or run "trunkline init". {OFFLINE_HINT}',
         )

@@ -18,8 +18,8 @@ import anyio
 import msgspec
 from msgspec import UNSET
 
-from trunkline._util.secrets import MARK
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets import REDACTION_MARK
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.config.settings import AuditDetail
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
@@ -54,7 +54,7 @@ LONGEST_SECRET = 4_000
 class AuditLog:
     """Takes lines at any time; ``keep`` stores them, for ever. No line holds what ``secrets`` finds."""
 
-    def __init__(self, bus: Bus, detail: AuditDetail, secrets: Secrets) -> None:
+    def __init__(self, bus: Bus, detail: AuditDetail, secrets: Redactor) -> None:
         self._bus = bus
         self._detail = detail
         self._secrets = secrets
@@ -63,12 +63,12 @@ class AuditLog:
         self._room = anyio.Semaphore(MOST_WAITING, fast_acquire=True)
         self._some = anyio.Event()
         self._failing = False
-        self._summaries = Summaries()
+        self._summaries = AuditSummaries()
 
     async def note(self, **fields: Any) -> None:
         """Add a line; the fields are those of ``AuditEntry`` but ``id`` and ``at``. Waits while the queue is full."""
-        line = entry(**fields)
-        patience = math.inf if is_lasting(line) else 0 if self._failing else PATIENCE
+        line = new_entry(**fields)
+        patience = math.inf if must_be_stored(line) else 0 if self._failing else PATIENCE
         with anyio.move_on_after(patience):
             await self._room.acquire()
             self._waiting[line.id] = line
@@ -94,7 +94,7 @@ class AuditLog:
         try:
             seen = json.loads(self._secrets.redacted(json.dumps({name: seen}, ensure_ascii=False)))[name]
         except (ValueError, KeyError):  # the mark stands where it leaves no JSON
-            seen = MARK
+            seen = REDACTION_MARK
         return seen if len(text) <= most and len(seen) <= most else f"{seen[:most]}… ({len(text)} characters)"
 
     async def keep(self) -> None:
@@ -146,7 +146,7 @@ class AuditLog:
                 self._room.release()
 
 
-class Summaries:
+class AuditSummaries:
     """Lines that are not kept one by one: how many there were of each kind, and when the first and the last came."""
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ SEVERAL = "calls of several tools."
 ANY_BLOCK = "all"
 
 
-def is_lasting(line: AuditEntry) -> bool:
+def must_be_stored(line: AuditEntry) -> bool:
     """Whether the line must be kept as it is: of a call with an effect, of what a person decided or changed. Of a
     refusal and of a call that only reads, or that no tool was found for, the number is enough."""
     if line.event == "decision":
@@ -201,6 +201,6 @@ def is_lasting(line: AuditEntry) -> bool:
     return line.event != "call" or line.effect not in ("read", None)
 
 
-def entry(**fields: Any) -> AuditEntry:
+def new_entry(**fields: Any) -> AuditEntry:
     """A line, with an id and the time."""
     return AuditEntry(id=new_id("audit"), at=datetime.now(UTC), **fields)

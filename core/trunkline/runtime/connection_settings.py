@@ -5,21 +5,21 @@ from pathlib import Path
 import msgspec
 
 from trunkline.config import Config
-from trunkline.contracts.topology import claims_store
-from trunkline.contracts.workers.subjects import DEAD_LETTERS
+from trunkline.contracts.topology import claim_store_spec
+from trunkline.contracts.workers.subjects import DEAD_LETTER_SUBJECT
 from trunkline_bus import (
     BusError,
     BusSettings,
     ConnectionFailed,
-    LeafDoor,
-    LeafWay,
+    LeafListener,
+    LeafRemote,
     ServerSettings,
     ServerTooOld,
     ServerUser,
 )
 
-USUAL_URL = "nats://127.0.0.1:4222"
-USUAL_INBOX = "_INBOX"
+DEFAULT_URL = "nats://127.0.0.1:4222"
+DEFAULT_INBOX_PREFIX = "_INBOX"
 
 MAX_STORE = 1 << 40
 """Bytes that the embedded server may store, above any disk: the disk is the limit. Left to itself the server refuses
@@ -30,8 +30,8 @@ def server_settings(
     config: Config,
     store: Path,
     *,
-    door: LeafDoor | None = None,
-    way: LeafWay | None = None,
+    door: LeafListener | None = None,
+    way: LeafRemote | None = None,
     users: tuple[ServerUser, ...] = (),
 ) -> ServerSettings:
     """The settings of the embedded server; ``door`` lets other hosts in, ``way`` leads to another one's, ``users`` are
@@ -49,9 +49,9 @@ def bus_settings(
         ConfigError: the password's environment variable is not set.
     """
     bus, credentials = config.settings.bus, None
-    claims = claims_store(config.settings.retention)
+    claims = claim_store_spec(config.settings.retention)
     if url is None:
-        url, user = bus.url or USUAL_URL, bus.user
+        url, user = bus.url or DEFAULT_URL, bus.user
         password = bus.password.reveal(config.environ) if bus.password is not None else None
         credentials = str(bus.credentials_file) if bus.credentials_file is not None else None
     return BusSettings(
@@ -60,7 +60,7 @@ def bus_settings(
         password=password,
         credentials_file=credentials,
         inbox_prefix=config.settings.bus.inbox_prefix.replace("{user}", user or ""),
-        dead_letters=DEAD_LETTERS,
+        dead_letters=DEAD_LETTER_SUBJECT,
         claims=claims.name,
         claim_ttl=claims.ttl,
         claim_bytes=claims.max_bytes,
@@ -68,17 +68,17 @@ def bus_settings(
     )
 
 
-def own_inbox(settings: BusSettings, who: str) -> BusSettings:
+def with_own_inbox(settings: BusSettings, who: str) -> BusSettings:
     """The settings with reply subjects of one's own below the usual ``_INBOX``, where all share one NATS user.
 
     So a remote may be let answer one kind of worker and no other.
     """
-    if settings.inbox_prefix != USUAL_INBOX:
+    if settings.inbox_prefix != DEFAULT_INBOX_PREFIX:
         return settings
-    return msgspec.structs.replace(settings, inbox_prefix=f"{USUAL_INBOX}.{who}")
+    return msgspec.structs.replace(settings, inbox_prefix=f"{DEFAULT_INBOX_PREFIX}.{who}")
 
 
-def cure(error: BusError) -> str:
+def connection_hint(error: BusError) -> str:
     """What a person can do about a server that cannot be used; "" when there is nothing to say."""
     if isinstance(error, ServerTooOld):
         return "Install a newer nats-server there, or leave out bus.url to use the one that comes with Trunkline."

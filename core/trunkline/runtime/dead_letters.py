@@ -1,7 +1,7 @@
 """Dead letters: what no worker could read or handle, and which of it may be sent again.
 
 Only a message of the inbox is sent again. It left its queue when it was buried, so nobody else will bring it, and it
-may come twice without harm: a turn is done once, by its id. For everything else ``REFUSED`` says why not.
+may come twice without harm: a turn is done once, by its id. For everything else ``REFUSAL_REASONS`` says why not.
 """
 
 import base64
@@ -14,15 +14,15 @@ import msgspec
 
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, MOVED, TURN_FACT
-from trunkline.contracts.workers.subjects import DEAD, SPANS
+from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, MOVED_INBOX, TURN_FACT
+from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC, SPANS
 from trunkline.errors import TrunklineError
 from trunkline_bus import Bus, DeadLetter, DecodeError, Envelope, Subject, SubjectError
-from trunkline_bus.connection.claim_check import CLAIM
-from trunkline_bus.streams.admin import raw_history, send_again
+from trunkline_bus.connection.claim_check import CLAIM_HEADER
+from trunkline_bus.streams.admin import raw_history, resend
 
-REFUSED: Mapping[str, str] = {
-    MOVED.subject.template: "it lies in the inbox, and is sent again as what it was there",
+REFUSAL_REASONS: Mapping[str, str] = {
+    MOVED_INBOX.subject.template: "it lies in the inbox, and is sent again as what it was there",
     JOURNAL.subject.template: "a journal is only written at its end, by the turn's owner; late it would break the turn",
     EFFECT.subject.template: "the ledger says what a tool did when; written late it would say what is not true",
     FEED.subject.template: "a feed is read by position, and what is missing in it is told from the journal",
@@ -41,7 +41,7 @@ REFUSED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Buried:
+class StoredDeadLetter:
     """A dead letter in its stream. ``id`` is its number there, ``time`` when it was buried (UTC), ``source`` who
     buried it."""
 
@@ -64,30 +64,32 @@ class Buried:
         return len(self.body) == self.letter.size
 
 
-class Found(msgspec.Struct):
+class EnvelopeHead(msgspec.Struct):
     """As much of an envelope as says where its body is."""
 
     id: str
     data: msgspec.Raw
 
 
-async def dead_letters(bus: Bus) -> list[Buried]:
+async def list_dead_letters(bus: Bus) -> list[StoredDeadLetter]:
     """All dead letters, oldest first."""
     decoder = msgspec.json.Decoder(Envelope[DeadLetter])
     found = []
-    async for record in raw_history(bus, DEAD):
+    async for record in raw_history(bus, DEAD_LETTER_TOPIC):
         try:
             envelope = decoder.decode(record.data)
             source, letter = envelope.source, envelope.data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             source, letter = "", _unreadable(record.subject, record.data, str(error))
-        found.append(Buried(id=record.seq, time=record.time, source=source, letter=letter))
+        found.append(StoredDeadLetter(id=record.seq, time=record.time, source=source, letter=letter))
     return found
 
 
-async def chosen(bus: Bus, ids: tuple[int, ...], *, all_of_them: bool = False) -> list[Buried]:
+async def find_dead_letters(
+    bus: Bus, ids: tuple[int, ...], *, all_of_them: bool = False
+) -> list[StoredDeadLetter]:
     """The dead letters with these ids. Raises TrunklineError for an id that there is none of."""
-    there = await dead_letters(bus)
+    there = await list_dead_letters(bus)
     if all_of_them:
         return there
     by_id = {one.id: one for one in there}
@@ -97,42 +99,45 @@ async def chosen(bus: Bus, ids: tuple[int, ...], *, all_of_them: bool = False) -
     return [by_id[wanted] for wanted in ids]
 
 
-async def retry(bus: Bus, buried: Buried) -> int:
+async def retry(bus: Bus, buried: StoredDeadLetter) -> int:
     """Send the message again as it was, then forget the dead letter. Returns its new number in the inbox.
 
     Sent twice it is stored once. Raises TrunklineError when it may not be sent again; the sentence says why.
     """
-    keys = await retriable(bus, buried)
-    ack = await send_again(
+    keys = await check_retriable(bus, buried)
+    ack = await resend(
         bus, INBOX, buried.body, msg_id=f"dead-{buried.id}", headers=_claim(buried.body), **keys
     )
-    await bus.delete(DEAD, buried.id)
+    await bus.delete(DEAD_LETTER_TOPIC, buried.id)
     return ack.seq
 
 
-async def retriable(bus: Bus, buried: Buried) -> dict[str, str]:
+async def check_retriable(bus: Bus, buried: StoredDeadLetter) -> dict[str, str]:
     """The keys of the inbox subject of a message that may be sent again. Raises TrunklineError when it may not."""
     subject = buried.letter.subject
     keys = _inbox_keys(subject)
     if keys is None:
-        raise _no(buried, refusal_of(subject))
+        raise _refusal(buried, refusal_reason(subject))
     if not buried.whole:
         kept = len(buried.body)
-        raise _no(buried, f"only {kept} of its {buried.letter.size} bytes were kept")
+        raise _refusal(buried, f"only {kept} of its {buried.letter.size} bytes were kept")
     try:
         await bus.inbound.open(INBOX.payload, buried.body, _claim(buried.body))
     except DecodeError as error:
-        raise _no(buried, f"this version cannot read it either ({error.reason}: {error.detail})") from error
+        raise _refusal(
+            buried, f"this version cannot read it either ({error.reason}: {error.detail})"
+        ) from error
     return keys
 
 
-def refusal_of(subject: str) -> str:
+def refusal_reason(subject: str) -> str:
     """Why a message with this subject, which is not the inbox's, is not sent again."""
     for topic in (JOURNAL, EFFECT, FEED, TURN_FACT, SPANS):
         if _matches(subject, topic.subject):
-            return REFUSED[topic.subject.template]
+            return REFUSAL_REASONS[topic.subject.template]
     return next(
-        (why for start, why in REFUSED.items() if subject.startswith(start)), "nobody reads its subject"
+        (why for start, why in REFUSAL_REASONS.items() if subject.startswith(start)),
+        "nobody reads its subject",
     )
 
 
@@ -156,13 +161,13 @@ def _inbox_keys(subject: str) -> dict[str, str] | None:
 def _claim(body: bytes) -> dict[str, str]:
     """The header of a message whose body is in the object store: the object is named like the envelope."""
     try:
-        head = msgspec.json.decode(body, type=Found)
+        head = msgspec.json.decode(body, type=EnvelopeHead)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return {}
-    return {CLAIM: head.id} if bytes(head.data) == b"null" else {}
+    return {CLAIM_HEADER: head.id} if bytes(head.data) == b"null" else {}
 
 
-def _no(buried: Buried, why: str) -> TrunklineError:
+def _refusal(buried: StoredDeadLetter, why: str) -> TrunklineError:
     return TrunklineError(
         f"Dead letter {buried.id} is not sent again: {why}.",
         hint=f'Look at it: "trunkline dead show {buried.id}".',

@@ -14,16 +14,16 @@ from trunkline.home.migration import migrate
 from trunkline.home.paths import Home
 from trunkline.home.run_file import instance_lock
 from trunkline.runtime.connection_settings import bus_settings, server_settings
-from trunkline.runtime.remotes.enrolment import way_of
+from trunkline.runtime.remotes.enrolment import leaf_remote
 from trunkline.runtime.worker import Worker
-from trunkline.runtime.worker_host import HostSettings, host, keep
+from trunkline.runtime.worker_host import WorkerHostSettings, maintain_topology, run_worker
 from trunkline_bus import BusSettings, EmbeddedServer, connect
 
 LARGEST_MESSAGE = 7 * 1024 * 1024
 """Bytes. Nothing goes through the object bucket: ours and the hub's are not the same."""
 
 
-async def serve_remote(
+async def run_leaf_node(
     config: Config,
     worker: type[Worker],
     stop: anyio.Event,
@@ -38,17 +38,20 @@ async def serve_remote(
         TrunklineError, BusError: the server or the worker could not start.
     """
     home = Home.of(config)
-    way = way_of(home.hub)
+    way = leaf_remote(home.hub)
     home.prepare()
     with instance_lock(home):
         migrate(home)
         async with EmbeddedServer(server_settings(config, home.bus, way=way)) as server:
             reach = _own(config, server, way.domain)
             async with connect(reach) as bus:
-                undo = await keep(bus, remote_topology(config.settings.retention))
+                undo = await maintain_topology(bus, remote_topology(config.settings.retention))
                 try:
-                    await host(
-                        worker, HostSettings(config, reach, prepare_bus=False), stop, task_status=task_status
+                    await run_worker(
+                        worker,
+                        WorkerHostSettings(config, reach, prepare_bus=False),
+                        stop,
+                        task_status=task_status,
                     )
                 finally:
                     undo()

@@ -9,17 +9,17 @@ import msgspec
 from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS, inbox_consumer
 from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
-from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.messages import WorkerHeartbeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.home.kill_switch import Latch
-from trunkline.runtime.partitions import dealing
-from trunkline_bus import Bus, Stored
+from trunkline.home.kill_switch import KillSwitch
+from trunkline.runtime.partitions import read_partitioning
+from trunkline_bus import Bus, StoredMessage
 from trunkline_bus.streams.admin import (
     ConsumerState,
     StreamState,
     consumer_state,
-    first_time,
-    last_before,
+    last_seq_before,
+    oldest_time,
     stream_state,
     subject_counts,
 )
@@ -42,7 +42,7 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     pinned_at: datetime | None = None
 
 
-class Lately(msgspec.Struct, frozen=True, kw_only=True):
+class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
     """How many turns began, parked, ended and failed in the last ``minutes``."""
 
     minutes: float
@@ -52,7 +52,7 @@ class Lately(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
 
 
-class Overview(msgspec.Struct, frozen=True, kw_only=True):
+class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
     """A platform at ``time`` (UTC) of the server's clock: whoever looks may have a wrong one.
 
     ``panic`` is since when everything is stopped, "" when nothing is. ``in_flight`` counts the conversations with a
@@ -61,32 +61,32 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     time: datetime
     server: str
-    workers: tuple[WorkerBeat, ...]
+    workers: tuple[WorkerHeartbeat, ...]
     partitions: tuple[PartitionState, ...]
     in_flight: int
     waiting: int
     streams: tuple[StreamState, ...]
     dead_letters: int
-    lately: Lately
+    lately: RecentTurns
     panic: str = ""
 
 
-class Lookout:
+class OverviewReader:
     """Looks at a platform again and again; what was read of the facts is not read again."""
 
-    def __init__(self, bus: Bus, *, minutes: float = 5.0, latch: Latch | None = None) -> None:
+    def __init__(self, bus: Bus, *, minutes: float = 5.0, latch: KillSwitch | None = None) -> None:
         self._latch = latch
         self._bus = bus
         self._span = timedelta(minutes=minutes)
-        self._facts: deque[Stored[TurnFact]] = deque()
+        self._facts: deque[StoredMessage[TurnFact]] = deque()
         self._seen: int | None = None
 
-    async def look(self) -> Overview:
+    async def look(self) -> PlatformOverview:
         """The platform now. Raises BusError when it cannot be seen."""
         streams = tuple([await stream_state(self._bus, spec.name) for spec in STREAMS])
         now = streams[0].at
         partitions = await self._partitions(now)
-        return Overview(
+        return PlatformOverview(
             time=now,
             server=self._bus.server_version,
             workers=await self._workers(),
@@ -103,7 +103,7 @@ class Lookout:
         pulled = self._latch.read() if self._latch is not None else None
         return "" if pulled is None else pulled.at or "some time ago"
 
-    async def _workers(self) -> tuple[WorkerBeat, ...]:
+    async def _workers(self) -> tuple[WorkerHeartbeat, ...]:
         entries = await self._bus.kv(WORKER_BUCKET).entries()
         beats = [entry.value for entry in entries if entry.value is not None]
         return tuple(sorted(beats, key=lambda beat: (beat.kind, beat.started_at, beat.id)))
@@ -117,7 +117,7 @@ class Lookout:
             found[partition] = await self._partition(partition, mine, now)
 
         async with anyio.create_task_group() as tasks:
-            for partition in range((await dealing(self._bus)).partitions):
+            for partition in range((await read_partitioning(self._bus)).partitions):
                 tasks.start_soon(read, partition)
         return tuple(found[partition] for partition in sorted(found))
 
@@ -125,7 +125,7 @@ class Lookout:
         consumer: ConsumerState = await consumer_state(
             self._bus, INBOX_STREAM, inbox_consumer(partition).name
         )
-        first = await first_time(self._bus, INBOX, partition=str(partition)) if counts else None
+        first = await oldest_time(self._bus, INBOX, partition=str(partition)) if counts else None
         oldest = (now - first).total_seconds() if first is not None else None
         return PartitionState(
             partition=partition,
@@ -137,17 +137,17 @@ class Lookout:
             pinned_at=consumer.pinned_at,
         )
 
-    async def _lately(self, now: datetime) -> Lately:
+    async def _lately(self, now: datetime) -> RecentTurns:
         begin = now - self._span
         if self._seen is None:
-            self._seen = await last_before(self._bus, TURN_FACT, begin)
+            self._seen = await last_seq_before(self._bus, TURN_FACT, begin)
         async for stored in self._bus.history(TURN_FACT, after=self._seen):
             self._seen = stored.seq
             self._facts.append(stored)
         while self._facts and self._facts[0].time < begin:
             self._facts.popleft()
         kinds = [stored.data.fact for stored in self._facts]
-        return Lately(
+        return RecentTurns(
             minutes=self._span.total_seconds() / 60,
             started=kinds.count("started"),
             parked=kinds.count("parked"),

@@ -7,11 +7,11 @@ import anyio
 import anyio.to_thread
 
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.contracts.workers.panic import Panic, Stopped
-from trunkline.contracts.workers.subjects import PANIC, STOPPED
+from trunkline.contracts.workers.panic import Panic, PanicStopped
+from trunkline.contracts.workers.subjects import PANIC, PANIC_STOPPED
 from trunkline.errors import StorageError
-from trunkline.home.kill_switch import Latch
-from trunkline_bus import Bus, Received
+from trunkline.home.kill_switch import KillSwitch
+from trunkline_bus import Bus, ReceivedMessage
 
 log = logging.getLogger(__name__)
 
@@ -19,10 +19,10 @@ STOP_SECONDS = 20.0
 """After how long a worker that still has not stopped says nothing: who waits for it is told that it is silent."""
 
 
-class Heed:
+class PanicHandler:
     """Has a worker stop whenever the latch is pulled. ``stop`` ends all that it has under way."""
 
-    def __init__(self, latch: Latch, stop: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, latch: KillSwitch, stop: Callable[[], Awaitable[None]]) -> None:
         self._latch = latch
         self._stop = stop
         self._stopped = anyio.Event()
@@ -42,16 +42,16 @@ class Heed:
         """Pull and release the latch of this home as is said on the bus, and say there when everything is stopped. One
         that cannot be pulled: stop all the same."""
 
-        async def told(message: Received[Panic]) -> None:
+        async def told(message: ReceivedMessage[Panic]) -> None:
             if await self._followed(message.data):
-                await bus.publish(STOPPED, Stopped(worker=worker, kind=kind))
+                await bus.publish(PANIC_STOPPED, PanicStopped(worker=worker, kind=kind))
 
         await bus.subscribe(PANIC, told)
 
     async def _followed(self, said: Panic) -> bool:
         """Whether everything was to be stopped, and is."""
         try:
-            await anyio.to_thread.run_sync(_follow, self._latch, said)
+            await anyio.to_thread.run_sync(_set_latch, self._latch, said)
         except StorageError as error:
             log.error("%s", error)
             if said.on:
@@ -65,7 +65,7 @@ class Heed:
         return self._stopped.is_set()
 
 
-def _follow(latch: Latch, said: Panic) -> None:
+def _set_latch(latch: KillSwitch, said: Panic) -> None:
     if said.on:
         latch.pull(said.by)
     else:

@@ -14,45 +14,45 @@ from typing import Any
 import anyio
 from msgspec.structs import replace
 
-from trunkline.contracts.streams import INBOX_STREAM, PARTITIONS, inbox_consumer, inbox_transform
-from trunkline.contracts.turns.subjects import INBOX, MOVED
-from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.streams import DEFAULT_PARTITIONS, INBOX_STREAM, inbox_consumer, inbox_transform
+from trunkline.contracts.turns.subjects import INBOX, MOVED_INBOX
+from trunkline.contracts.workers.messages import WorkerHeartbeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.errors import Unavailable
 from trunkline_bus import Bus, ConsumerSpec, StreamSpec, Topology, apply
-from trunkline_bus.streams.admin import consumer_state, raw_history, send_again, stream_settings, stream_state
+from trunkline_bus.streams.admin import consumer_state, raw_history, resend, stream_settings, stream_state
 from trunkline_bus.streams.jetstream_protocol import StoredRecord
 
 log = logging.getLogger(__name__)
 
-_DEALT = re.compile(r"partition\((\d+),")
+_PARTITION_COUNT = re.compile(r"partition\((\d+),")
 _MESSAGE_ID = "Nats-Msg-Id"
 
 
 @dataclass(frozen=True, slots=True)
-class Dealing:
+class InboxPartitioning:
     """How the inbox is dealt: into how many partitions, and whether its door is shut because it is dealt anew."""
 
     partitions: int
     shut: bool = False
 
 
-async def dealing(bus: Bus) -> Dealing:
+async def read_partitioning(bus: Bus) -> InboxPartitioning:
     """How the server deals the inbox now; as by default when it has none yet. Raises ``StreamError`` kinds."""
     settings: Mapping[str, Any] = await stream_settings(bus, INBOX_STREAM) or {}
     transform = settings.get("subject_transform") or {}
-    found = _DEALT.search(transform.get("dest", ""))
-    shut = transform.get("src") == MOVED.subject.filter()
-    return Dealing(int(found[1]) if found else PARTITIONS, shut)
+    found = _PARTITION_COUNT.search(transform.get("dest", ""))
+    shut = transform.get("src") == MOVED_INBOX.subject.filter()
+    return InboxPartitioning(int(found[1]) if found else DEFAULT_PARTITIONS, shut)
 
 
-async def open_partitions(bus: Bus) -> int:
+async def require_partition_count(bus: Bus) -> int:
     """The number of partitions, for who pulls them.
 
     Raises:
         Unavailable: the inbox is being dealt anew, or that was interrupted.
     """
-    now = await dealing(bus)
+    now = await read_partitioning(bus)
     if now.shut:
         raise Unavailable(
             f"The inbox is being dealt into {now.partitions} partitions.",
@@ -61,18 +61,18 @@ async def open_partitions(bus: Bus) -> int:
     return now.partitions
 
 
-async def pulls(bus: Bus, partition: int) -> int:
+async def waiting_pulls(bus: Bus, partition: int) -> int:
     """How many living monitors wait for messages of a partition; the pinned one is given them. Raises ``StreamError``
     kinds."""
     spec = inbox_consumer(partition)
     return (await consumer_state(bus, spec.stream, spec.name)).pulls
 
 
-async def as_dealt(bus: Bus, wanted: Topology) -> Topology:
+async def with_current_partitions(bus: Bus, wanted: Topology) -> Topology:
     """``wanted`` with its inbox as the server deals it; without that while the door is shut, so that it stays so."""
     if not any(stream.name == INBOX_STREAM for stream in wanted.streams):
         return wanted
-    now = await dealing(bus)
+    now = await read_partitioning(bus)
     others = tuple(consumer for consumer in wanted.consumers if consumer.stream != INBOX_STREAM)
     if now.shut:
         log.error('the inbox is dealt anew; if not, run "trunkline partitions %d" again', now.partitions)
@@ -80,29 +80,29 @@ async def as_dealt(bus: Bus, wanted: Topology) -> Topology:
         return replace(wanted, streams=streams, consumers=others)
     return replace(
         wanted,
-        streams=tuple(_dealt(stream, now.partitions) for stream in wanted.streams),
+        streams=tuple(_with_partitions(stream, now.partitions) for stream in wanted.streams),
         consumers=(*_consumers(now.partitions), *others),
     )
 
 
-async def deal(bus: Bus, wanted: Topology, partitions: int) -> int:
+async def repartition(bus: Bus, wanted: Topology, partitions: int) -> int:
     """Deal the inbox of ``wanted`` into so many partitions; returns how many messages were moved.
 
     Raises:
         Unavailable: a monitor lives.
         StreamError: the server refused; do it again.
     """
-    await _without_monitors(bus)
+    await _require_no_monitors(bus)
     inbox = next(stream for stream in wanted.streams if stream.name == INBOX_STREAM)
-    door = MOVED.subject.filter()
+    door = MOVED_INBOX.subject.filter()
     shut = replace(inbox, subjects=(door,), transform=inbox_transform(door, partitions))
     await apply(bus, Topology(streams=(shut,), consumers=_consumers(partitions)))
     moved = await _move(bus, f"moved-{partitions}-")
-    await apply(bus, Topology(streams=(_dealt(inbox, partitions),)))
+    await apply(bus, Topology(streams=(_with_partitions(inbox, partitions),)))
     return moved
 
 
-def _dealt(stream: StreamSpec, partitions: int) -> StreamSpec:
+def _with_partitions(stream: StreamSpec, partitions: int) -> StreamSpec:
     if stream.transform is None:
         return stream
     return replace(stream, transform=inbox_transform(stream.transform.source, partitions))
@@ -115,14 +115,16 @@ def _consumers(partitions: int) -> tuple[ConsumerSpec, ...]:
 async def _move(bus: Bus, prefix: str) -> int:
     """Store everything once more, in order; what has the prefix already was moved before an interruption."""
     old = [
-        record for record in await _waiting(bus) if not record.headers.get(_MESSAGE_ID, "").startswith(prefix)
+        record
+        for record in await _read_waiting(bus)
+        if not record.headers.get(_MESSAGE_ID, "").startswith(prefix)
     ]
     for record in old:
         conversation = INBOX.kept.parse(record.subject)["conversation"]
         headers = {name: text for name, text in record.headers.items() if name != _MESSAGE_ID}
-        await send_again(
+        await resend(
             bus,
-            MOVED,
+            MOVED_INBOX,
             record.data,
             msg_id=f"{prefix}{record.seq}",
             headers=headers,
@@ -132,7 +134,7 @@ async def _move(bus: Bus, prefix: str) -> int:
     return len(old)
 
 
-async def _waiting(bus: Bus) -> list[StoredRecord]:
+async def _read_waiting(bus: Bus) -> list[StoredRecord]:
     """All that the stream's leader has: a read may be answered by a replica that is behind."""
     while True:
         found = [record async for record in raw_history(bus, INBOX)]
@@ -141,7 +143,7 @@ async def _waiting(bus: Bus) -> list[StoredRecord]:
         await anyio.sleep(0.1)
 
 
-async def _without_monitors(bus: Bus) -> None:
+async def _require_no_monitors(bus: Bus) -> None:
     entries = await bus.kv(WORKER_BUCKET).entries()
     living = [entry.value for entry in entries if entry.value is not None and entry.value.kind == "monitor"]
     if living:
@@ -151,5 +153,5 @@ async def _without_monitors(bus: Bus) -> None:
         )
 
 
-def _place(beat: WorkerBeat) -> str:
+def _place(beat: WorkerHeartbeat) -> str:
     return f"process {beat.pid} on {beat.host}"

@@ -13,7 +13,7 @@ from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import Unavailable
 from trunkline.home.paths import Home
 from trunkline.home.run_file import AlreadyRunning, read_run_file, running_pid
-from trunkline.runtime.connection_settings import bus_settings, own_inbox
+from trunkline.runtime.connection_settings import bus_settings, with_own_inbox
 from trunkline.runtime.worker_host import WorkerLoader
 from trunkline_bus import Bus, BusSettings, connect
 
@@ -24,7 +24,7 @@ STARTING_SECONDS = 15.0
 
 
 @asynccontextmanager
-async def attached(
+async def connect_to_platform(
     config: Config,
     load: WorkerLoader,
     *,
@@ -44,12 +44,14 @@ async def attached(
         if config.settings.bus.url is not None:
             settings = bus_settings(config)
         else:
-            settings = await _running(config) or await _own(stack, config, load, kinds, extra)
-        settings = own_inbox(settings, "operator")
+            settings = await _running_instance(config) or await _start_own_workers(
+                stack, config, load, kinds, extra
+            )
+        settings = with_own_inbox(settings, "operator")
         yield await stack.enter_async_context(connect(msgspec.structs.replace(settings, name=name)))
 
 
-async def _running(config: Config) -> BusSettings | None:
+async def _running_instance(config: Config) -> BusSettings | None:
     """The settings of the instance on this home; None when none runs. Waits for one that is starting."""
     home = Home.of(config)
     with anyio.move_on_after(STARTING_SECONDS):
@@ -65,29 +67,29 @@ async def _running(config: Config) -> BusSettings | None:
     )
 
 
-async def _own(
+async def _start_own_workers(
     stack: AsyncExitStack,
     config: Config,
     load: WorkerLoader,
     kinds: tuple[WorkerKind, ...],
     extra: tuple[object, ...],
 ) -> BusSettings:
-    from trunkline.runtime.supervisor import supervised
-    from trunkline.runtime.watchdog import watched
+    from trunkline.runtime.supervisor import running_platform
+    from trunkline.runtime.watchdog import run_watchdog
 
-    config = _on_any_port(config)
+    config = _with_free_ports(config)
     try:
-        await stack.enter_async_context(watched(config))
-        instance = await stack.enter_async_context(supervised(config, load, kinds=kinds, extra=extra))
+        await stack.enter_async_context(run_watchdog(config))
+        instance = await stack.enter_async_context(running_platform(config, load, kinds=kinds, extra=extra))
     except AlreadyRunning:  # another command was quicker
-        settings = await _running(config)
+        settings = await _running_instance(config)
         if settings is None:
             raise
         return settings
     return instance.bus
 
 
-def _on_any_port(config: Config) -> Config:
+def _with_free_ports(config: Config) -> Config:
     """The configuration with free ports: a command must not fail because 8420 is taken."""
     gateway = msgspec.structs.replace(config.settings.gateway, port=0)
     monitor = msgspec.structs.replace(config.settings.monitor, engine_port=0)

@@ -22,7 +22,7 @@ class _Line(msgspec.Struct):
     exception: str = ""
 
 
-async def take_over(name: str, printed: ByteReceiveStream) -> None:
+async def forward_output(name: str, printed: ByteReceiveStream) -> None:
     """Log every line until the process has ended and all that it began."""
     rest = b""
     async for piece in printed:
@@ -42,14 +42,14 @@ def _log(name: str, line: bytes) -> None:
     try:
         said = msgspec.json.decode(line, type=_Line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        _tell(name, __name__, logging.WARNING, f"plugin {name}: {text}")
+        _emit(name, __name__, logging.WARNING, f"plugin {name}: {text}")
         return
     level = logging.getLevelNamesMapping().get(said.level.upper(), logging.WARNING)
     whole = f"{said.message}\n{said.exception}" if said.exception else said.message
-    _tell(name, said.logger, level, whole)
+    _emit(name, said.logger, level, whole)
 
 
-def _tell(plugin: str, logger: str, level: int, text: str) -> None:
+def _emit(plugin: str, logger: str, level: int, text: str) -> None:
     """Log a text under the name of the process's own logger. A logger of this process's of that name knows nothing of
     it: a plugin may choose any number of names."""
     if log.isEnabledFor(level):

@@ -18,25 +18,25 @@ import anyio
 from anyio.abc import Process
 
 from trunkline.acl.accounts import ANSWER_WITHIN
-from trunkline.acl.roles import plugin as plugin_role
-from trunkline.acl.subject_permissions import grants
+from trunkline.acl.roles import plugin_role as plugin_role
+from trunkline.acl.subject_permissions import subject_permissions
 from trunkline.config import Config
-from trunkline.config.plugin_host import Hosting
+from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.plugins import PluginState
-from trunkline.runtime.plugin_log import take_over
+from trunkline.runtime.plugin_log import forward_output
 from trunkline_bus import ServerUser
 
 log = logging.getLogger(__name__)
 
-UNUSABLE = 78
+EXIT_UNUSABLE = 78
 """The exit status (EX_CONFIG) of a plugin's process that would end in the same way if it were started again."""
 
-FIRST_PAUSE, LONGEST_PAUSE, CALM = 0.2, 10.0, 60.0
+FIRST_PAUSE, LONGEST_PAUSE, STABLE_SECONDS = 0.2, 10.0, 60.0
 ENDING_SECONDS = 5.0
 LAST_WORDS = 1.0
 """Seconds in which what an ended process printed is taken in."""
 
-GIVEN = frozenset(
+PASSED_VARIABLES = frozenset(
     {
         "PATH",
         "HOME",
@@ -52,7 +52,7 @@ GIVEN = frozenset(
 )
 """Variables that every process is given, and those that begin with ``LC_``."""
 
-GIVEN_SETTINGS = (
+PASSED_SETTING_PREFIXES = (
     "TRUNKLINE_PLUGINS__",
     "TRUNKLINE_TELEMETRY__",
     "TRUNKLINE_CHANNELS__ENABLED",
@@ -61,50 +61,50 @@ GIVEN_SETTINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class PluginProcess:
     """A plugin that is to run apart. ``user`` is its NATS user."""
 
     name: str
     owner: str
-    hosting: Hosting
+    hosting: PluginHostSettings
     user: ServerUser
 
 
-def children(config: Config, plugins: Iterable[PluginState]) -> tuple[Child, ...]:
+def plan_plugin_processes(config: Config, plugins: Iterable[PluginState]) -> tuple[PluginProcess, ...]:
     """The plugins that are to run apart, each with a user and a new password."""
-    return tuple(_child(config, state) for state in plugins if state.status == "isolated")
+    return tuple(_plan_plugin_process(config, state) for state in plugins if state.status == "isolated")
 
 
-def _child(config: Config, state: PluginState) -> Child:
+def _plan_plugin_process(config: Config, state: PluginState) -> PluginProcess:
     hosting = config.hosting(state.name, state.owner)
     channels = tuple(
         name for name in hosting.speaks_for(state.name) if name in config.settings.channels.enabled
     )
     role = plugin_role(state.name, channels)
-    given = grants(role, (role,))
+    given = subject_permissions(role, (role,))
     user = ServerUser(
         user=role.name, password=secrets.token_urlsafe(24), publish=given.publish, subscribe=given.subscribe,
         answer_within=ANSWER_WITHIN,
     )  # fmt: skip
-    return Child(state.name, state.owner, hosting, user)
+    return PluginProcess(state.name, state.owner, hosting, user)
 
 
-async def keep_child(child: Child, config: Config, url: str) -> None:
+async def supervise_plugin(child: PluginProcess, config: Config, url: str) -> None:
     """Keep the plugin's process running until cancelled, or until it says that it cannot be used."""
     pause = FIRST_PAUSE
     while True:
         born = anyio.current_time()
-        status = await _lived(child, config, url)
-        if status == UNUSABLE:
+        status = await _run_once(child, config, url)
+        if status == EXIT_UNUSABLE:
             log.error("plugin %s is not started again; its last line above says why", child.name)
             return
-        pause = FIRST_PAUSE if anyio.current_time() - born > CALM else pause
+        pause = FIRST_PAUSE if anyio.current_time() - born > STABLE_SECONDS else pause
         log.error("the process of plugin %s ended (%s) and starts again in %g s", child.name, status, pause)
         await anyio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-async def _lived(child: Child, config: Config, url: str) -> int:
+async def _run_once(child: PluginProcess, config: Config, url: str) -> int:
     """Start the process and wait for its end; whatever it left running in its group ends with it."""
     process = await anyio.open_process(
         [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name, "--log", "json"],
@@ -117,7 +117,7 @@ async def _lived(child: Child, config: Config, url: str) -> int:
     )
     assert process.stdout is not None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take_over, child.name, process.stdout)
+        tasks.start_soon(forward_output, child.name, process.stdout)
         try:
             status = await process.wait()
         finally:
@@ -139,11 +139,15 @@ async def _end(process: Process) -> None:
     await process.wait()
 
 
-def environment(child: Child, config: Config, url: str) -> Iterator[tuple[str, str]]:
+def environment(child: PluginProcess, config: Config, url: str) -> Iterator[tuple[str, str]]:
     """What the process finds in its environment."""
-    wanted = {*GIVEN, *child.hosting.isolation_environ, *config.secrets_of(child.name, child.owner)}
+    wanted = {
+        *PASSED_VARIABLES,
+        *child.hosting.isolation_environ,
+        *config.secrets_of(child.name, child.owner),
+    }
     for name, value in config.environ.items():
-        if name in wanted or name.startswith(("LC_", *GIVEN_SETTINGS)):
+        if name in wanted or name.startswith(("LC_", *PASSED_SETTING_PREFIXES)):
             yield name, value
     yield "TRUNKLINE_HOME", str(config.home)
     yield "TRUNKLINE_BUS__URL", url

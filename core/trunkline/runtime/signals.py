@@ -43,24 +43,24 @@ async def stop_on_signals(
         async for number in received:
             if stop.is_set():
                 log.warning("%s again: leaving at once", number.name)
-                end_now(128 + number)
+                exit_immediately(128 + number)
             log.info("%s: draining; again to leave at once", number.name)
-            _end_after(patience, number)
+            _exit_after(patience, number)
             stop.set()
 
 
-def patience_of(config: Config) -> float:
+def stop_timeout(config: Config) -> float:
     """How many seconds a process may take to stop: what its drains are given, and some for the rest."""
     return config.settings.monitor.drain + config.settings.tools.drain + CLOSING
 
 
-def end(status: int) -> NoReturn:
+def exit_process(status: int) -> NoReturn:
     """End the process with this status. Threads of tools that were given up are not waited for."""
     deadline = time.monotonic() + THREADS_END
     for thread in _threads():
         thread.join(max(0.0, deadline - time.monotonic()))
     if _threads():
-        end_now(status)
+        exit_immediately(status)
     sys.exit(status)
 
 
@@ -70,13 +70,15 @@ def _threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread is not main and not thread.daemon]
 
 
-def _end_after(seconds: float, number: signal.Signals) -> None:
-    timer = threading.Timer(seconds, end_now, (128 + number,), {"why": f"{seconds:g} s after {number.name}"})
+def _exit_after(seconds: float, number: signal.Signals) -> None:
+    timer = threading.Timer(
+        seconds, exit_immediately, (128 + number,), {"why": f"{seconds:g} s after {number.name}"}
+    )
     timer.daemon = True
     timer.start()
 
 
-def end_now(status: int, *, why: str = "") -> NoReturn:
+def exit_immediately(status: int, *, why: str = "") -> NoReturn:
     """End the process with this status, whatever runs in it."""
     if why:
         log.error("something here does not end; the process ends %s all the same", why)

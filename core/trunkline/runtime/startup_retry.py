@@ -15,7 +15,7 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 
-async def until_there(attempt: Callable[[], Awaitable[T]], seconds: float, stop: anyio.Event) -> T:
+async def retry_until_available(attempt: Callable[[], Awaitable[T]], seconds: float, stop: anyio.Event) -> T:
     """What ``attempt`` returns, as soon as NATS lets it. That it is waited for is said once, in the log.
 
     Raises what ``attempt`` raised last when ``seconds`` have passed or ``stop`` is set, and at once what waiting
@@ -27,7 +27,7 @@ async def until_there(attempt: Callable[[], Awaitable[T]], seconds: float, stop:
         try:
             return await attempt()
         except (ConnectionFailed, StreamUnavailable) as error:
-            if not _may_come(error) or stop.is_set() or anyio.current_time() + pause > deadline:
+            if not _is_transient(error) or stop.is_set() or anyio.current_time() + pause > deadline:
                 raise
             if not told:
                 log.warning("waiting for NATS, for %g s at most: %s", seconds, error)
@@ -37,5 +37,5 @@ async def until_there(attempt: Callable[[], Awaitable[T]], seconds: float, stop:
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def _may_come(error: BusError) -> bool:
+def _is_transient(error: BusError) -> bool:
     return not (isinstance(error, ConnectionFailed) and error.denied)

@@ -6,13 +6,16 @@ import anyio
 import msgspec
 from anyio.abc import TaskStatus
 
-from trunkline.runtime.startup_retry import until_there
-from trunkline.runtime.worker_host import HostSettings, keep_topology
+from trunkline.runtime.startup_retry import retry_until_available
+from trunkline.runtime.worker_host import WorkerHostSettings, maintain_configured_topology
 from trunkline_bus import connect
 
 
-async def keep_streams(
-    settings: HostSettings, stop: anyio.Event, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+async def provision_streams(
+    settings: WorkerHostSettings,
+    stop: anyio.Event,
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Bring streams, consumers and buckets to the server, now and after each reconnect, until ``stop`` is set.
 
@@ -24,8 +27,10 @@ async def keep_streams(
     named = msgspec.structs.replace(settings.bus, name="streams")
     patience = settings.config.settings.bus.wait
     async with AsyncExitStack() as stack:
-        bus = await until_there(lambda: stack.enter_async_context(connect(named)), patience, stop)
-        forget = await until_there(lambda: keep_topology(bus, settings.config), patience, stop)
+        bus = await retry_until_available(lambda: stack.enter_async_context(connect(named)), patience, stop)
+        forget = await retry_until_available(
+            lambda: maintain_configured_topology(bus, settings.config), patience, stop
+        )
         task_status.started()
         await stop.wait()
         forget()

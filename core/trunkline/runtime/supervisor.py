@@ -17,11 +17,11 @@ from trunkline.config import Config
 from trunkline.contracts.streams import FEED_STREAM
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ConfigError, StorageError, TrunklineError
-from trunkline.home.listeners import Listener, listed
+from trunkline.home.listeners import Listener, registered_listener
 from trunkline.home.migration import migrate
 from trunkline.home.paths import Home
 from trunkline.home.preferences import check_preferences
-from trunkline.home.restore_transaction import put_back
+from trunkline.home.restore_transaction import roll_back
 from trunkline.home.run_file import (
     AlreadyRunning,
     RunFile,
@@ -32,14 +32,20 @@ from trunkline.home.run_file import (
 )
 from trunkline.plugins.registry import isolated_plugins
 from trunkline.runtime.adapter_selection import check_adapters
-from trunkline.runtime.connection_settings import bus_settings, cure, server_settings
-from trunkline.runtime.plugin_supervisor import Child, children, keep_child
-from trunkline.runtime.remotes.certificates import DOOR, DOOR_KEY, door_certificate
-from trunkline.runtime.remotes.leaf_users import guests
-from trunkline.runtime.remotes.registry import Registry, Remote
+from trunkline.runtime.connection_settings import bus_settings, connection_hint, server_settings
+from trunkline.runtime.plugin_supervisor import PluginProcess, plan_plugin_processes, supervise_plugin
+from trunkline.runtime.remotes.certificates import LEAF_CERTIFICATE, LEAF_KEY, ensure_leaf_certificate
+from trunkline.runtime.remotes.leaf_users import leaf_users
+from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 from trunkline.runtime.worker import Worker
-from trunkline.runtime.worker_host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
-from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, connect, new_id
+from trunkline.runtime.worker_host import (
+    WorkerHostSettings,
+    WorkerLoader,
+    enter_telemetry,
+    maintain_configured_topology,
+    run_worker,
+)
+from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafListener, connect, new_id
 from trunkline_bus.task_group import background_tasks
 
 log = logging.getLogger(__name__)
@@ -53,7 +59,7 @@ BOOT: tuple[tuple[str, tuple[WorkerKind, ...]], ...] = (
 )
 """PA-F44's phases after the runtime configuration, and the workers that open in each."""
 
-REMADE = (FEED_STREAM,)
+RECREATED_STREAMS = (FEED_STREAM,)
 """Streams that are made anew when the server will not change them to what is configured now, while no turn runs yet:
 the journal tells what they told."""
 
@@ -62,7 +68,7 @@ DRAIN_ORDER: tuple[WorkerKind, ...] = ("channels", "monitor", "tools", "gateway"
 
 LOOK_SECONDS = 1.0
 
-FIRST_PAUSE, LONGEST_PAUSE, CALM = 0.2, 10.0, 60.0
+FIRST_PAUSE, LONGEST_PAUSE, STABLE_SECONDS = 0.2, 10.0, 60.0
 """Seconds before a crashed worker is started again: doubled each time, and the first again after a calm time."""
 
 
@@ -71,7 +77,7 @@ class BootError(TrunklineError):
 
     def __init__(self, phase: str, cause: Exception) -> None:
         sentence = str(cause) or type(cause).__name__
-        hint = cure(cause) if isinstance(cause, BusError) else getattr(cause, "hint", "")
+        hint = connection_hint(cause) if isinstance(cause, BusError) else getattr(cause, "hint", "")
         super().__init__(f"Start-up stopped at '{phase}': {sentence}", hint=hint)
         self.phase = phase
         self.cause = cause
@@ -96,7 +102,7 @@ class Instance:
 
 
 @asynccontextmanager
-async def supervised(
+async def running_platform(
     config: Config,
     load: WorkerLoader,
     *,
@@ -114,7 +120,7 @@ async def supervised(
         with _phase("runtime config"):
             home.prepare()
             stack.enter_context(instance_lock(home))
-            if put_back(home.path):
+            if roll_back(home.path):
                 raise StorageError(
                     f"A restore into {home.path} was broken off, and what was there before is back in its place.",
                     hint="Start again; to restore after all, run: trunkline restore",
@@ -122,59 +128,63 @@ async def supervised(
             home.sweep()
             migrate(home)
         instance = Instance(config, bus_settings(config), home)
-        apart = _apart(config, extra, kinds)
+        apart = _isolated_processes(config, extra, kinds)
         with _phase("bus"):
             await _enter_bus(stack, instance, apart)
-        crew = _Crew(instance, load, extra)
+        crew = _WorkerPool(instance, load, extra)
         tasks = await stack.enter_async_context(background_tasks())
         stack.push_async_callback(crew.drain)
         if (server := instance.server) is not None:
             for child in apart:
-                tasks.start_soon(keep_child, child, config, server.url)
+                tasks.start_soon(supervise_plugin, child, config, server.url)
         await _boot(crew, kinds, tasks)
         write_run_file(home, _run_file(instance))
         stack.callback(remove_run_file, home)
         yield instance
 
 
-def _apart(config: Config, extra: tuple[object, ...], kinds: tuple[WorkerKind, ...]) -> tuple[Child, ...]:
+def _isolated_processes(
+    config: Config, extra: tuple[object, ...], kinds: tuple[WorkerKind, ...]
+) -> tuple[PluginProcess, ...]:
     """The plugins that are given a process of their own here, beside the workers that ask them."""
     if "tools" not in kinds and "channels" not in kinds:
         return ()
-    return children(config, isolated_plugins(config, extra))
+    return plan_plugin_processes(config, isolated_plugins(config, extra))
 
 
-async def _enter_bus(stack: AsyncExitStack, instance: Instance, apart: tuple[Child, ...]) -> None:
+async def _enter_bus(stack: AsyncExitStack, instance: Instance, apart: tuple[PluginProcess, ...]) -> None:
     config, home = instance.config, instance.home
     if config.settings.bus.url is None:
-        registry = Registry(home.remotes)
-        door = _door(config, registry)
+        registry = RemoteRegistry(home.remotes)
+        door = _leaf_listener(config, registry)
         settings = server_settings(config, home.bus, door=door, users=tuple(child.user for child in apart))
         server = await stack.enter_async_context(EmbeddedServer(settings))
         instance.server = server
-        stack.enter_context(listed(home.run, _bus_listener(server, home)))
+        stack.enter_context(registered_listener(home.run, _bus_listener(server, home)))
         if door is not None:
-            stack.enter_context(listed(home.run, _door_listener(door)))
+            stack.enter_context(registered_listener(home.run, _leaf_listener_record(door)))
             doorkeeper = await stack.enter_async_context(background_tasks())
-            doorkeeper.start_soon(_keep_door, server, registry)
+            doorkeeper.start_soon(_watch_remotes, server, registry)
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
     if instance.server is not None or config.settings.bus.prepare:
         nobody_else = instance.server is not None  # it has only just started, and with credentials of its own
-        stack.callback(await keep_topology(bus, config, remake=REMADE if nobody_else else ()))
+        stack.callback(
+            await maintain_configured_topology(bus, config, remake=RECREATED_STREAMS if nobody_else else ())
+        )
     await enter_telemetry(stack, bus, config, "trunkline", new_id("trunkline"))
 
 
-def _door(config: Config, registry: Registry) -> LeafDoor | None:
+def _leaf_listener(config: Config, registry: RemoteRegistry) -> LeafListener | None:
     """Where remotes come in, when the configuration says that they may."""
     listen = config.settings.remotes.listen
     if listen is None:
         return None
-    door_certificate(registry.folder)
+    ensure_leaf_certificate(registry.folder)
     registry.all()  # a file that cannot be used is said now
-    return LeafDoor(
-        listen=listen, certificate=registry.folder / DOOR, key=registry.folder / DOOR_KEY,
-        guests=lambda: guests(_let_in(registry)),
+    return LeafListener(
+        listen=listen, certificate=registry.folder / LEAF_CERTIFICATE, key=registry.folder / LEAF_KEY,
+        guests=lambda: leaf_users(_enrolled_remotes(registry)),
     )  # fmt: skip
 
 
@@ -185,7 +195,7 @@ def _bus_listener(server: EmbeddedServer, home: Home) -> Listener:
     )
 
 
-def _door_listener(door: LeafDoor) -> Listener:
+def _leaf_listener_record(door: LeafListener) -> Listener:
     return Listener(
         address=f"tls://{door.listen}",
         purpose="other hosts whose tools are used here (remotes.listen)",
@@ -193,7 +203,7 @@ def _door_listener(door: LeafDoor) -> Listener:
     )
 
 
-def _let_in(registry: Registry) -> tuple[Remote, ...]:
+def _enrolled_remotes(registry: RemoteRegistry) -> tuple[Remote, ...]:
     try:
         return registry.all()
     except ConfigError as error:
@@ -201,27 +211,27 @@ def _let_in(registry: Registry) -> tuple[Remote, ...]:
         return ()
 
 
-async def _keep_door(server: EmbeddedServer, registry: Registry) -> None:
+async def _watch_remotes(server: EmbeddedServer, registry: RemoteRegistry) -> None:
     """Tell the server of remotes that are let in or shut out, and of a new certificate, as the files change."""
-    mark = known = _door_mark(registry)
+    mark = known = _remotes_stamp(registry)
     while True:
         await anyio.sleep(LOOK_SECONDS)
-        mark = _door_mark(registry)
+        mark = _remotes_stamp(registry)
         if mark != known:
             known = mark
             log.info(
                 "the remotes changed: %s",
-                ", ".join(one.name for one in _let_in(registry)) or "none is let in",
+                ", ".join(one.name for one in _enrolled_remotes(registry)) or "none is let in",
             )
             server.reload()
 
 
-def _door_mark(registry: Registry) -> tuple[object, ...]:
-    status = (registry.folder / DOOR).stat()
+def _remotes_stamp(registry: RemoteRegistry) -> tuple[object, ...]:
+    status = (registry.folder / LEAF_CERTIFICATE).stat()
     return registry.mark(), status.st_ino, status.st_mtime_ns
 
 
-async def _boot(crew: "_Crew", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
+async def _boot(crew: "_WorkerPool", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
     for phase, workers in BOOT:
         with _phase(phase):
             if phase == "adapter config" and kinds != ("memory",):  # which is reached whatever a model lacks
@@ -253,7 +263,7 @@ def _phase(name: str) -> Iterator[None]:
     log.info("start-up: %s", name, extra={"ms": round((time.perf_counter() - started) * 1000)})
 
 
-class _Opened(anyio.abc.TaskStatus[Worker]):
+class _OpenedStatus(anyio.abc.TaskStatus[Worker]):
     """Takes an open worker into the instance, and tells the start-up of the first one of its kind."""
 
     def __init__(self, instance: Instance, kind: WorkerKind, first: anyio.abc.TaskStatus[None]) -> None:
@@ -268,14 +278,14 @@ class _Opened(anyio.abc.TaskStatus[Worker]):
             self._first.started()
 
 
-class _Crew:
+class _WorkerPool:
     """Keeps workers alive, each by itself."""
 
     def __init__(self, instance: Instance, load: WorkerLoader, extra: tuple[object, ...]) -> None:
         self.instance = instance
         self.extra = extra
         self._load = load
-        self._settings = HostSettings(instance.config, instance.bus, extra, prepare_bus=False)
+        self._settings = WorkerHostSettings(instance.config, instance.bus, extra, prepare_bus=False)
         self._stops: dict[WorkerKind, anyio.Event] = {}
         self._ended: dict[WorkerKind, anyio.Event] = {}
 
@@ -285,7 +295,7 @@ class _Crew:
         """Run workers of a kind, one after the other, until told to drain. Raises what the first ``open()`` raised."""
         worker_type = self._load(kind)
         stop, ended = anyio.Event(), anyio.Event()
-        opened = _Opened(self.instance, kind, task_status)
+        opened = _OpenedStatus(self.instance, kind, task_status)
         self._stops[kind], self._ended[kind] = stop, ended
         try:
             await self._generations(worker_type, stop, opened)
@@ -293,17 +303,17 @@ class _Crew:
             self.instance.workers.pop(kind, None)
             ended.set()
 
-    async def _generations(self, worker_type: type[Worker], stop: anyio.Event, opened: _Opened) -> None:
+    async def _generations(self, worker_type: type[Worker], stop: anyio.Event, opened: _OpenedStatus) -> None:
         pause = FIRST_PAUSE
         while not stop.is_set():
             born = anyio.current_time()
             try:
                 settings = replace(self._settings, restarts=self.instance.restarts.get(worker_type.kind, 0))
-                return await host(worker_type, settings, stop, task_status=opened)
+                return await run_worker(worker_type, settings, stop, task_status=opened)
             except Exception:
                 if not opened.ever:
                     raise
-                pause = FIRST_PAUSE if anyio.current_time() - born > CALM else pause
+                pause = FIRST_PAUSE if anyio.current_time() - born > STABLE_SECONDS else pause
                 self._mourn(worker_type.kind, pause)
             with anyio.move_on_after(pause):
                 await stop.wait()

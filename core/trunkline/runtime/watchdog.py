@@ -15,18 +15,18 @@ import anyio
 
 from trunkline._util.private_folders import make_private
 from trunkline.config import Config
-from trunkline.plugins.activity_log import folder_of
-from trunkline.plugins.quarantine import EXITED, last_words
+from trunkline.plugins.activity_log import activity_log_folder
+from trunkline.plugins.quarantine import EXIT_MESSAGE, last_words_path
 
 FEEDING = 1.0
 """Seconds between two signs that the event loop turns."""
 
 
 @asynccontextmanager
-async def watched(config: Config) -> AsyncIterator[None]:
+async def run_watchdog(config: Config) -> AsyncIterator[None]:
     """Write last words while the block lasts, and end the process when its event loop stands still for
     ``[plugins] stall`` seconds: its workers have lost all that they held by then, and others cannot tell why."""
-    path = last_words(folder_of(config.home), os.getpid())
+    path = last_words_path(activity_log_folder(config.home), os.getpid())
     if faulthandler.is_enabled():  # somebody else (PYTHONFAULTHANDLER, pytest) has an eye on this process
         yield
         return
@@ -39,11 +39,11 @@ async def watched(config: Config) -> AsyncIterator[None]:
     with file:
         faulthandler.enable(file)
         leave = os._exit
-        os._exit = _telling(leave, file)  # type: ignore[assignment]
+        os._exit = _exit_with_last_words(leave, file)  # type: ignore[assignment]
         try:
             async with anyio.create_task_group() as tasks:
                 if stall := config.settings.plugins.stall:
-                    tasks.start_soon(_feed, stall, file.fileno())
+                    tasks.start_soon(_keep_resetting, stall, file.fileno())
                 yield
                 tasks.cancel_scope.cancel()
         finally:
@@ -54,13 +54,13 @@ async def watched(config: Config) -> AsyncIterator[None]:
                 path.unlink()
 
 
-def _telling(leave: Callable[[int], NoReturn], file: TextIO) -> Callable[[int], NoReturn]:
+def _exit_with_last_words(leave: Callable[[int], NoReturn], file: TextIO) -> Callable[[int], NoReturn]:
     """``os._exit``, which leaves no trace by itself, with last words: they show who called it."""
     process = os.getpid()
 
     def exit_told(status: int) -> NoReturn:
         if os.getpid() == process:  # not in a child that was forked, which has to end so
-            file.write(f"{EXITED} ({status})\n\nCurrent thread:\n")
+            file.write(f"{EXIT_MESSAGE} ({status})\n\nCurrent thread:\n")
             file.flush()
             faulthandler.dump_traceback(file, all_threads=False)
         leave(status)
@@ -68,7 +68,7 @@ def _telling(leave: Callable[[int], NoReturn], file: TextIO) -> Callable[[int], 
     return exit_told
 
 
-async def _feed(stall: float, file: int) -> None:
+async def _keep_resetting(stall: float, file: int) -> None:
     while True:
         faulthandler.dump_traceback_later(stall, exit=True, file=file)
         await anyio.sleep(FEEDING)

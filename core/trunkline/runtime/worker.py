@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.paths import Home
 from trunkline_bus import Bus, Service
 
@@ -58,10 +58,10 @@ class Worker(ABC):
     def __init__(self, context: WorkerContext) -> None:
         self.context = context
         self.resources = AsyncExitStack()
-        self.announce: Callable[[], Awaitable[None]] = _nobody_listens
+        self.announce: Callable[[], Awaitable[None]] = _announce_to_nobody
         """Tells the others how the worker stands now, not only with the next beat. The host sets it."""
 
-    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+    def standing(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """The worker's beat with what this kind of worker tells of itself."""
         return beat
 
@@ -94,5 +94,5 @@ class Worker(ABC):
         await self.resources.aclose()
 
 
-async def _nobody_listens() -> None:
+async def _announce_to_nobody() -> None:
     """Before the host has begun to tell of the worker."""

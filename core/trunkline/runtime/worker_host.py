@@ -16,18 +16,18 @@ import trunkline
 from trunkline.config import Config
 from trunkline.contracts.streams import JOURNAL_STREAM
 from trunkline.contracts.topology import topology
-from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.errors import TrunklineError
-from trunkline.home.bus_migration import marked, migrate_bus
-from trunkline.home.format_version import NewerForm
+from trunkline.home.bus_migration import migrate_bus, with_format
+from trunkline.home.format_version import NewerFormatError
 from trunkline.home.paths import Home
 from trunkline.plugins import Plugins
-from trunkline.runtime.connection_settings import own_inbox
-from trunkline.runtime.partitions import as_dealt
-from trunkline.runtime.startup_retry import until_there
+from trunkline.runtime.connection_settings import with_own_inbox
+from trunkline.runtime.partitions import with_current_partitions
+from trunkline.runtime.startup_retry import retry_until_available
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.telemetry.otlp_settings import wanted
+from trunkline.telemetry.otlp_settings import is_exported
 from trunkline_bus import Bus, BusError, BusSettings, Topology, apply, connect, new_id, service
 from trunkline_bus.task_group import background_tasks
 
@@ -36,14 +36,14 @@ log = logging.getLogger(__name__)
 WorkerLoader = Callable[[WorkerKind], type[Worker]]
 """Finds a kind's class. ``trunkline.workers.load_worker`` is passed in, because nothing here knows a worker."""
 
-BEAT_SECONDS = 1.0
+HEARTBEAT_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
 SILENCE_SECONDS = 2.0
 """How long running requests may take when their worker did not drain, because it crashed or was too slow."""
 
 
 @dataclass(frozen=True, slots=True)
-class HostSettings:
+class WorkerHostSettings:
     """How to host a worker.
 
     ``bus`` says how to reach the server. ``extra`` are plugin objects besides the installed ones. ``prepare_bus``
@@ -58,9 +58,9 @@ class HostSettings:
     restarts: int = 0
 
 
-async def host(
+async def run_worker(
     worker_type: type[Worker],
-    settings: HostSettings,
+    settings: WorkerHostSettings,
     stop: anyio.Event,
     *,
     task_status: TaskStatus[Worker] = anyio.TASK_STATUS_IGNORED,
@@ -79,7 +79,7 @@ async def host(
             await worker.open()
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
-                beat = _Beat(context, worker, settings.restarts)
+                beat = _Heartbeat(context, worker, settings.restarts)
                 worker.announce = beat.tell
                 tasks.start_soon(beat.run)
                 task_status.started(worker)
@@ -89,12 +89,12 @@ async def host(
 
 @asynccontextmanager
 async def _context(
-    kind: WorkerKind, settings: HostSettings, stop: anyio.Event
+    kind: WorkerKind, settings: WorkerHostSettings, stop: anyio.Event
 ) -> AsyncIterator[WorkerContext]:
     """Everything a worker stands on, made in order and undone in reverse."""
     config, worker_id = settings.config, new_id(kind)
     plugins = Plugins.load(config, worker=kind, extra=settings.extra)
-    bus_settings = msgspec.structs.replace(own_inbox(settings.bus, kind), name=worker_id)
+    bus_settings = msgspec.structs.replace(with_own_inbox(settings.bus, kind), name=worker_id)
     async with AsyncExitStack() as stack:
         stack.callback(plugins.crumbs.close)
 
@@ -102,10 +102,14 @@ async def _context(
             return await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
 
         patience = config.settings.bus.wait
-        bus = await until_there(connected, patience, stop)
+        bus = await retry_until_available(connected, patience, stop)
         if settings.prepare_bus:
             if config.settings.bus.prepare:
-                stack.callback(await until_there(lambda: keep_topology(bus, config), patience, stop))
+                stack.callback(
+                    await retry_until_available(
+                        lambda: maintain_configured_topology(bus, config), patience, stop
+                    )
+                )
             await enter_telemetry(stack, bus, config, f"trunkline-{kind}", worker_id)
         await _enter_lifespans(stack, plugins, kind, bus)
         answering = await stack.enter_async_context(
@@ -117,33 +121,37 @@ async def _context(
         )  # fmt: skip
 
 
-async def keep_topology(bus: Bus, config: Config, *, remake: Collection[str] = ()) -> Callable[[], None]:
+async def maintain_configured_topology(
+    bus: Bus, config: Config, *, remake: Collection[str] = ()
+) -> Callable[[], None]:
     """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
     has lost what it kept in memory). Returns the undo. Raises BusError, and NewerForm when a newer version did.
 
     ``remake`` names the streams that may be made anew now, without what they hold, if the server will not change them.
     """
-    return await keep(bus, wanted_topology(config), remake=remake)
+    return await maintain_topology(bus, configured_topology(config), remake=remake)
 
 
-def wanted_topology(config: Config) -> Topology:
+def configured_topology(config: Config) -> Topology:
     """What the server should keep, by the configuration."""
     kept = config.settings.bus
-    return marked(topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed))
+    return with_format(topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed))
 
 
-async def keep(bus: Bus, wanted: Topology, *, remake: Collection[str] = ()) -> Callable[[], None]:
-    """``keep_topology`` for any topology."""
+async def maintain_topology(
+    bus: Bus, wanted: Topology, *, remake: Collection[str] = ()
+) -> Callable[[], None]:
+    """``maintain_configured_topology`` for any topology."""
 
     async def bring(remake: Collection[str] = ()) -> None:
         if any(stream.name == JOURNAL_STREAM for stream in wanted.streams):
             await migrate_bus(bus)
-        await apply(bus, await as_dealt(bus, wanted), remake=remake)
+        await apply(bus, await with_current_partitions(bus, wanted), remake=remake)
 
     async def again() -> None:
         try:
             await bring()
-        except (BusError, NewerForm) as error:
+        except (BusError, NewerFormatError) as error:
             log.warning("streams could not be brought to the server after a reconnect: %s", error)
 
     await bring(remake)
@@ -155,18 +163,18 @@ async def enter_telemetry(
 ) -> None:
     """Trace this process while the stack lasts, unless ``[telemetry] traces`` says no, and export what it measures
     when OpenTelemetry's variables name a collector."""
-    if wanted("traces") or wanted("metrics"):
-        from trunkline.telemetry.setup import flushed_to_collector
+    if is_exported("traces") or is_exported("metrics"):
+        from trunkline.telemetry.setup import flush_on_exit
 
-        await stack.enter_async_context(flushed_to_collector())
+        await stack.enter_async_context(flush_on_exit())
     if config.settings.telemetry.traces:
-        from trunkline.telemetry.setup import spans_to_bus
+        from trunkline.telemetry.setup import export_spans_to_bus
 
-        await stack.enter_async_context(spans_to_bus(bus, service, instance))
-    if wanted("metrics"):
-        from trunkline.telemetry.setup import metrics_to_collector
+        await stack.enter_async_context(export_spans_to_bus(bus, service, instance))
+    if is_exported("metrics"):
+        from trunkline.telemetry.setup import export_metrics
 
-        await stack.enter_async_context(metrics_to_collector(service, instance))
+        await stack.enter_async_context(export_metrics(service, instance))
 
 
 async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: WorkerKind, bus: Bus) -> None:
@@ -178,7 +186,7 @@ async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: Worker
             log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)
 
 
-async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
+async def _serve(worker: Worker, beat: "_Heartbeat", stop: anyio.Event) -> None:
     async with background_tasks() as tasks:
 
         async def leave() -> None:
@@ -216,26 +224,26 @@ async def _closing(worker: Worker) -> AsyncIterator[None]:
             yield
         finally:
             life.shield, life.deadline = True, anyio.current_time() + CLOSE_SECONDS
-            await _silence(worker)
+            await _close_service(worker)
             await worker.close()
     if life.cancelled_caught:
         log.warning("worker %s did not close in %g s", worker.kind, CLOSE_SECONDS)
 
 
-async def _silence(worker: Worker) -> None:
+async def _close_service(worker: Worker) -> None:
     """Answer nobody any more: a request that meets what is closed already would be told of a failure, for good."""
     with anyio.move_on_after(SILENCE_SECONDS):
         await worker.context.service.close()
 
 
-class _Beat:
+class _Heartbeat:
     """Tells the worker bucket each second that the worker lives. A beat that fails is only logged."""
 
     def __init__(self, context: WorkerContext, worker: Worker, restarts: int) -> None:
         self._worker = worker
         self._bucket = context.bus.kv(WORKER_BUCKET)
         self.draining = False
-        self._beat = WorkerBeat(
+        self._beat = WorkerHeartbeat(
             id=context.id, kind=context.kind, pid=os.getpid(), host=socket.gethostname(),
             version=trunkline.__version__, started_at=context.started_at, restarts=restarts,
         )  # fmt: skip
@@ -243,11 +251,11 @@ class _Beat:
     async def run(self) -> None:
         while True:
             await self.tell()
-            await anyio.sleep(BEAT_SECONDS)
+            await anyio.sleep(HEARTBEAT_SECONDS)
 
     async def tell(self) -> None:
         beat = self._worker.standing(msgspec.structs.replace(self._beat, draining=self.draining))
-        with anyio.move_on_after(BEAT_SECONDS):
+        with anyio.move_on_after(HEARTBEAT_SECONDS):
             try:
                 await self._bucket.put(beat.id, beat)
             except BusError as error:

@@ -5,7 +5,7 @@ from typing import Any
 
 from opentelemetry.metrics import Meter, get_meter
 
-from trunkline.telemetry.semconv import Measure
+from trunkline.telemetry.semconv import MetricSpec
 from trunkline.telemetry.turn_metrics import Attributes
 
 
@@ -14,16 +14,16 @@ class Instruments:
 
     def __init__(self, scope: str) -> None:
         self._meter = get_meter(scope)
-        self._made: dict[Measure, Callable[[float, Attributes], Any]] = {}
+        self._made: dict[MetricSpec, Callable[[float, Attributes], Any]] = {}
 
-    def add(self, measure: Measure, value: float, attributes: Attributes) -> None:
+    def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:
         """Count ``value`` up, put it into the histogram, or make it the gauge. An attribute that is "" is left out."""
         if measure not in self._made:
             self._made[measure] = _made(self._meter, measure)
         self._made[measure](value, {key: text for key, text in attributes.items() if text})
 
 
-def _made(meter: Meter, measure: Measure) -> Callable[[float, Attributes], Any]:
+def _made(meter: Meter, measure: MetricSpec) -> Callable[[float, Attributes], Any]:
     if measure.kind == "counter":
         return meter.create_counter(measure.name, measure.unit, measure.doc).add
     if measure.kind == "gauge":

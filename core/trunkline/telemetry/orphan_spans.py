@@ -16,19 +16,19 @@ from msgspec.structs import replace
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import SPANS, WORKER_BUCKET
 from trunkline.telemetry import semconv
-from trunkline.telemetry.trace_tree import latest
+from trunkline.telemetry.trace_tree import latest_spans
 from trunkline_bus import Bus, BusError
 
 log = logging.getLogger(__name__)
 
-SETTLED = 8.0
+SETTLE_SECONDS = 8.0
 """Seconds after which a trace is looked at: by then a dead worker's last beat is gone."""
 
-AGAIN = 2.0
+RECHECK_SECONDS = 2.0
 """Seconds after which it is looked whether a worker is still missing: a server that restarts has no beats at first."""
 
 
-class Process(NamedTuple):
+class SpanProcess(NamedTuple):
     """A process that had spans; see ``SpanBatch``."""
 
     host: str
@@ -36,7 +36,7 @@ class Process(NamedTuple):
     instance: str
 
 
-class LeftOpen:
+class OrphanSpanExporter:
     """Looks at traces, each in a task of ``tasks``."""
 
     def __init__(self, bus: Bus, tasks: TaskGroup) -> None:
@@ -51,19 +51,19 @@ class LeftOpen:
             self._tasks.start_soon(self._look, trace)
 
     async def _look(self, trace: str) -> None:
-        await anyio.sleep(SETTLED)
+        await anyio.sleep(SETTLE_SECONDS)
         self._looking.discard(trace)
         try:
             batches = [stored.data async for stored in self._bus.history(SPANS, after=0, trace=trace)]
-            left = left_open(batches)
+            left = find_orphan_spans(batches)
             for process in await self._dead(left):
                 await self._tell(trace, process, left[process])
         except BusError as error:
             log.debug("what was left open in trace %s could not be told: %s", trace, error)
 
-    async def _dead(self, processes: Collection[Process]) -> Collection[Process]:
+    async def _dead(self, processes: Collection[SpanProcess]) -> Collection[SpanProcess]:
         """Those of which no worker lives, now and somewhat later."""
-        for pause in (0.0, AGAIN):
+        for pause in (0.0, RECHECK_SECONDS):
             if processes:
                 await anyio.sleep(pause)
                 entries = await self._bus.kv(WORKER_BUCKET).entries()
@@ -71,26 +71,26 @@ class LeftOpen:
                 processes = [process for process in processes if process[:2] not in living]
         return processes
 
-    async def _tell(self, trace: str, process: Process, spans: list[SpanRecord]) -> None:
+    async def _tell(self, trace: str, process: SpanProcess, spans: list[SpanRecord]) -> None:
         """Export them, and say on the bus that this is done, so that nobody exports them again."""
-        from trunkline.telemetry.setup import export_left_open  # which loads the SDK
+        from trunkline.telemetry.setup import export_orphan_spans  # which loads the SDK
 
-        export_left_open(spans, process.instance)
+        export_orphan_spans(spans, process.instance)
         batch = SpanBatch(spans=tuple(spans), instance=process.instance, host=process.host, pid=process.pid)
         await self._bus.publish(SPANS, batch, trace=trace)
 
 
-def left_open(batches: Iterable[SpanBatch]) -> Mapping[Process, list[SpanRecord]]:
+def find_orphan_spans(batches: Iterable[SpanBatch]) -> Mapping[SpanProcess, list[SpanRecord]]:
     """The spans that have not ended, by process, ended where the last thing ended that was done for them."""
-    whose: dict[str, Process] = {}
+    whose: dict[str, SpanProcess] = {}
     told: list[SpanRecord] = []
     for batch in batches:
         told.extend(batch.spans)
-        process = Process(batch.host, batch.pid, batch.instance)
+        process = SpanProcess(batch.host, batch.pid, batch.instance)
         whose.update({span.span_id: process for span in batch.spans if span.unfinished})
-    found: defaultdict[Process, list[SpanRecord]] = defaultdict(list)
+    found: defaultdict[SpanProcess, list[SpanRecord]] = defaultdict(list)
     ends: dict[str | None, int] = {}
-    for span in sorted(latest(told), key=lambda span: span.start, reverse=True):
+    for span in sorted(latest_spans(told), key=lambda span: span.start, reverse=True):
         end = max(span.end, ends.get(span.span_id, 0))
         ends[span.parent_id] = max(end, ends.get(span.parent_id, 0))
         if span.unfinished and whose[span.span_id].pid:

@@ -7,7 +7,7 @@ from typing import Literal
 Signal = Literal["traces", "metrics"]
 
 
-def wanted(signal: Signal, environ: Mapping[str, str] | None = None) -> bool:
+def is_exported(signal: Signal, environ: Mapping[str, str] | None = None) -> bool:
     """Whether the signal is to be exported.
 
     ``OTEL_EXPORTER_OTLP_ENDPOINT``, or the signal's own ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` or
@@ -24,7 +24,7 @@ def wanted(signal: Signal, environ: Mapping[str, str] | None = None) -> bool:
     )
 
 
-def export_seconds(environ: Mapping[str, str] | None = None) -> float:
+def export_interval(environ: Mapping[str, str] | None = None) -> float:
     """How often metrics are exported, in seconds: ``OTEL_METRIC_EXPORT_INTERVAL``, 60 when that says nothing."""
     variables = os.environ if environ is None else environ
     try:

@@ -87,7 +87,7 @@ _PROMETHEUS_UNITS: Final = {"s": "_seconds", "By": "_bytes"}
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MetricSpec:
     """Something that is measured. ``unit`` is in UCUM; ``bounds`` are a histogram's, in that unit.
 
     ``plain`` says that it has no attributes, so its zero is worth telling.
@@ -117,54 +117,54 @@ _FIRST_SECONDS: Final = (
 _TURN_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3_600.0)
 
 # What turns come to
-TOKEN_USAGE: Final = Measure(
+TOKEN_USAGE: Final = MetricSpec(
     "gen_ai.client.token.usage", "histogram", "{token}", "Tokens of a model call, as its provider counts them.",
     _TOKENS,
 )  # fmt: skip
-OPERATION_DURATION: Final = Measure(
+OPERATION_DURATION: Final = MetricSpec(
     "gen_ai.client.operation.duration", "histogram", "s", "How long a model call took.", _SECONDS
 )
-FIRST_CHUNK: Final = Measure(
+FIRST_CHUNK: Final = MetricSpec(
     "gen_ai.client.operation.time_to_first_chunk", "histogram", "s",
     "From asking a model to the first piece of its answer.", _FIRST_SECONDS,
 )  # fmt: skip
-TURNS_STARTED: Final = Measure(
+TURNS_STARTED: Final = MetricSpec(
     "trunkline.turns.started", "counter", "{turn}", "Turns that began.", plain=True
 )
-TURNS_PARKED: Final = Measure(
+TURNS_PARKED: Final = MetricSpec(
     "trunkline.turns.parked",
     "counter",
     "{turn}",
     "Times that a turn came to wait for a decision.",
     plain=True,
 )
-TURNS_RESUMED: Final = Measure(
+TURNS_RESUMED: Final = MetricSpec(
     "trunkline.turns.resumed", "counter", "{turn}", "Times that a turn was taken up again.", plain=True
 )
-TURNS_FINISHED: Final = Measure(
+TURNS_FINISHED: Final = MetricSpec(
     "trunkline.turns.finished", "counter", "{turn}", "Turns that ended, by reason and error."
 )
-TURN_DURATION: Final = Measure(
+TURN_DURATION: Final = MetricSpec(
     "trunkline.turn.duration",
     "histogram",
     "s",
     "From a turn's begin to its end, waiting included.",
     _TURN_SECONDS,
 )
-TOOL_CALLS: Final = Measure(
+TOOL_CALLS: Final = MetricSpec(
     "trunkline.tool.calls", "counter", "{call}", "Tool calls that ended, by effect and outcome."
 )
-APPROVALS_ASKED: Final = Measure(
+APPROVALS_ASKED: Final = MetricSpec(
     "trunkline.approvals.asked",
     "counter",
     "{approval}",
     "Tool calls that a person had to decide about.",
     plain=True,
 )
-APPROVALS_DECIDED: Final = Measure(
+APPROVALS_DECIDED: Final = MetricSpec(
     "trunkline.approvals.decided", "counter", "{approval}", "Decisions of people about tool calls."
 )
-UNREADABLE: Final = Measure(
+UNREADABLE_RECORDS: Final = MetricSpec(
     "trunkline.journal.unreadable",
     "counter",
     "{record}",
@@ -173,29 +173,29 @@ UNREADABLE: Final = Measure(
 )
 
 # What a tools worker knows alone
-TOOL_DURATION: Final = Measure(
+TOOL_DURATION: Final = MetricSpec(
     "gen_ai.execute_tool.duration", "histogram", "s", "How long a tool call took in its worker.", _SECONDS
 )
 
 # How the platform stands
-WORKERS: Final = Measure("trunkline.workers", "gauge", "{worker}", "Workers that live.")
-RESTARTS: Final = Measure(
+WORKERS: Final = MetricSpec("trunkline.workers", "gauge", "{worker}", "Workers that live.")
+RESTARTS: Final = MetricSpec(
     "trunkline.worker.restarts", "gauge", "{restart}", "How often workers that live now had crashed before."
 )
-INBOX_MESSAGES: Final = Measure(
+INBOX_MESSAGES: Final = MetricSpec(
     "trunkline.inbox.messages",
     "gauge",
     "{message}",
     "Accepted messages whose turn has not ended.",
     plain=True,
 )
-INBOX_LAG: Final = Measure(
+INBOX_LAG: Final = MetricSpec(
     "trunkline.inbox.oldest", "gauge", "s", "How long ago the oldest of these was accepted.", plain=True
 )
-DEAD_LETTERS: Final = Measure(
+DEAD_LETTERS: Final = MetricSpec(
     "trunkline.dead_letters", "gauge", "{message}", "Messages that nobody could read or handle.", plain=True
 )
-STREAM_SIZE: Final = Measure("trunkline.stream.size", "gauge", "By", "What a stream takes on the server.")
+STREAM_SIZE: Final = MetricSpec("trunkline.stream.size", "gauge", "By", "What a stream takes on the server.")
 
-MEASURES: Final = tuple(value for value in tuple(globals().values()) if isinstance(value, Measure))
+METRICS: Final = tuple(value for value in tuple(globals().values()) if isinstance(value, MetricSpec))
 """All of them."""

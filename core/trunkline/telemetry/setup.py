@@ -26,7 +26,7 @@ import trunkline
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
-from trunkline.telemetry.otlp_settings import wanted
+from trunkline.telemetry.otlp_settings import is_exported
 from trunkline_bus import Bus, BusError, background_tasks
 
 if TYPE_CHECKING:
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.25
-HELD_SPANS = 20_000
+MAX_BUFFERED_SPANS = 20_000
 """How many finished spans wait for a bus that is away; older ones are dropped."""
 
-LAST_SECONDS = 1.0
+SHUTDOWN_FLUSH_SECONDS = 1.0
 """How long a process that leaves waits for its collector. The SDK's own good-bye, which waits longer, is not used."""
 
 
 @asynccontextmanager
-async def spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[None]:
+async def export_spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[None]:
     """Trace this process as ``service`` and send its finished spans to the bus for the length of the block.
 
     ``instance`` tells processes of one service apart.
     """
-    outlet = SpanOutlet(instance)
+    outlet = SpanBuffer(instance)
     exits = _exits(_resource(service, instance))
     exits.outlets.add(outlet)
     try:
@@ -64,9 +64,9 @@ async def spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def metrics_to_collector(service: str, instance: str) -> AsyncIterator[None]:
+async def export_metrics(service: str, instance: str) -> AsyncIterator[None]:
     """Export what this process measures, at the interval that the SDK's variables say. What comes after the last
-    interval is for ``flushed_to_collector``."""
+    interval is for ``flush_on_exit``."""
     from opentelemetry.sdk.metrics import MeterProvider  # which most processes have no use for
 
     if not isinstance(
@@ -77,17 +77,17 @@ async def metrics_to_collector(service: str, instance: str) -> AsyncIterator[Non
 
 
 @asynccontextmanager
-async def flushed_to_collector() -> AsyncIterator[None]:
+async def flush_on_exit() -> AsyncIterator[None]:
     """At the block's end, send the collector what waits for it. To be entered before the two above."""
     try:
         yield
     finally:
         tracing = trace.get_tracer_provider()
-        last = tracing.last_flush if isinstance(tracing, TracedProcess) else LastFlush()
+        last = tracing.last_flush if isinstance(tracing, ProcessTracerProvider) else ShutdownFlush()
         await last.run(_exporting())
 
 
-class LastFlush:
+class ShutdownFlush:
     """Sends what waits when a worker ends: a process may leave without the interpreter's own good-byes. Once a
     collector has not answered, the other workers of the process do not wait for it any more."""
 
@@ -97,13 +97,15 @@ class LastFlush:
     async def run(self, providers: "Iterable[Exporting]") -> None:
         """Wait for the collectors of spans and of metrics, for a moment and at once: they may be two."""
         waiting = set(providers) - self._in_vain
-        with anyio.move_on_after(LAST_SECONDS, shield=True):
+        with anyio.move_on_after(SHUTDOWN_FLUSH_SECONDS, shield=True):
             async with anyio.create_task_group() as tasks:
                 for provider in tuple(waiting):
                     tasks.start_soon(_flush, provider, waiting)
         for signal in sorted(_signal_of(provider) for provider in waiting - self._in_vain):
             log.warning(
-                "the last %s are dropped: their collector did not take them within %g s", signal, LAST_SECONDS
+                "the last %s are dropped: their collector did not take them within %g s",
+                signal,
+                SHUTDOWN_FLUSH_SECONDS,
             )
         self._in_vain |= waiting
 
@@ -120,7 +122,7 @@ async def _flush(provider: "Exporting", waiting: "set[Exporting]") -> None:
 
 def _flush_here(provider: "Exporting", waiting: "set[Exporting]") -> None:
     try:
-        sent = provider.force_flush(int(LAST_SECONDS * 1000))
+        sent = provider.force_flush(int(SHUTDOWN_FLUSH_SECONDS * 1000))
     except Exception as error:  # an exporter's, which may be anything; the caller says what is lost
         log.debug("the last flush of %s failed: %s", _signal_of(provider), error)
         return
@@ -131,9 +133,9 @@ def _flush_here(provider: "Exporting", waiting: "set[Exporting]") -> None:
 def _exporting() -> "Iterator[Exporting]":
     """What of this process exports to a collector."""
     tracing, measuring = trace.get_tracer_provider(), metrics.get_meter_provider()
-    if isinstance(tracing, TracedProcess) and wanted("traces"):
+    if isinstance(tracing, ProcessTracerProvider) and is_exported("traces"):
         yield tracing
-    if wanted("metrics"):
+    if is_exported("metrics"):
         from opentelemetry.sdk.metrics import MeterProvider
 
         if isinstance(measuring, MeterProvider):
@@ -144,11 +146,11 @@ def _signal_of(provider: "Exporting") -> str:
     return "spans" if isinstance(provider, TracerProvider) else "metrics"
 
 
-class Exits(SpanProcessor):
+class SpanFanOut(SpanProcessor):
     """Hands finished spans to whoever is there now. The SDK's own list of processors cannot be shortened."""
 
     def __init__(self) -> None:
-        self.outlets: set[SpanOutlet] = set()
+        self.outlets: set[SpanBuffer] = set()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Called in the thread that began the span."""
@@ -163,13 +165,13 @@ class Exits(SpanProcessor):
                 outlet.put(span)
 
 
-class SpanOutlet:
+class SpanBuffer:
     """Spans that wait to be sent: those that ended, and those under way of which nobody was told yet. A process that is
     killed takes its spans along, and what others did for it would have no parent."""
 
     def __init__(self, instance: str) -> None:
         self.instance = instance
-        self.spans: deque[ReadableSpan] = deque(maxlen=HELD_SPANS)
+        self.spans: deque[ReadableSpan] = deque(maxlen=MAX_BUFFERED_SPANS)
         self._untold: dict[int, ReadableSpan] = {}
         self.dropped = 0
         """How many were dropped or could not be sent, and were not told of yet."""
@@ -183,7 +185,7 @@ class SpanOutlet:
         """Add a span that ended, in place of the oldest when there are too many."""
         if span.context is not None:
             self._untold.pop(span.context.span_id, None)
-        self.dropped += len(self.spans) == HELD_SPANS
+        self.dropped += len(self.spans) == MAX_BUFFERED_SPANS
         self.spans.append(span)
 
     def tell_dropped(self) -> None:
@@ -204,13 +206,13 @@ class SpanOutlet:
         return by_trace
 
 
-class TracedProcess(TracerProvider):
+class ProcessTracerProvider(TracerProvider):
     """This process's provider, made once: OpenTelemetry allows no second one."""
 
     def __init__(self, resource: Resource) -> None:
         super().__init__(resource=resource, shutdown_on_exit=False)
-        self.exits = Exits()
-        self.last_flush = LastFlush()
+        self.exits = SpanFanOut()
+        self.last_flush = ShutdownFlush()
         self.collecting: SpanProcessor | None = None
         """What exports to a collector, if one is named."""
         self.add_span_processor(self.exits)
@@ -235,22 +237,22 @@ def _measuring(resource: Resource) -> "MeterProvider":
     return MeterProvider([reader], resource, shutdown_on_exit=False)
 
 
-def _exits(resource: Resource) -> Exits:
+def _exits(resource: Resource) -> SpanFanOut:
     provider = trace.get_tracer_provider()
-    if isinstance(provider, TracedProcess):
+    if isinstance(provider, ProcessTracerProvider):
         return provider.exits
     if isinstance(provider, TracerProvider):  # the program around us traces already: join it
-        exits = Exits()
+        exits = SpanFanOut()
         provider.add_span_processor(exits)
         return exits
-    provider = TracedProcess(resource)
-    if wanted("traces"):
+    provider = ProcessTracerProvider(resource)
+    if is_exported("traces"):
         _export_to_collector(provider)
     trace.set_tracer_provider(provider)
     return provider.exits
 
 
-def _export_to_collector(provider: TracedProcess) -> None:
+def _export_to_collector(provider: ProcessTracerProvider) -> None:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.environment_variables import OTEL_BSP_SCHEDULE_DELAY
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -260,13 +262,13 @@ def _export_to_collector(provider: TracedProcess) -> None:
     provider.add_span_processor(provider.collecting)
 
 
-def export_left_open(spans: Iterable[SpanRecord], instance: str) -> None:
+def export_orphan_spans(spans: Iterable[SpanRecord], instance: str) -> None:
     """Export spans that a process left open when it was killed, as that process's, with the end that they are given.
 
     Nothing is sent twice by this: a span that is exported when it ends was not left open.
     """
     provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracedProcess) or provider.collecting is None:
+    if not isinstance(provider, ProcessTracerProvider) or provider.collecting is None:
         return
     kind = instance.rpartition("_")[0]
     service = "trunkline" if kind in ("", "trunkline") else f"trunkline-{kind}"
@@ -295,14 +297,14 @@ def _ended(span: SpanRecord, resource: Resource) -> ReadableSpan:
     )
 
 
-async def _send_for_ever(bus: Bus, outlet: SpanOutlet) -> None:
+async def _send_for_ever(bus: Bus, outlet: SpanBuffer) -> None:
     while True:
         await anyio.sleep(FLUSH_SECONDS)
         if bus.connected:
             await _send(bus, outlet)
 
 
-async def _send(bus: Bus, outlet: SpanOutlet) -> None:
+async def _send(bus: Bus, outlet: SpanBuffer) -> None:
     for trace_id, spans in outlet.take().items():
         try:
             batch = SpanBatch(

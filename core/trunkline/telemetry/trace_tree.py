@@ -9,7 +9,7 @@ from trunkline.telemetry import semconv
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SpanLine:
     """A span in its place. ``depth`` counts from 0; ``start`` and ``length`` are seconds, from the trace's begin."""
 
     span: SpanRecord
@@ -20,7 +20,7 @@ class Line:
     notes: str
 
 
-def latest(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
+def latest_spans(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
     """Each span once: as it ended, or as far as it was told of."""
     known: dict[str, SpanRecord] = {}
     for span in spans:
@@ -29,9 +29,9 @@ def latest(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
     return tuple(known.values())
 
 
-def lines(spans: Iterable[SpanRecord]) -> tuple[Line, ...]:
+def tree_lines(spans: Iterable[SpanRecord]) -> tuple[SpanLine, ...]:
     """The tree, oldest first. A span whose parent is missing (it was never told) stands at the top."""
-    known = {span.span_id: span for span in latest(spans)}
+    known = {span.span_id: span for span in latest_spans(spans)}
     children: defaultdict[str | None, list[SpanRecord]] = defaultdict(list)
     for span in sorted(known.values(), key=lambda s: (s.start, s.end)):
         children[span.parent_id if span.parent_id in known else None].append(span)
@@ -41,18 +41,18 @@ def lines(spans: Iterable[SpanRecord]) -> tuple[Line, ...]:
 
 def _walk(
     children: dict[str | None, list[SpanRecord]], spans: list[SpanRecord], begin: int, depth: int, before: str
-) -> Iterator[Line]:
+) -> Iterator[SpanLine]:
     for number, span in enumerate(spans):
         last = number == len(spans) - 1
         branch = before + ("└─ " if last else "├─ ") if depth else ""
-        yield Line(
-            span, depth, branch, (span.start - begin) / 1e9, (span.end - span.start) / 1e9, notes_of(span)
+        yield SpanLine(
+            span, depth, branch, (span.start - begin) / 1e9, (span.end - span.start) / 1e9, span_notes(span)
         )
         below = before + ("   " if last else "│  ") if depth else ""
         yield from _walk(children, children.get(span.span_id, []), begin, depth + 1, below)
 
 
-def notes_of(span: SpanRecord) -> str:
+def span_notes(span: SpanRecord) -> str:
     """What a person wants to see of a span besides its name."""
     found = span.attributes
     notes = []
@@ -80,14 +80,14 @@ def notes_of(span: SpanRecord) -> str:
     return ", ".join(notes)
 
 
-def title_of(span: SpanRecord) -> str:
+def span_title(span: SpanRecord) -> str:
     """The span's name as people read it: names are templates, so that there are few; here the subject stands."""
     found = span.attributes
     template, subject = found.get(semconv.MESSAGING_TEMPLATE), found.get(semconv.MESSAGING_DESTINATION)
     return span.name.replace(str(template), str(subject)) if template and subject else span.name
 
 
-def worker_of(span: SpanRecord) -> str:
+def span_worker(span: SpanRecord) -> str:
     """Who did it: the worker by its connection's name, or the part of the program that made the span."""
     client = str(span.attributes.get(semconv.MESSAGING_CLIENT, ""))
     return client.rpartition("_")[0] or span.service.removeprefix("trunkline.")

@@ -11,33 +11,33 @@ from typing import Protocol
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
-    Finished,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
     ModelCallPlanned,
-    Parked,
-    Resumed,
-    Started,
     ToolFinished,
+    TurnFinished,
+    TurnParked,
     TurnRecord,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.telemetry import semconv
-from trunkline.telemetry.semconv import Measure
+from trunkline.telemetry.semconv import MetricSpec
 
-MODELS = 100
+MAX_MODELS = 100
 """How many models are told apart; who may name a model must not be able to fill a monitoring system with names."""
 
-REMEMBERED = 10_000
+MAX_TURNS = 10_000
 OTHER, UNKNOWN = "other", "unknown"
 
 Attributes = dict[str, str]
 
 
-class Sink(Protocol):
+class MetricSink(Protocol):
     """Where measurements go. An attribute that is "" says nothing."""
 
-    def add(self, measure: Measure, value: float, attributes: Attributes) -> None:
+    def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:
         """Count ``value`` up, or into the histogram."""
         ...
 
@@ -51,10 +51,10 @@ class _Running:
     asked: datetime | None = None
 
 
-class Tally:
+class TurnMetrics:
     """Takes the journal's records in their order and tells ``sink`` what they amount to."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: MetricSink) -> None:
         self._sink = sink
         self._turns: OrderedDict[str, _Running] = OrderedDict()
         self._models: set[tuple[str, str]] = set()
@@ -64,21 +64,21 @@ class Tally:
         turn = self._turns.setdefault(record.turn, _Running())
         for entry in record.entries:
             self._count(turn, entry, time)
-        if any(isinstance(entry, Finished) for entry in record.entries):
+        if any(isinstance(entry, TurnFinished) for entry in record.entries):
             del self._turns[record.turn]
-        while len(self._turns) > REMEMBERED:
+        while len(self._turns) > MAX_TURNS:
             self._turns.popitem(last=False)
 
     def skip(self) -> None:
         """Count a record that cannot be read."""
-        self._add(semconv.UNREADABLE)
+        self._add(semconv.UNREADABLE_RECORDS)
 
     def _count(self, turn: _Running, entry: JournalEntry, time: datetime) -> None:
         match entry:
-            case Started():
+            case TurnStarted():
                 turn.model, turn.began = self._model(entry.model), time
                 self._add(semconv.TURNS_STARTED)
-            case Resumed():
+            case TurnResumed():
                 self._add(semconv.TURNS_RESUMED)
             case ModelCallPlanned():
                 turn.asked = time
@@ -95,9 +95,9 @@ class Tally:
                 self._add(semconv.APPROVALS_ASKED)
             case ApprovalRecorded():
                 self._add(semconv.APPROVALS_DECIDED, allowed=str(entry.allow).lower())
-            case Parked():
+            case TurnParked():
                 self._add(semconv.TURNS_PARKED)
-            case Finished():
+            case TurnFinished():
                 self._ended(turn, entry, time)
 
     def _answered(self, turn: _Running, entry: ModelCallFinished, time: datetime) -> None:
@@ -116,20 +116,20 @@ class Tally:
             self._sink.add(semconv.OPERATION_DURATION, seconds, {**_labels(turn), semconv.ERROR_TYPE: error})
         turn.asked = None
 
-    def _ended(self, turn: _Running, entry: Finished, time: datetime) -> None:
+    def _ended(self, turn: _Running, entry: TurnFinished, time: datetime) -> None:
         error = entry.code.value if entry.code else ""
         self._sink.add(semconv.TURNS_FINISHED, 1, {semconv.REASON: entry.reason, semconv.ERROR_TYPE: error})
         if turn.began is not None:
             self._sink.add(semconv.TURN_DURATION, _seconds(turn.began, time), {})
 
-    def _add(self, measure: Measure, **attributes: str) -> None:
+    def _add(self, measure: MetricSpec, **attributes: str) -> None:
         self._sink.add(measure, 1, attributes)
 
     def _model(self, label: str) -> tuple[str, str]:
         """Adapter and model of an ``adapter/model``; those above the limit are all one."""
         provider, _, model = label.partition("/")
         found = (provider or UNKNOWN, model or UNKNOWN)
-        if found not in self._models and len(self._models) >= MODELS:
+        if found not in self._models and len(self._models) >= MAX_MODELS:
             return OTHER, OTHER
         self._models.add(found)
         return found

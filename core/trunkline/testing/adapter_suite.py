@@ -59,12 +59,12 @@ SituationName = Literal[
 ]
 
 SENTENCE = "The harbour is calm tonight."
-THOUGHT = "Boats do not move."
+REASONING_TEXT = "Boats do not move."
 CALLS: tuple[tuple[str, dict[str, str]], ...] = (("look", {"at": "sea"}), ("listen", {"to": "wind"}))
 KEY = "sk-canary-0123456789abcdef"
 """The key that the adapter is given; it must not be in any error."""
 
-WITHIN = 60.0
+DEADLINE_SECONDS = 60.0
 """Seconds within which what must happen at once has happened, however loaded the machine."""
 
 FAULTS: dict[SituationName, tuple[ErrorCode, frozenset[str]]] = {
@@ -145,7 +145,7 @@ class AdapterContract(ABC):
     async def test_reasoning_is_kept_apart_from_text(self) -> None:
         """What the vendor shows of its reasoning comes as Reasoning, and is no part of the text."""
         events = await self._events("reasoning")
-        assert "".join(event.text for event in events if isinstance(event, Reasoning)) == THOUGHT
+        assert "".join(event.text for event in events if isinstance(event, Reasoning)) == REASONING_TEXT
         assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
 
     @pytest.mark.anyio
@@ -224,7 +224,7 @@ class AdapterContract(ABC):
         """A cancelled call ends without an error of its own, even while the other side is silent."""
         async with self._arranged(name) as situation:
             left, arrived = self._or_skip(situation.left), self._or_skip(situation.arrived)
-            with anyio.fail_after(WITHIN):
+            with anyio.fail_after(DEADLINE_SECONDS):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(_all, situation)
                     await _until(lambda: arrived() == 1)
@@ -287,7 +287,7 @@ class AdapterContract(ABC):
 
 PROGRAMS: dict[SituationName, str] = {
     "text": f"say:{SENTENCE}",
-    "reasoning": f"think:{THOUGHT} ;; say:{SENTENCE}",
+    "reasoning": f"think:{REASONING_TEXT} ;; say:{SENTENCE}",
     "calls": 'parallel:look {"at": "sea"} listen {"to": "wind"}',
     "text_and_calls": f'say:{SENTENCE} ;; parallel:look {{"at": "sea"}} listen {{"to": "wind"}}',
     "bad_arguments": "badcall:look at the sea",
@@ -368,7 +368,7 @@ async def _all(situation: Situation) -> list[ModelEvent]:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(DEADLINE_SECONDS):
         while not condition():  # noqa: ASYNC110 - the condition lies on the other side of a connection
             await anyio.sleep(0.005)
 

@@ -20,20 +20,20 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
-from trunkline.contracts.approvals.messages import DEADLINE, Approval
+from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, Approval
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.conversations.messages import ToolCall
-from trunkline.contracts.gateway.messages import MOST_SHOWS, SendMessage
+from trunkline.contracts.gateway.messages import MAX_SHOWS, SendMessage
 from trunkline.contracts.turns.messages import ApprovalRequested, TextDelta, TextReset, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
-PATIENCE = 60.0
+WAIT_SECONDS = 60.0
 """Seconds within which a channel must do what it should."""
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class ChannelUser:
     """A person at the other end of a channel: what they say, and all they have been shown so far.
 
     ``decide`` is how they answer an approval that they were shown, with a yes or no; None where they cannot, as through
@@ -49,14 +49,14 @@ class ChannelSuite(ABC):
     """Inherit, give ``person``, and pytest runs the rest."""
 
     @abstractmethod
-    def person(self) -> AbstractAsyncContextManager[Person]:
+    def person(self) -> AbstractAsyncContextManager[ChannelUser]:
         """A new channel that does not run yet, with a person at it."""
 
-    async def _talk(self, gateway: ScriptedGateway, act: Callable[[Person], Awaitable[None]]) -> None:
+    async def _talk(self, gateway: ScriptedGateway, act: Callable[[ChannelUser], Awaitable[None]]) -> None:
         """Run the channel while the person acts."""
         async with self.person() as person, anyio.create_task_group() as tasks:
             tasks.start_soon(person.channel.run, gateway)
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(WAIT_SECONDS):
                 await act(person)
             tasks.cancel_scope.cancel()
 
@@ -70,16 +70,16 @@ class ChannelSuite(ABC):
     async def test_what_it_shows_is_said_in_short(self) -> None:
         """It stands before the model with every message; the gateway refuses more."""
         async with self.person() as person:
-            assert len(person.channel.shows) <= MOST_SHOWS
+            assert len(person.channel.shows) <= MAX_SHOWS
 
     @pytest.mark.anyio
     async def test_a_message_is_handed_in_once_and_can_be_repeated(self) -> None:
         """What a person says is sent once, as it was said, with a client id that makes a repeat harmless."""
         async with ScriptedGateway() as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 await person.say("good morning")
-                await until(lambda: "You said: good morning" in person.seen())
+                await wait_until(lambda: "You said: good morning" in person.seen())
 
             await self._talk(gateway, act)
             assert [message.content for message in gateway.sent] == ["good morning"]
@@ -90,10 +90,10 @@ class ChannelSuite(ABC):
         """The second message goes into the conversation of the first."""
         async with ScriptedGateway() as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 for word in ("one", "two"):
                     await person.say(word)
-                    await until(lambda word=word: f"You said: {word}" in person.seen())  # type: ignore[misc]
+                    await wait_until(lambda word=word: f"You said: {word}" in person.seen())  # type: ignore[misc]
 
             await self._talk(gateway, act)
             assert gateway.sent[0].conversation is None
@@ -104,15 +104,15 @@ class ChannelSuite(ABC):
         """A message said while no gateway answers is sent when one does, once."""
         async with ScriptedGateway() as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 await person.say("first")
-                await until(lambda: "You said: first" in person.seen())
+                await wait_until(lambda: "You said: first" in person.seen())
                 gateway.away = True
                 await person.say("second")
                 await anyio.sleep(0.5)
                 assert "You said: second" not in person.seen()
                 gateway.away = False
-                await until(lambda: "You said: second" in person.seen())
+                await wait_until(lambda: "You said: second" in person.seen())
 
             await self._talk(gateway, act)
             assert [message.content for message in gateway.sent] == ["first", "second"]
@@ -128,9 +128,9 @@ class ChannelSuite(ABC):
 
         async with ScriptedGateway(answer) as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 await person.say("hello")
-                await until(lambda: sentence in " ".join(person.seen().split()))
+                await wait_until(lambda: sentence in " ".join(person.seen().split()))
                 assert "Half of an ans" in person.seen()
 
             await self._talk(gateway, act)
@@ -147,9 +147,9 @@ class ChannelSuite(ABC):
 
         async with ScriptedGateway(answer) as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 await person.say("what is it")
-                await until(lambda: "It is forty-two." in person.seen())
+                await wait_until(lambda: "It is forty-two." in person.seen())
 
             await self._talk(gateway, act)
 
@@ -164,9 +164,9 @@ class ChannelSuite(ABC):
 
         async with ScriptedGateway(answer) as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 await person.say("write to them")
-                await until(lambda: "Send the mail?" in person.seen())
+                await wait_until(lambda: "Send the mail?" in person.seen())
                 await anyio.sleep(0.5)
 
             await self._talk(gateway, act)
@@ -178,17 +178,17 @@ class ChannelSuite(ABC):
         by being shown it; when somebody has, or nobody did in time, that is told."""
         async with ScriptedGateway() as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 await person.say("hello")
-                await until(lambda: "You said: hello" in person.seen())
+                await wait_until(lambda: "You said: hello" in person.seen())
                 asked = gateway.ask("Send the mail?", detail="to: a@example.org\x1b[2J")
-                await until(lambda: asked.id in person.seen())
+                await wait_until(lambda: asked.id in person.seen())
                 assert "Send the mail?" in person.seen() and "a@example.org" in person.seen()
                 assert "\x1b[2J" not in person.seen()
                 await anyio.sleep(0.2)
                 assert gateway.decided == []
-                gateway.settle(asked, allow=False, by=DEADLINE)
-                await until(lambda: "in time" in person.seen())
+                gateway.settle(asked, allow=False, by=DECIDED_BY_DEADLINE)
+                await wait_until(lambda: "in time" in person.seen())
 
             await self._talk(gateway, act)
 
@@ -198,13 +198,13 @@ class ChannelSuite(ABC):
         """The owner answers here what another channel's turn asks; one answer is one decision."""
         async with ScriptedGateway() as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 if person.decide is None:
                     return
                 asked = gateway.ask("Send the mail?")
-                await until(lambda: asked.id in person.seen())
+                await wait_until(lambda: asked.id in person.seen())
                 await person.decide(asked, allow)
-                await until(lambda: gateway.decided)
+                await wait_until(lambda: gateway.decided)
                 await anyio.sleep(0.2)
                 assert gateway.decided == [(asked.turn, asked.call, allow)]
 
@@ -216,17 +216,17 @@ class ChannelSuite(ABC):
         being shown it; that somebody did is told."""
         async with ScriptedGateway() as gateway:
 
-            async def act(person: Person) -> None:
+            async def act(person: ChannelUser) -> None:
                 await person.say("hello")
-                await until(lambda: "You said: hello" in person.seen())
+                await wait_until(lambda: "You said: hello" in person.seen())
                 asked = gateway.wonder("Which one?\x1b[2J", options=("the red", "the blue"))
-                await until(lambda: asked.id in person.seen())
+                await wait_until(lambda: asked.id in person.seen())
                 assert "Which one?" in person.seen() and "2. the blue" in person.seen()
                 assert "\x1b[2J" not in person.seen()
                 await anyio.sleep(0.2)
                 assert gateway.decided == []
                 gateway.settle(asked, allow=True, by="channel:elsewhere", answer="the red")
-                await until(lambda: "Answered by" in person.seen())
+                await wait_until(lambda: "Answered by" in person.seen())
 
             await self._talk(gateway, act)
 
@@ -239,15 +239,15 @@ class ChannelSuite(ABC):
             yield anyio.Event()
 
         async with ScriptedGateway(answer) as gateway, self.person() as person:
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(WAIT_SECONDS):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(person.channel.run, gateway)
                     await person.say("go")
-                    await until(lambda: bool(gateway.sent))
+                    await wait_until(lambda: bool(gateway.sent))
                     tasks.cancel_scope.cancel()
 
 
-async def until(true: Callable[[], object], *, within: float = PATIENCE) -> None:
+async def wait_until(true: Callable[[], object], *, within: float = WAIT_SECONDS) -> None:
     """Wait until something holds. Raises TimeoutError after ``within`` seconds."""
     with anyio.fail_after(within):
         while not true():  # noqa: ASYNC110 - what is awaited happens on a screen

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 
-def holding(home: Path, text: bytes) -> set[str]:
+def files_holding(home: Path, text: bytes) -> set[str]:
     """What holds a text, relative to the home; a repository's objects as ``FOLDER/.git``.
 
     NATS keeps messages as they are, so its files are looked through like all others.
@@ -12,10 +12,10 @@ def holding(home: Path, text: bytes) -> set[str]:
     files = (file for file in home.rglob("*") if file.is_file())
     found = {str(file.relative_to(home)) for file in files if text in file.read_bytes()}
     repositories = (folder.parent for folder in home.rglob(".git") if folder.is_dir())
-    return found | {f"{one.relative_to(home)}/.git" for one in repositories if text in objects(one)}
+    return found | {f"{one.relative_to(home)}/.git" for one in repositories if text in git_objects(one)}
 
 
-def objects(repository: Path) -> bytes:
+def git_objects(repository: Path) -> bytes:
     """Every object that a repository holds, led to or not, as its content."""
     command = [
         "git",

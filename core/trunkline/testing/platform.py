@@ -24,7 +24,7 @@ from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.turns.messages import FeedEvent, TextDelta, TextReset, TurnEnded
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.home.paths import Home
-from trunkline.runtime.supervisor import Instance, supervised
+from trunkline.runtime.supervisor import Instance, running_platform
 from trunkline.testing.blocks import make_block
 from trunkline.workers import KINDS, load_worker
 from trunkline_bus import Bus, connect
@@ -50,7 +50,7 @@ UNASKED: Mapping[str, str] = {"TRUNKLINE_PERMISSIONS__APPROVALS": "none"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TurnAnswer:
     """What came back for one message: everything that the feed showed, in order."""
 
     accepted: MessageAccepted
@@ -74,7 +74,7 @@ def text_of(events: Sequence[FeedEvent]) -> str:
     return "".join(steps[step] for step in sorted(steps))
 
 
-class Talker:
+class PlatformClient:
     """Talks with a platform over its bus, as a channel does. ``patience`` is in seconds."""
 
     def __init__(self, bus: Bus, *, patience: float = 60.0) -> None:
@@ -86,7 +86,7 @@ class Talker:
         """Hand in a message; ``given`` are the other fields of ``SendMessage``."""
         return await self.gateway.send(SendMessage(content=text, **given))
 
-    async def answer(self, accepted: MessageAccepted) -> Answer:
+    async def answer(self, accepted: MessageAccepted) -> TurnAnswer:
         """Wait for the end of a turn and return all that its feed showed. Raises TimeoutError."""
         events: list[FeedEvent] = []
         with anyio.fail_after(self.patience):
@@ -94,14 +94,14 @@ class Talker:
                 events.append(event)
         ended = events[-1]
         assert isinstance(ended, TurnEnded)
-        return Answer(accepted, tuple(events), ended)
+        return TurnAnswer(accepted, tuple(events), ended)
 
-    async def say(self, text: str, **given: Any) -> Answer:
+    async def say(self, text: str, **given: Any) -> TurnAnswer:
         """Hand in a message and wait for its answer."""
         return await self.answer(await self.send(text, **given))
 
 
-class Platform(Talker):
+class Platform(PlatformClient):
     """A platform that runs in this process. ``instance`` is what ``trunkline up`` has in its hands."""
 
     def __init__(self, bus: Bus, instance: Instance, *, patience: float) -> None:
@@ -169,7 +169,7 @@ async def platform(
         )
         make_block(Home.of(settings).memory, workers)
         instance = await stack.enter_async_context(
-            supervised(settings, load_worker, kinds=tuple(workers), extra=tuple(plugins))
+            running_platform(settings, load_worker, kinds=tuple(workers), extra=tuple(plugins))
         )
         bus = await stack.enter_async_context(connect(msgspec.structs.replace(instance.bus, name="test")))
         yield Platform(bus, instance, patience=patience)

@@ -24,7 +24,7 @@ from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.home.paths import Home
 from trunkline.runtime.connection_settings import bus_settings, server_settings
 from trunkline.testing.blocks import make_block
-from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
+from trunkline.testing.platform import DEFAULTS, PlatformClient, clean_environ
 from trunkline.workers import KINDS
 from trunkline.workers.plugin_process.resource_limits import die_with_parent
 from trunkline_bus import Bus, EmbeddedServer, connect
@@ -109,7 +109,7 @@ class WorkerProcess:
             return log.read().decode(errors="replace")
 
 
-class ProcessPlatform(Talker):
+class ProcessPlatform(PlatformClient):
     """The processes, and a connection of the test's own to talk over."""
 
     def __init__(

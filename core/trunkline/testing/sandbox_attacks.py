@@ -1,6 +1,6 @@
 """Programs that try what no sandbox allows, and files that none may read."""
 
-from trunkline.testing.sandbox_stage import SECRET
+from trunkline.testing.sandbox_fixture import SECRET
 
 PROTECTED = (".env", "auth.json", "deep/down/id_rsa", ".ssh/config", "my.env", ".aws/credentials", ".ENV")
 

@@ -10,15 +10,21 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
+from trunkline.contracts.sandbox.sandbox import (
+    DEFAULT_LIMITS,
+    Sandbox,
+    SandboxLimits,
+    SandboxProcess,
+    SandboxResult,
+)
 
 SECRET = "a-secret-of-the-host"
 
-BEATING = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; '
+HEARTBEAT_SCRIPT = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; '
 """Begins something that outlives its parent, ignores being asked to end, and can be seen from outside to be alive."""
 
 
-class SandboxStage(ABC):
+class SandboxFixture(ABC):
     """Inherit and give ``sandbox``. ``grace`` is how many seconds the end of everything may take to be seen, ``flood``
     how many bytes the program prints that prints too much. ``python`` names an interpreter in the sandbox for the
     attacks that need one, which are skipped without it; ``python_files`` is what has to be given to it for that."""
@@ -50,7 +56,7 @@ class SandboxStage(ABC):
             return await sandbox.run(("sh", "-c", script), workspace=workspace, env={}, **given)
 
     async def still(self, workspace: Path) -> None:
-        """Nothing that ``BEATING`` began is alive: there is no beat for a second."""
+        """Nothing that ``HEARTBEAT_SCRIPT`` began is alive: there is no beat for a second."""
         beat = workspace / "beat"
         with anyio.fail_after(self.grace + 2.0):
             before = -1
@@ -60,7 +66,7 @@ class SandboxStage(ABC):
 
     @asynccontextmanager
     async def started(
-        self, workspace: Path, script: str, limits: SandboxLimits = USUAL
+        self, workspace: Path, script: str, limits: SandboxLimits = DEFAULT_LIMITS
     ) -> AsyncIterator[SandboxProcess]:
         """A script of the shell that runs."""
         async with self.opened(workspace.parent) as sandbox:
@@ -69,7 +75,7 @@ class SandboxStage(ABC):
                 yield process
 
     async def beating(self, workspace: Path) -> None:
-        """Wait until ``BEATING`` is."""
+        """Wait until ``HEARTBEAT_SCRIPT`` is."""
         with anyio.fail_after(60):
             while not (workspace / "beat").exists():  # noqa: ASYNC110  another process makes it
                 await anyio.sleep(0.05)

@@ -8,10 +8,10 @@ import pytest
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_attacks import KERNEL_CALLS, PROTECTED, WITH_PASSWORD
-from trunkline.testing.sandbox_fixture import SECRET, SandboxStage
+from trunkline.testing.sandbox_fixture import SECRET, SandboxFixture
 
 
-class SandboxWalls(SandboxStage):
+class SandboxIsolationSuite(SandboxFixture):
     """A part of ``SandboxSuite``."""
 
     # Files --------------------------------------------------------------------------------------------------------

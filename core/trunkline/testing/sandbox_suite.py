@@ -6,7 +6,7 @@
         def sandbox(self, home):
             return MySandbox(home)
 
-The programs that are run are those of any POSIX system; see ``SandboxStage`` for what else can be given.
+The programs that are run are those of any POSIX system; see ``SandboxFixture`` for what else can be given.
 """
 
 from contextlib import AsyncExitStack
@@ -16,16 +16,16 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.contracts.sandbox.sandbox import USUAL, SandboxLimits
+from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS, SandboxLimits
 from trunkline.errors import ToolError
-from trunkline.testing.sandbox_fixture import BEATING
-from trunkline.testing.sandbox_isolation_suite import SandboxWalls
+from trunkline.testing.sandbox_fixture import HEARTBEAT_SCRIPT
+from trunkline.testing.sandbox_isolation_suite import SandboxIsolationSuite
 
 PANIC_SECONDS = 2.0
 """How long panic may take to end every program (CC-T12)."""
 
 
-class SandboxSuite(SandboxWalls):
+class SandboxSuite(SandboxIsolationSuite):
     """Inherit, give ``sandbox``, and pytest runs the rest."""
 
     # What a program does, and how it ends -------------------------------------------------------------------------
@@ -88,14 +88,16 @@ class SandboxSuite(SandboxWalls):
     @pytest.mark.anyio
     async def test_cc_t11_what_takes_too_long_is_ended_with_all_that_it_began(self, workspace: Path) -> None:
         """The result says so, and has what was printed until then; no grandchild survives (MN-T7)."""
-        ran = await self.shell(workspace, f"{BEATING} echo part; sleep 60", limits=SandboxLimits(timeout=3.0))
+        ran = await self.shell(
+            workspace, f"{HEARTBEAT_SCRIPT} echo part; sleep 60", limits=SandboxLimits(timeout=3.0)
+        )
         assert (ran.stdout, ran.exit_code, ran.killed) == (b"part\n", None, "timeout")
         await self.still(workspace)
 
     @pytest.mark.anyio
     async def test_what_a_program_leaves_behind_ends_with_it(self, workspace: Path) -> None:
         """A daemon that it began does not outlive it, nor hold up the result."""
-        ran = await self.shell(workspace, f"{BEATING} sleep 0.3; echo done")
+        ran = await self.shell(workspace, f"{HEARTBEAT_SCRIPT} sleep 0.3; echo done")
         assert (ran.stdout, ran.exit_code) == (b"done\n", 0)
         await self.still(workspace)
 
@@ -135,8 +137,8 @@ class SandboxSuite(SandboxWalls):
             limits=SandboxLimits(timeout=100.0),
         )
         assert ran.exit_code == 0
-        assert len(ran.stdout) < USUAL.output + 100
-        assert ran.dropped == self.flood + len(b"first\nlast\n") - USUAL.output
+        assert len(ran.stdout) < DEFAULT_LIMITS.output + 100
+        assert ran.dropped == self.flood + len(b"first\nlast\n") - DEFAULT_LIMITS.output
         assert ran.stdout.startswith(b"first\n")
         assert ran.stdout.endswith(b"last\n")
 
@@ -188,15 +190,15 @@ class SandboxSuite(SandboxWalls):
     @pytest.mark.anyio
     async def test_leaving_ends_it(self, workspace: Path) -> None:
         """Leaving the block, being cancelled in it, and ``kill`` end all that the program began."""
-        async with self.started(workspace, f"{BEATING} sleep 60") as process:
+        async with self.started(workspace, f"{HEARTBEAT_SCRIPT} sleep 60") as process:
             await self.beating(workspace)
         assert process.killed
         await self.still(workspace)
         with anyio.move_on_after(1.0) as scope:
-            await self.shell(workspace, f"{BEATING} sleep 60")
+            await self.shell(workspace, f"{HEARTBEAT_SCRIPT} sleep 60")
         assert scope.cancelled_caught
         await self.still(workspace)
-        async with self.started(workspace, f"{BEATING} sleep 60") as process:
+        async with self.started(workspace, f"{HEARTBEAT_SCRIPT} sleep 60") as process:
             await process.kill("panic")
             assert (await process.wait(), process.killed) == (None, "panic")
             await self.still(workspace)

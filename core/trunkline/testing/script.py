@@ -59,7 +59,7 @@ class Think:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ScriptedCall:
     """A tool call that the model makes; ``arguments`` as text is sent as it is."""
 
     name: str
@@ -72,17 +72,17 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class CallTools:
     """Tool calls, all in one answer."""
 
-    wishes: tuple[Wish, ...]
+    wishes: tuple[ScriptedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RanTools:
     """A tool that the scripted side ran itself (an agent loop does, a model does not)."""
 
-    wish: Wish
+    wish: ScriptedCall
     output: str
 
 
@@ -99,7 +99,7 @@ class Hang:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutConnection:
     """The connection breaks."""
 
 
@@ -109,7 +109,7 @@ class Malformed:
 
 
 @dataclass(frozen=True, slots=True)
-class Garbage:
+class WebPage:
     """A web page in place of an answer. Only as the first step."""
 
 
@@ -138,7 +138,20 @@ class Stop:
     reason: str = "stop"
 
 
-Step = Say | Think | Ask | Ran | Wait | Hang | Cut | Malformed | Garbage | Raw | Refuse | Stop
+Step = (
+    Say
+    | Think
+    | CallTools
+    | RanTools
+    | Wait
+    | Hang
+    | CutConnection
+    | Malformed
+    | WebPage
+    | Raw
+    | Refuse
+    | Stop
+)
 Reply = tuple[Step, ...]
 
 OVERFLOW = Refuse(
@@ -149,7 +162,7 @@ OVERFLOW = Refuse(
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HeardMessage:
     """One message as the model was sent it, whatever the protocol."""
 
     role: str
@@ -159,10 +172,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ScriptedRequest:
     """What a scripted model was asked."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[HeardMessage, ...]
     again: int = 0
     """How often exactly these messages were asked about before."""
     tools: tuple[str, ...] = ()
@@ -176,7 +189,7 @@ class Heard:
         return next((line.text for line in reversed(self.lines) if line.role == "user"), "")
 
     @property
-    def since(self) -> tuple[Line, ...]:
+    def since(self) -> tuple[HeardMessage, ...]:
         """What came after it."""
         after = [line.role for line in reversed(self.lines)]
         return self.lines[len(self.lines) - after.index("user") :] if "user" in after else self.lines
@@ -199,7 +212,7 @@ class Heard:
         return sum(len(line.text.split()) for line in self.lines)
 
 
-Script = Callable[[Heard], Reply]
+Script = Callable[[ScriptedRequest], Reply]
 
 
 def words(count: int) -> str:
@@ -219,10 +232,10 @@ def quoted(results: Iterable[tuple[str, str]]) -> str:
 
 def answer(*steps: Step) -> Reply:
     """A reply of these steps that ends properly."""
-    return (*steps, Stop("tool_calls" if any(isinstance(step, Ask) for step in steps) else "stop"))
+    return (*steps, Stop("tool_calls" if any(isinstance(step, CallTools) for step in steps) else "stop"))
 
 
-def by_program(heard: Heard) -> Reply:
+def answer_by_message(heard: ScriptedRequest) -> Reply:
     """The script that does what the last message says (the language is in this module's docstring)."""
     segments = _segments(heard)
     position = min(heard.asked, len(segments) - 1)
@@ -232,48 +245,48 @@ def by_program(heard: Heard) -> Reply:
     return _ended(_on_lines(steps))
 
 
-def in_turn(programs: Iterable[str]) -> Script:
+def answer_in_order(programs: Iterable[str]) -> Script:
     """The script that answers the first request by the first program, the second by the second, and so on."""
     waiting: Iterator[str] = iter(programs)
 
-    def script(heard: Heard) -> Reply:
+    def script(heard: ScriptedRequest) -> Reply:
         program = next(waiting, None)
         if program is None:
             return (Refuse(status=500, code="script_ended", message="The script has no more answers."),)
-        return by_program(replace(heard, lines=(Line(role="user", text=program),)))
+        return answer_by_message(replace(heard, lines=(HeardMessage(role="user", text=program),)))
 
     return script
 
 
-def as_loop(script: Script, heard: Heard) -> Reply:
+def answer_as_agent_loop(script: Script, heard: ScriptedRequest) -> Reply:
     """What an agent loop would answer: the script's tool calls are run on this side, to the end of the program."""
     steps: list[Step] = []
     while True:
         reply = script(heard)
-        asks = [step for step in reply if isinstance(step, Ask)]
+        asks = [step for step in reply if isinstance(step, CallTools)]
         if not asks:
             return (*steps, *reply)
         for step in reply:
-            steps += _run(step) if isinstance(step, Ask) else [] if isinstance(step, Stop) else [step]
+            steps += _run(step) if isinstance(step, CallTools) else [] if isinstance(step, Stop) else [step]
         heard = replace(heard, lines=(*heard.lines, *_ran_lines(asks)))
 
 
-def _run(ask: Ask) -> list[Step]:
-    return [Ran(wish, f"{wish.name} ran with {wish.text}") for wish in ask.wishes]
+def _run(ask: CallTools) -> list[Step]:
+    return [RanTools(wish, f"{wish.name} ran with {wish.text}") for wish in ask.wishes]
 
 
-def _ran_lines(asks: list[Ask]) -> list[Line]:
-    runs = [run for ask in asks for run in _run(ask) if isinstance(run, Ran)]
-    called = Line(role="assistant", calls=tuple(run.wish.name for run in runs))
-    return [called, *(Line(role="tool", text=run.output) for run in runs)]
+def _ran_lines(asks: list[CallTools]) -> list[HeardMessage]:
+    runs = [run for ask in asks for run in _run(ask) if isinstance(run, RanTools)]
+    called = HeardMessage(role="assistant", calls=tuple(run.wish.name for run in runs))
+    return [called, *(HeardMessage(role="tool", text=run.output) for run in runs)]
 
 
-def _segments(heard: Heard) -> list[list[Step]]:
+def _segments(heard: ScriptedRequest) -> list[list[Step]]:
     segments: list[list[Step]] = [[]]
     for line in re.split(r"\n|\s*;;\s*", heard.program):
         steps = _instruction(line.strip(), heard) if line.strip() else ()
         segments[-1] += steps
-        if any(isinstance(step, Ask) for step in steps):
+        if any(isinstance(step, CallTools) for step in steps):
             segments.append([])
     return segments
 
@@ -289,12 +302,12 @@ def _on_lines(steps: list[Step]) -> list[Step]:
 
 
 def _ended(steps: list[Step]) -> Reply:
-    final = (Stop, Cut, Hang, Garbage, Refuse)
+    final = (Stop, CutConnection, Hang, WebPage, Refuse)
     unfinished = any(isinstance(step, (*final, Raw)) or step == Wait() for step in steps)
     return tuple(steps) if unfinished else answer(*steps)
 
 
-def _instruction(line: str, heard: Heard) -> tuple[Step, ...]:
+def _instruction(line: str, heard: ScriptedRequest) -> tuple[Step, ...]:
     name, _, rest = line.partition(":")
     if name == "once":
         return () if heard.again else _instruction(rest.strip(), heard)
@@ -307,19 +320,19 @@ def _instruction(line: str, heard: Heard) -> tuple[Step, ...]:
         return (Say(f"{line!r} is not an instruction: {error}."),)
 
 
-def _wishes(text: str) -> tuple[Wish, ...]:
-    found: list[Wish] = []
+def _wishes(text: str) -> tuple[ScriptedCall, ...]:
+    found: list[ScriptedCall] = []
     while text:
         name, _, rest = text.partition(" ")
         arguments, end = json.JSONDecoder().raw_decode(rest.lstrip()) if rest.strip() else ({}, 0)
-        found.append(Wish(name, arguments))
+        found.append(ScriptedCall(name, arguments))
         text = rest.lstrip()[end:].strip()
     return tuple(found)
 
 
 def _bad_call(text: str) -> tuple[Step, ...]:
     name, _, arguments = text.partition(" ")
-    return (Ask((Wish(name, arguments),)),)
+    return (CallTools((ScriptedCall(name, arguments),)),)
 
 
 def _slow(text: str) -> tuple[Step, ...]:
@@ -341,22 +354,22 @@ def _status(text: str) -> tuple[Step, ...]:
     )
 
 
-_INSTRUCTIONS: dict[str, Callable[[str, Heard], tuple[Step, ...]]] = {
+_INSTRUCTIONS: dict[str, Callable[[str, ScriptedRequest], tuple[Step, ...]]] = {
     "say": lambda text, heard: (Say(text),),
     "slow": lambda text, heard: _slow(text),
     "think": lambda text, heard: (Think(text),),
-    "call": lambda text, heard: (Ask(_wishes(text)),),
-    "parallel": lambda text, heard: (Ask(_wishes(text)),),
+    "call": lambda text, heard: (CallTools(_wishes(text)),),
+    "parallel": lambda text, heard: (CallTools(_wishes(text)),),
     "badcall": lambda text, heard: _bad_call(text),
     "quote": lambda text, heard: (Say(quoted(heard.results)),),
     "roles": lambda text, heard: (Say(" ".join(line.role for line in heard.lines)),),
     "wait": lambda text, heard: (Wait(float(text)),),
     "stall": lambda text, heard: (_some(text), Wait()),
     "hang": lambda text, heard: (Hang(),),
-    "cut": lambda text, heard: (_some(text), Cut()),
+    "cut": lambda text, heard: (_some(text), CutConnection()),
     "quit": lambda text, heard: (_some(text), Raw(b"")),
     "malformed": lambda text, heard: (_some(text), Malformed()),
-    "garbage": lambda text, heard: (Garbage(),),
+    "garbage": lambda text, heard: (WebPage(),),
     "empty": lambda text, heard: (Raw(b""),),
     "limit": lambda text, heard: (_some(text), Stop("max_tokens")),
     "filter": lambda text, heard: (Stop("content_filter"),),

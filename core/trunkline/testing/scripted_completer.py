@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from trunkline.config.settings import Price
 from trunkline.contracts.models.adapter import Finish, ModelRequest, Text
-from trunkline.contracts.models.client import Questioner
+from trunkline.contracts.models.client import CompleterBase
 from trunkline.contracts.models.messages import Complete, Completion
 from trunkline.errors import FIXED_SENTENCES, CompletionError, ModelError
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
@@ -13,7 +13,7 @@ from trunkline.workers.monitor.prices import Rate
 FREE = Price(input=0, output=0)
 
 
-class ScriptedCompleter(Questioner):
+class ScriptedCompleter(CompleterBase):
     """Answers by a script as ``ScriptedModel`` does. ``questions`` holds what was asked.
 
     ::

@@ -25,7 +25,7 @@ from trunkline.contracts.conversations.messages import (
     ListConversations,
     Message,
     ToolCall,
-    now,
+    utc_now,
 )
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
@@ -98,7 +98,7 @@ class ScriptedGateway:
         self, answer: Callable[[SendMessage], Iterable[Step]] = echo, *, blocks: Iterable[str] = ("main",)
     ) -> None:
         self._answer = answer
-        self._blocks = tuple(Block(name=name, config=BlockConfig(), created_at=now()) for name in blocks)
+        self._blocks = tuple(Block(name=name, config=BlockConfig(), created_at=utc_now()) for name in blocks)
         self._turns: dict[str, _Turn] = {}
         self._by_client: dict[str, MessageAccepted] = {}
         self._conversations: dict[str, tuple[ConversationSummary, list[Message]]] = {}
@@ -136,8 +136,8 @@ class ScriptedGateway:
             id=conversation,
             block=block,
             title=title,
-            created_at=now(),
-            updated_at=now(),
+            created_at=utc_now(),
+            updated_at=utc_now(),
             message_count=len(kept),
         )
         self._conversations[conversation] = (summary, kept)
@@ -157,13 +157,13 @@ class ScriptedGateway:
 
     def settle(self, approval: Approval, *, allow: bool, by: str, answer: str = "") -> None:
         """Somebody has decided about it, or nobody has in time (``deadline``)."""
-        self._tell(replace(approval, settled=Settlement(allow=allow, by=by, at=now(), answer=answer)))
+        self._tell(replace(approval, settled=Settlement(allow=allow, by=by, at=utc_now(), answer=answer)))
 
     def _wait(
         self, block: str, channel: str, turn: str, call: ToolCall, call_hash: str, question: str,
         detail: ApprovalDetail,
     ) -> Approval:  # fmt: skip
-        at = now()
+        at = utc_now()
         approval = Approval(
             id=approval_id(turn, call.id, at), turn=turn, call=call.id, call_hash=call_hash, tool=call.name,
             block=block, conversation="conv_other", channel=channel, actor="owner", question=question,

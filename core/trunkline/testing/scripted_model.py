@@ -23,24 +23,24 @@ from trunkline.contracts.models.adapter import (
 from trunkline.errors import ErrorCode, ModelError, ModelFault
 from trunkline.testing.script import (
     OVERFLOW,
-    Ask,
-    Garbage,
+    CallTools,
     Hang,
-    Heard,
-    Line,
+    HeardMessage,
     Malformed,
-    Ran,
+    RanTools,
     Refuse,
     Say,
+    ScriptedCall,
+    ScriptedRequest,
     Step,
     Stop,
     Think,
     Wait,
-    Wish,
-    by_program,
+    WebPage,
+    answer_by_message,
     pieces,
 )
-from trunkline.testing.vendor_rules import faults_of
+from trunkline.testing.vendor_rules import find_violations
 
 Item = ModelEvent | str | float | BaseException | Callable[[], Awaitable[Any]]
 """What a reply is made of: an event; a text (said word by word); seconds of silence; an exception to raise; or
@@ -85,7 +85,9 @@ class ScriptedModel(ModelAdapter):
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Play the reply (see the class)."""
         self.requests.append(request)
-        if faults := faults_of("/chat/completions", {"messages": list(map(_as_sent, request.messages))}):
+        if faults := find_violations(
+            "/chat/completions", {"messages": list(map(_as_sent, request.messages))}
+        ):
             raise AssertionError(f"OpenAI would have refused the request: {faults[0]}")
         tally = _Tally(request)
         try:
@@ -106,7 +108,7 @@ class ScriptedModel(ModelAdapter):
         key = msgspec.json.encode([(line.role, line.text) for line in heard.lines])
         again = self._asked[key]
         self._asked[key] += 1
-        for step in by_program(replace(heard, again=again)):
+        for step in answer_by_message(replace(heard, again=again)):
             yield from _items(step, f"call_{len(heard.lines)}")
 
 
@@ -177,12 +179,14 @@ def _as_sent(message: Message) -> dict[str, Any]:
     return {**sent, "tool_call_id": message.tool_call_id, **({"tool_calls": calls} if calls else {})}
 
 
-def _heard(request: ModelRequest) -> Heard:
+def _heard(request: ModelRequest) -> ScriptedRequest:
     lines = (
-        Line(role=message.role, text=message.content, calls=tuple(call.name for call in message.tool_calls))
+        HeardMessage(
+            role=message.role, text=message.content, calls=tuple(call.name for call in message.tool_calls)
+        )
         for message in request.messages
     )
-    return Heard(lines=tuple(lines), tools=tuple(tool.name for tool in request.tools))
+    return ScriptedRequest(lines=tuple(lines), tools=tuple(tool.name for tool in request.tools))
 
 
 def _items(step: Step, call_id: str) -> Iterator[Item]:
@@ -193,9 +197,9 @@ def _items(step: Step, call_id: str) -> Iterator[Item]:
                 yield from (pause, Text(piece)) if number and pause else (Text(piece),)
         case Think(text):
             yield from (Reasoning(piece) for piece in pieces(text))
-        case Ask(wishes):
+        case CallTools(wishes):
             yield from (Call(_call(wish, f"{call_id}_{number}")) for number, wish in enumerate(wishes))
-        case Ran(wish, output):
+        case RanTools(wish, output):
             yield ToolRan(_call(wish, call_id), output)
         case Wait(None) | Hang():
             yield anyio.sleep_forever
@@ -207,7 +211,7 @@ def _items(step: Step, call_id: str) -> Iterator[Item]:
             yield _fault(step)
 
 
-def _call(wish: Wish, call_id: str) -> ToolCall:
+def _call(wish: ScriptedCall, call_id: str) -> ToolCall:
     arguments = wish.arguments if isinstance(wish.arguments, dict) else {"": wish.arguments}
     return ToolCall(id=call_id, name=wish.name, arguments=arguments)
 
@@ -218,7 +222,7 @@ def _fault(step: Step) -> ModelError:
     if isinstance(step, Refuse):
         fault = _FAULTS.get(step.status, "unavailable" if step.status >= 500 else "refused")
         return ModelError(ErrorCode.PROVIDER_ERROR, fault, step.message)
-    fault = "bad_response" if isinstance(step, Malformed | Garbage) else "interrupted"
+    fault = "bad_response" if isinstance(step, Malformed | WebPage) else "interrupted"
     return ModelError(ErrorCode.PROVIDER_ERROR, fault, f"scripted: {type(step).__name__}")
 
 

@@ -43,33 +43,33 @@ from anyio.from_thread import start_blocking_portal
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from trunkline.testing.script import (
-    Ask,
-    Cut,
-    Garbage,
+    CallTools,
+    CutConnection,
     Hang,
-    Heard,
     Malformed,
-    Ran,
+    RanTools,
     Raw,
     Refuse,
     Reply,
     Say,
     Script,
+    ScriptedRequest,
     Step,
     Stop,
     Think,
     Wait,
-    by_program,
-    in_turn,
+    WebPage,
+    answer_by_message,
+    answer_in_order,
     pieces,
 )
-from trunkline.testing.vendor_rules import Fault, faults_of
-from trunkline.testing.wire_formats import ChatWire, EngineWire, ResponsesWire, Wire
+from trunkline.testing.vendor_rules import RuleViolation, find_violations
+from trunkline.testing.wire_formats import ChatWireFormat, EngineWireFormat, ResponsesWireFormat, WireFormat
 
-WIRES: dict[str, type[Wire]] = {
-    "/chat/completions": ChatWire,
-    "/responses": ResponsesWire,
-    "/engine/chat": EngineWire,
+WIRES: dict[str, type[WireFormat]] = {
+    "/chat/completions": ChatWireFormat,
+    "/responses": ResponsesWireFormat,
+    "/engine/chat": EngineWireFormat,
 }
 MAX_HEAD = 64 * 1024
 LINGER = 60.0
@@ -79,7 +79,7 @@ client keeps one that rests, so that none is closed just when it is used again."
 Outcome = Literal["running", "finished", "broken", "abandoned"]
 
 
-class Recorded(msgspec.Struct):
+class RecordedRequest(msgspec.Struct):
     """A request that came. ``outcome``: still running, finished, broken by the script, or abandoned by the client.
     ``faults`` are the vendor's rules that it breaks."""
 
@@ -109,20 +109,20 @@ class ScriptedProvider:
 
     def __init__(
         self,
-        script: Script | Sequence[str] = by_program,
+        script: Script | Sequence[str] = answer_by_message,
         *,
         models: Sequence[str] = ("scripted",),
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        self._script: Script = script if callable(script) else in_turn(script)
+        self._script: Script = script if callable(script) else answer_in_order(script)
         self._models = tuple(models)
         self._host = host
         self._port = port
         self._asked: Counter[bytes] = Counter()
         self._exit = ExitStack()
         self._lock = threading.Lock()
-        self.requests: list[Recorded] = []
+        self.requests: list[RecordedRequest] = []
         self.faults: list[str] = []
 
     @property
@@ -145,7 +145,7 @@ class ScriptedProvider:
         }
 
     @property
-    def asked(self) -> list[Recorded]:
+    def asked(self) -> list[RecordedRequest]:
         """The requests that asked for an answer: not those for the list of models."""
         return [request for request in self.requests if request.method == "POST"]
 
@@ -210,7 +210,7 @@ class ScriptedProvider:
         elif wire is None or request.method != "POST" or not isinstance(record.body, dict):
             await _send_json(stream, 404, {"error": {"message": "Not found.", "code": "not_found"}})
             record.outcome = "finished"
-        elif faults := faults_of(path, record.body):
+        elif faults := find_violations(path, record.body):
             await _send_json(stream, 400, self._refused(record, faults))
         else:
             await self._play(stream, reader, record, wire)
@@ -221,17 +221,17 @@ class ScriptedProvider:
             self.forget()
         return listed
 
-    def _record(self, request: _Request, path: str) -> Recorded:
+    def _record(self, request: _Request, path: str) -> RecordedRequest:
         try:
             body = json.loads(request.content) if request.content else None
         except ValueError:
             body = request.content.decode(errors="replace")
-        record = Recorded(method=request.method, path=path, headers=request.headers, body=body)
+        record = RecordedRequest(method=request.method, path=path, headers=request.headers, body=body)
         with self._lock:
             self.requests.append(record)
         return record
 
-    def _refused(self, record: Recorded, faults: Sequence[Fault]) -> dict[str, Any]:
+    def _refused(self, record: RecordedRequest, faults: Sequence[RuleViolation]) -> dict[str, Any]:
         record.outcome, record.faults = "finished", tuple(map(str, faults))
         with self._lock:
             self.faults += record.faults
@@ -246,12 +246,16 @@ class ScriptedProvider:
         return {"object": "list", "data": data}
 
     async def _play(
-        self, stream: SocketStream, reader: BufferedByteReceiveStream, record: Recorded, kind: type[Wire]
+        self,
+        stream: SocketStream,
+        reader: BufferedByteReceiveStream,
+        record: RecordedRequest,
+        kind: type[WireFormat],
     ) -> None:
         heard = self._counted(kind.hear(record.body))
         wire = kind(heard, len(self.requests))
         reply = wire.reply(self._script)
-        streaming = record.body.get("stream", kind is EngineWire)
+        streaming = record.body.get("stream", kind is EngineWireFormat)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_watch, stream, reader, record, tasks.cancel_scope)
             player = _Player(stream, wire, reply, streaming)
@@ -263,7 +267,7 @@ class ScriptedProvider:
         if record.outcome == "broken":
             await stream.aclose()
 
-    def _counted(self, heard: Heard) -> Heard:
+    def _counted(self, heard: ScriptedRequest) -> ScriptedRequest:
         key = msgspec.json.encode([(line.role, line.text) for line in heard.lines])
         with self._lock:
             self._asked[key] += 1
@@ -273,7 +277,7 @@ class ScriptedProvider:
 class _Player:
     """Plays one reply on one connection."""
 
-    def __init__(self, stream: SocketStream, wire: Wire, reply: Reply, streaming: bool) -> None:
+    def __init__(self, stream: SocketStream, wire: WireFormat, reply: Reply, streaming: bool) -> None:
         self._stream = stream
         self._wire = wire
         self._reply = reply
@@ -284,7 +288,7 @@ class _Player:
         match self._reply:
             case (Hang(), *_):
                 await anyio.sleep_forever()
-            case (Garbage(), *_):
+            case (WebPage(), *_):
                 page = b"<!DOCTYPE html><html><body>\nIt works: this is no API.\n</body></html>\n"
                 await _send(self._stream, 200, page, "text/html")
             case (Refuse() as refuse, *_) if not self._streaming or self._wire.failure(refuse) is None:
@@ -299,7 +303,7 @@ class _Player:
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
         await self._stream.send(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
         for step in self._reply:
-            if isinstance(step, Cut):
+            if isinstance(step, CutConnection):
                 return "broken"
             async for data in self._events(step):
                 await self._chunk(data)
@@ -307,7 +311,7 @@ class _Player:
         return "finished"
 
     async def _events(self, step: Step) -> AsyncIterator[bytes]:
-        if not self._begun and isinstance(step, Say | Think | Ask | Ran | Stop | Malformed):
+        if not self._begun and isinstance(step, Say | Think | CallTools | RanTools | Stop | Malformed):
             self._begun = True
             yield self._wire.begin()
         match step:
@@ -329,9 +333,9 @@ class _Player:
         match step:
             case Think(text):
                 yield from (self._wire.reasoning(piece) for piece in pieces(text))
-            case Ask(wishes):
+            case CallTools(wishes):
                 yield from self._wire.calls(wishes)
-            case Ran(wish, output):
+            case RanTools(wish, output):
                 yield self._wire.ran(wish, output)
             case Malformed():
                 yield self._wire.malformed()
@@ -348,7 +352,7 @@ class _Player:
 
 
 async def _watch(
-    stream: SocketStream, reader: BufferedByteReceiveStream, record: Recorded, scope: anyio.CancelScope
+    stream: SocketStream, reader: BufferedByteReceiveStream, record: RecordedRequest, scope: anyio.CancelScope
 ) -> None:
     """End the answer when the client goes. The next request may come before the answer has quite ended; it is kept."""
     try:
@@ -409,7 +413,7 @@ def provider_process(*arguments: str) -> Iterator[str]:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    script: Script | Sequence[str] = by_program
+    script: Script | Sequence[str] = answer_by_message
     if options.script:
         script = json.loads(await anyio.Path(options.script).read_text())
     async with ScriptedProvider(script, host=options.host, port=options.port).serving() as provider:

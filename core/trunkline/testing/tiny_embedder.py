@@ -6,7 +6,7 @@ Texts lie close when they share words, or words that a test says mean the same.
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from trunkline._util.nlp.tokenizer import words_in
+from trunkline._util.nlp.tokenizer import tokenize
 from trunkline.contracts.memory.embedder import Embedder, Vector
 
 
@@ -41,7 +41,7 @@ class TinyEmbedder(Embedder):
 
     def _vector(self, text: str) -> Vector:
         vector = [0.0] * self._dimensions
-        for word in words_in(text):
+        for word in tokenize(text):
             digest = hashlib.blake2b(self._means.get(word, word).encode(), digest_size=8).digest()
             number = int.from_bytes(digest, "little")
             vector[number % self._dimensions] += 1.0 if number >> 32 & 1 else -1.0

@@ -9,11 +9,11 @@ from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
-from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
+from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL
 from trunkline_bus import Bus, new_id
 
-PATIENCE = 100.0
-SILENCE = 10.0
+CALL_TIMEOUT = 100.0
+IDLE_TIMEOUT = 10.0
 """Seconds without a sign of life from the worker."""
 
 
@@ -27,16 +27,16 @@ async def call_tool(
     """
     made = {"call": new_id("call"), "conversation": "conv_1", "turn": "turn_1", "actor": "owner", **more}
     request = CallTool(name=name, arguments=arguments, block=block, **made)
-    endpoint = CALL_DECIDED if request.decided else CALL_TOOL
-    with anyio.fail_after(PATIENCE):
-        async with bus.call_streaming(endpoint, request, idle_timeout=SILENCE) as replies:
+    endpoint = CALL_DECIDED_TOOL if request.decided else CALL_TOOL
+    with anyio.fail_after(CALL_TIMEOUT):
+        async with bus.call_streaming(endpoint, request, idle_timeout=IDLE_TIMEOUT) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply
     raise TimeoutError(f"no outcome of {name}")
 
 
-async def audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 60.0) -> None:
+async def assert_audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 60.0) -> None:
     """Hold that the audit log has the end of each of these calls, by their keys, with the status that was told.
     Of an error the log also says whether somebody stopped the call (``cancelled``).
 
@@ -54,7 +54,7 @@ async def audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 60.0) -
     assert not missing, f"the audit log has no line of {sorted(missing)}"
 
 
-async def permit(bus: Bus, block: str = "main", **table: str | bool | float) -> None:
+async def write_permissions(bus: Bus, block: str = "main", **table: str | bool | float) -> None:
     """Write a block's table of permissions into memory, as its owner does. It may take a moment to count."""
     lines = [
         f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"

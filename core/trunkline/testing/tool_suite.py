@@ -26,8 +26,8 @@ import pytest
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.testing.contexts import tool_context
-from trunkline.workers.tools.arguments import prepared
-from trunkline.workers.tools.spec_validation import problems
+from trunkline.workers.tools.arguments import prepare_arguments
+from trunkline.workers.tools.spec_validation import spec_problems
 
 HOSTILE_PATHS = (
     "/etc/passwd", "../outside.txt", "a/../../outside.txt", "~/outside.txt", "~root/x", ".env", "x/id_rsa",
@@ -72,7 +72,7 @@ class ToolSuite(ABC):
 
     def test_the_definition_can_be_used(self) -> None:
         """Name, description, effect, timeout and schema are what the catalogue takes."""
-        assert problems(self.tool().spec) == []
+        assert spec_problems(self.tool().spec) == []
 
     def test_every_parameter_is_described_by_a_type(self) -> None:
         """The model is told what each parameter is."""
@@ -96,8 +96,8 @@ class ToolSuite(ABC):
         good = self.arguments(workspace)
         loose = {name: value if isinstance(value, str) else json.dumps(value) for name, value in good.items()}
         spec = self.tool().spec
-        assert prepared(spec, loose) == prepared(spec, good)
-        assert prepared(spec, {"": json.dumps(good)}) == prepared(spec, good)
+        assert prepare_arguments(spec, loose) == prepare_arguments(spec, good)
+        assert prepare_arguments(spec, {"": json.dumps(good)}) == prepare_arguments(spec, good)
 
     @pytest.mark.anyio
     async def test_missing_arguments_are_refused_with_their_name(self, workspace: Path) -> None:
@@ -171,7 +171,7 @@ class ToolSuite(ABC):
 
     async def _called(self, workspace: Path, given: dict[str, Any]) -> str:
         tool = self.tool()
-        output = await tool(self.context(workspace), prepared(tool.spec, given))
+        output = await tool(self.context(workspace), prepare_arguments(tool.spec, given))
         assert output.encode() is not None
         return output
 

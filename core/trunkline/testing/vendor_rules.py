@@ -16,7 +16,7 @@ CHAT_ID, INPUT_ID = 40, 64
 """How many characters the id of a call may have."""
 
 
-class Fault(NamedTuple):
+class RuleViolation(NamedTuple):
     """A broken rule; ``param`` names the field as the vendor does."""
 
     param: str
@@ -26,7 +26,7 @@ class Fault(NamedTuple):
         return f"{self.param}: {self.message}"
 
 
-def faults_of(path: str, body: Any) -> tuple[Fault, ...]:
+def find_violations(path: str, body: Any) -> tuple[RuleViolation, ...]:
     """What is wrong with a request to this path. Other paths than the two have no rules."""
     if not isinstance(body, dict):
         return ()
@@ -40,9 +40,9 @@ def faults_of(path: str, body: Any) -> tuple[Fault, ...]:
 # Chat Completions --------------------------------------------------------------------------------------------
 
 
-def _chat(messages: Any) -> Iterator[Fault]:
+def _chat(messages: Any) -> Iterator[RuleViolation]:
     if not isinstance(messages, list) or not messages:
-        yield Fault("messages", "there is no message")
+        yield RuleViolation("messages", "there is no message")
         return
     seen: set[str] = set()
     open_calls: set[str] = set()
@@ -54,7 +54,7 @@ def _chat(messages: Any) -> Iterator[Fault]:
             continue
         yield from _unanswered(open_calls, at)
         if role not in CHAT_ROLES:
-            yield Fault(f"{at}.role", f"no role {role!r}")
+            yield RuleViolation(f"{at}.role", f"no role {role!r}")
         elif role == "assistant":
             yield from _assistant(message, at, seen)
             open_calls = {str(call.get("id")) for call in message.get("tool_calls") or ()}
@@ -63,48 +63,50 @@ def _chat(messages: Any) -> Iterator[Fault]:
     yield from _unanswered(open_calls, f"messages[{len(messages)}]")
 
 
-def _unanswered(open_calls: set[str], at: str) -> Iterator[Fault]:
+def _unanswered(open_calls: set[str], at: str) -> Iterator[RuleViolation]:
     """An assistant message with calls is followed by a result for each, before anything else."""
     if open_calls:
-        yield Fault(at, f"before it, these calls have no result: {', '.join(sorted(open_calls))}")
+        yield RuleViolation(at, f"before it, these calls have no result: {', '.join(sorted(open_calls))}")
         open_calls.clear()
 
 
-def _tool_message(message: Mapping[str, Any], at: str, open_calls: set[str]) -> Iterator[Fault]:
+def _tool_message(message: Mapping[str, Any], at: str, open_calls: set[str]) -> Iterator[RuleViolation]:
     id = message.get("tool_call_id")
     if id not in open_calls:
-        yield Fault(f"{at}.tool_call_id", f"{id!r} answers no call of the assistant message before it")
+        yield RuleViolation(
+            f"{at}.tool_call_id", f"{id!r} answers no call of the assistant message before it"
+        )
     open_calls.discard(str(id))
     yield from _content(message.get("content"), at)
 
 
-def _assistant(message: Mapping[str, Any], at: str, seen: set[str]) -> Iterator[Fault]:
+def _assistant(message: Mapping[str, Any], at: str, seen: set[str]) -> Iterator[RuleViolation]:
     calls = message.get("tool_calls")
     if "tool_calls" in message and not calls:
-        yield Fault(f"{at}.tool_calls", "an empty list")
+        yield RuleViolation(f"{at}.tool_calls", "an empty list")
     if not calls and not message.get("content"):
-        yield Fault(f"{at}.content", "an assistant message has content or calls")
+        yield RuleViolation(f"{at}.content", "an assistant message has content or calls")
     for number, call in enumerate(calls or ()):
         place = f"{at}.tool_calls[{number}]"
         function = call.get("function") or {}
         if call.get("type") != "function":
-            yield Fault(f"{place}.type", "not function")
+            yield RuleViolation(f"{place}.type", "not function")
         yield from _call(call.get("id"), function, place, seen, CHAT_ID)
 
 
-def _content(content: Any, at: str) -> Iterator[Fault]:
+def _content(content: Any, at: str) -> Iterator[RuleViolation]:
     if not isinstance(content, str) and not (isinstance(content, list) and content):
-        yield Fault(f"{at}.content", "neither a text nor parts")
+        yield RuleViolation(f"{at}.content", "neither a text nor parts")
 
 
 # Responses ---------------------------------------------------------------------------------------------------
 
 
-def _responses(given: Any) -> Iterator[Fault]:
+def _responses(given: Any) -> Iterator[RuleViolation]:
     if isinstance(given, str) and given:
         return
     if not isinstance(given, list) or not given:
-        yield Fault("input", "there is no input")
+        yield RuleViolation("input", "there is no input")
         return
     seen: set[str] = set()
     open_calls: set[str] = set()
@@ -126,20 +128,20 @@ def _responses(given: Any) -> Iterator[Fault]:
     yield from _unanswered(open_calls, f"input[{len(given)}]")
 
 
-def _output(item: Mapping[str, Any], at: str, open_calls: set[str]) -> Iterator[Fault]:
+def _output(item: Mapping[str, Any], at: str, open_calls: set[str]) -> Iterator[RuleViolation]:
     id = item.get("call_id")
     if id not in open_calls:
-        yield Fault(f"{at}.call_id", f"no call {id!r} is without an output here")
+        yield RuleViolation(f"{at}.call_id", f"no call {id!r} is without an output here")
     open_calls.discard(str(id))
     if not isinstance(item.get("output"), str | list):
-        yield Fault(f"{at}.output", "neither a text nor parts")
+        yield RuleViolation(f"{at}.output", "neither a text nor parts")
 
 
-def _input_message(item: Mapping[str, Any], at: str) -> Iterator[Fault]:
+def _input_message(item: Mapping[str, Any], at: str) -> Iterator[RuleViolation]:
     if item.get("role") not in INPUT_ROLES:
-        yield Fault(f"{at}.role", f"no role {item.get('role')!r}")
+        yield RuleViolation(f"{at}.role", f"no role {item.get('role')!r}")
     if item.get("role") == "assistant" and not item.get("content"):
-        yield Fault(f"{at}.content", "an assistant message has content")
+        yield RuleViolation(f"{at}.content", "an assistant message has content")
     else:
         yield from _content(item.get("content"), at)
 
@@ -147,16 +149,18 @@ def _input_message(item: Mapping[str, Any], at: str) -> Iterator[Fault]:
 # What both have ----------------------------------------------------------------------------------------------
 
 
-def _call(id: Any, function: Mapping[str, Any], at: str, seen: set[str], longest: int) -> Iterator[Fault]:
+def _call(
+    id: Any, function: Mapping[str, Any], at: str, seen: set[str], longest: int
+) -> Iterator[RuleViolation]:
     if not isinstance(id, str) or not 0 < len(id) <= longest:
-        yield Fault(f"{at}.id", f"{id!r} has not 1 to {longest} characters")
+        yield RuleViolation(f"{at}.id", f"{id!r} has not 1 to {longest} characters")
     if id in seen:
-        yield Fault(f"{at}.id", f"{id!r} is the id of an earlier call")
+        yield RuleViolation(f"{at}.id", f"{id!r} is the id of an earlier call")
     seen.add(str(id))
     if not NAME.fullmatch(str(function.get("name"))):
-        yield Fault(f"{at}.name", f"{function.get('name')!r} is no name of a function")
+        yield RuleViolation(f"{at}.name", f"{function.get('name')!r} is no name of a function")
     if not _is_object(function.get("arguments")):
-        yield Fault(f"{at}.arguments", "not the text of a JSON object")
+        yield RuleViolation(f"{at}.arguments", "not the text of a JSON object")
 
 
 def _is_object(text: Any) -> bool:
@@ -170,13 +174,13 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _tools(body: Mapping[str, Any], within: str | None) -> Iterator[Fault]:
+def _tools(body: Mapping[str, Any], within: str | None) -> Iterator[RuleViolation]:
     tools: Sequence[Any] = body.get("tools") or ()
     names = [str((tool.get(within) or {} if within else tool).get("name")) for tool in tools]
     if "tools" in body and not tools:
-        yield Fault("tools", "an empty list")
+        yield RuleViolation("tools", "an empty list")
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
-            yield Fault(f"tools[{number}].name", f"{name!r} is no name of a function")
+            yield RuleViolation(f"tools[{number}].name", f"{name!r} is no name of a function")
         if name in names[:number]:
-            yield Fault(f"tools[{number}].name", f"{name!r} is there twice")
+            yield RuleViolation(f"tools[{number}].name", f"{name!r} is there twice")

@@ -11,16 +11,16 @@ from typing import Any
 
 from trunkline.testing.script import (
     OVERFLOW,
-    Heard,
-    Line,
+    HeardMessage,
     Refuse,
     Reply,
     Say,
     Script,
+    ScriptedCall,
+    ScriptedRequest,
     Stop,
     Think,
-    Wish,
-    as_loop,
+    answer_as_agent_loop,
 )
 
 _ENGINE_CODES = {400: "invalid_request", 401: "unauthorized", 503: "engine_unavailable"}
@@ -39,17 +39,17 @@ def sse(data: Any, event: str = "") -> bytes:
     return f"{f'event: {event}' + chr(10) if event else ''}data: {text}\n\n".encode()
 
 
-class Wire(ABC):
+class WireFormat(ABC):
     """One answer in one protocol. A new one is made for every request."""
 
-    def __init__(self, heard: Heard, number: int) -> None:
+    def __init__(self, heard: ScriptedRequest, number: int) -> None:
         self.heard = heard
         self.number = number
         self.output_words = 0
 
     @staticmethod
     @abstractmethod
-    def hear(body: dict[str, Any]) -> Heard:
+    def hear(body: dict[str, Any]) -> ScriptedRequest:
         """What the request asks."""
 
     def reply(self, script: Script) -> Reply:
@@ -67,9 +67,9 @@ class Wire(ABC):
     def reasoning(self, piece: str) -> bytes: ...
 
     @abstractmethod
-    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]: ...
+    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]: ...
 
-    def ran(self, wish: Wish, output: str) -> bytes:
+    def ran(self, wish: ScriptedCall, output: str) -> bytes:
         """A tool that this side has run; models' protocols have no such thing."""
         return b""
 
@@ -101,13 +101,13 @@ class Wire(ABC):
         return "".join(step.text for step in reply if isinstance(step, Say))
 
 
-class ChatWire(Wire):
+class ChatWireFormat(WireFormat):
     """OpenAI Chat Completions."""
 
     @staticmethod
-    def hear(body: dict[str, Any]) -> Heard:
+    def hear(body: dict[str, Any]) -> ScriptedRequest:
         lines = tuple(
-            Line(
+            HeardMessage(
                 role=str(message.get("role")),
                 text=_text_of(message.get("content")),
                 calls=tuple(call["function"]["name"] for call in message.get("tool_calls") or ()),
@@ -115,7 +115,7 @@ class ChatWire(Wire):
             for message in body.get("messages") or ()
         )
         tools = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
-        return Heard(lines=lines, tools=tools, body=body)
+        return ScriptedRequest(lines=lines, tools=tools, body=body)
 
     def begin(self) -> bytes:
         return self._delta({"role": "assistant", "content": ""})
@@ -128,7 +128,7 @@ class ChatWire(Wire):
         self.output_words += len(piece.split())
         return self._delta({"reasoning_content": piece})
 
-    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]:
+    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
         for index, wish in enumerate(wishes):
             half = len(wish.text) // 2
             head = {"index": index, "id": self.call_id(index), "type": "function"}
@@ -170,10 +170,10 @@ class ChatWire(Wire):
         return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 
-class ResponsesWire(Wire):
+class ResponsesWireFormat(WireFormat):
     """OpenAI Responses."""
 
-    def __init__(self, heard: Heard, number: int) -> None:
+    def __init__(self, heard: ScriptedRequest, number: int) -> None:
         super().__init__(heard, number)
         self._events = 0
         self._done: list[dict[str, Any]] = []
@@ -181,14 +181,16 @@ class ResponsesWire(Wire):
         self._said = ""
 
     @staticmethod
-    def hear(body: dict[str, Any]) -> Heard:
+    def hear(body: dict[str, Any]) -> ScriptedRequest:
         given = body.get("input") or ()
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        lines: list[Line] = [Line("system", str(body["instructions"]))] if body.get("instructions") else []
+        lines: list[HeardMessage] = (
+            [HeardMessage("system", str(body["instructions"]))] if body.get("instructions") else []
+        )
         for item in items:
             _hear_item(lines, item)
         tools = tuple(tool["name"] for tool in body.get("tools") or ())
-        return Heard(lines=tuple(lines), tools=tools, body=body)
+        return ScriptedRequest(lines=tuple(lines), tools=tools, body=body)
 
     def begin(self) -> bytes:
         return self._event("response.created", response=self._response("in_progress"))
@@ -213,7 +215,7 @@ class ResponsesWire(Wire):
         self._said += piece
         return opened + self._event("response.reasoning_summary_text.delta", **place, delta=piece)
 
-    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]:
+    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
         for number, wish in enumerate(wishes):
             yield self._close()
             yield self._item("function_call", call_id=self.call_id(number), name=wish.name, arguments="")
@@ -313,25 +315,26 @@ class ResponsesWire(Wire):
         }
 
 
-class EngineWire(Wire):
+class EngineWireFormat(WireFormat):
     """The agent loop's internal contract (PA-F31): tools are run on this side."""
 
-    def __init__(self, heard: Heard, number: int) -> None:
+    def __init__(self, heard: ScriptedRequest, number: int) -> None:
         super().__init__(heard, number)
         self._ran = 0
 
     @staticmethod
-    def hear(body: dict[str, Any]) -> Heard:
+    def hear(body: dict[str, Any]) -> ScriptedRequest:
         lines = tuple(
-            Line(role=str(m.get("role")), text=_text_of(m.get("content"))) for m in body.get("messages") or ()
+            HeardMessage(role=str(m.get("role")), text=_text_of(m.get("content")))
+            for m in body.get("messages") or ()
         )
-        return Heard(lines=lines, body=body)
+        return ScriptedRequest(lines=lines, body=body)
 
     def reply(self, script: Script) -> Reply:
         # A message's earlier tool results are part of this stream, not of the request.
         said = [number for number, line in enumerate(self.heard.lines) if line.role == "user"]
         lines = self.heard.lines[: said[-1] + 1] if said else self.heard.lines
-        return as_loop(script, replace(self.heard, lines=lines))
+        return answer_as_agent_loop(script, replace(self.heard, lines=lines))
 
     def whole(self, reply: Reply) -> dict[str, Any]:
         """There is no such answer: this contract always streams (PA-F33)."""
@@ -347,10 +350,10 @@ class EngineWire(Wire):
     def reasoning(self, piece: str) -> bytes:
         return b": thinking\n\n"
 
-    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]:
+    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
         return ()
 
-    def ran(self, wish: Wish, output: str) -> bytes:
+    def ran(self, wish: ScriptedCall, output: str) -> bytes:
         call = f"call_{self._ran}"
         self._ran += 1
         arguments = wish.arguments if isinstance(wish.arguments, dict) else {"": wish.arguments}
@@ -375,7 +378,7 @@ class EngineWire(Wire):
         return {"code": _ENGINE_CODES.get(refuse.status, "internal"), "message": refuse.message}
 
 
-def _wishes(reply: Reply) -> tuple[Wish, ...]:
+def _wishes(reply: Reply) -> tuple[ScriptedCall, ...]:
     return tuple(wish for step in reply for wish in getattr(step, "wishes", ()))
 
 
@@ -389,14 +392,16 @@ def _text_of(content: Any) -> str:
     return "" if content is None else str(content)
 
 
-def _hear_item(lines: list[Line], item: dict[str, Any]) -> None:
+def _hear_item(lines: list[HeardMessage], item: dict[str, Any]) -> None:
     """Add one input item; the calls of one answer are separate items that follow one another."""
     kind = item.get("type", "message")
     if kind == "function_call":
         last = lines[-1] if lines and lines[-1].role == "assistant" else None
         calls = (*(last.calls if last else ()), str(item["name"]))
-        lines[len(lines) - (last is not None) :] = [Line("assistant", last.text if last else "", calls)]
+        lines[len(lines) - (last is not None) :] = [
+            HeardMessage("assistant", last.text if last else "", calls)
+        ]
     elif kind == "function_call_output":
-        lines.append(Line("tool", _text_of(item.get("output"))))
+        lines.append(HeardMessage("tool", _text_of(item.get("output"))))
     elif kind == "message":
-        lines.append(Line(str(item.get("role")), _text_of(item.get("content"))))
+        lines.append(HeardMessage(str(item.get("role")), _text_of(item.get("content"))))

@@ -9,8 +9,8 @@ import pytest
 
 import trunkline
 from trunkline.config.settings import DocumentsSettings
-from trunkline.documents.reader_pool import reading
-from trunkline.documents.reader_registry import Readers
+from trunkline.documents.reader_pool import reader_pool
+from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline_documents.plugin import trunkline_readers
 
 HERE = str(Path(__file__).parent)
@@ -29,8 +29,8 @@ Read = Callable[[str, bytes], Awaitable[trunkline.Document]]
 @pytest.fixture
 async def read() -> AsyncIterator[Read]:
     """Reads bytes under a name."""
-    readers = Readers(trunkline_readers())
-    async with reading(DocumentsSettings(seconds=20, memory=512)) as desk:
+    readers = ReaderRegistry(trunkline_readers())
+    async with reader_pool(DocumentsSettings(seconds=20, memory=512)) as desk:
 
         async def run(name: str, data: bytes) -> trunkline.Document:
             reader = readers.of(name)

@@ -15,7 +15,7 @@ from misbehaving import Bad
 
 import trunkline
 from trunkline.config.settings import DocumentsSettings
-from trunkline.documents.reader_pool import reading
+from trunkline.documents.reader_pool import reader_pool
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ def written(folder: Path) -> bool:
 
 async def done(deed: str, **bounds: Any) -> str:
     """What comes of one deed, and that the next file is read all the same."""
-    async with reading(DocumentsSettings(**{"seconds": 10, "memory": 256, **bounds})) as desk:
+    async with reader_pool(DocumentsSettings(**{"seconds": 10, "memory": 256, **bounds})) as desk:
         for this in (deed, "fine"):
             with TemporaryFile() as file:
                 file.write(this.encode())
@@ -114,7 +114,7 @@ async def test_a_reader_sees_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_cancelling_ends_the_process() -> None:
     """Who no longer waits leaves nothing behind."""
-    async with reading(DocumentsSettings(seconds=60, memory=256)) as desk:
+    async with reader_pool(DocumentsSettings(seconds=60, memory=256)) as desk:
         with TemporaryFile() as file, anyio.move_on_after(1.0) as scope:
             file.write(b"child")
             file.seek(0)
@@ -127,7 +127,7 @@ async def test_a_reader_that_cannot_travel_is_named() -> None:
     """An object that holds an open thing says so, in place of a puzzle."""
     reader = Bad()
     reader.lock = open(os.devnull)  # type: ignore[attr-defined]  # noqa: SIM115, PTH123, ASYNC230
-    async with reading(DocumentsSettings()) as desk:
+    async with reader_pool(DocumentsSettings()) as desk:
         with (
             pytest.raises(trunkline.UnreadableDocument, match="the reader bad cannot travel"),
             TemporaryFile() as file,

@@ -14,13 +14,13 @@ import samples
 from collection_store.abc import AsyncIterator, Callable, Sequence
 
 import trunkline
-from trunkline import Tool, ToolContext, ToolError, beneath
-from trunkline._util.untrusted_text import unmarked
+from trunkline import Tool, ToolContext, ToolError, open_beneath
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.config.settings import DocumentsSettings
 from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
 from trunkline.contracts.turns.messages import ToolEnded
-from trunkline.documents.reader_pool import Reading
-from trunkline.documents.reader_registry import Readers
+from trunkline.documents.reader_pool import ReaderPool
+from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.documents.tool_documents import BlockDocuments
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.testing.contexts import NoMemory, tool_context
@@ -29,9 +29,9 @@ from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_documents import ingest_tools, read_tools
 from trunkline_documents.plugin import trunkline_readers
-from trunkline_documents.summarization import divided, summary_tool
-from trunkline_documents.summary_cache import Forgetting, Summaries
-from trunkline_documents.token_budget import LETTERS_A_TOKEN, TOKENS_AT_ONCE
+from trunkline_documents.summarization import split_parts, summary_tool
+from trunkline_documents.summary_cache import SummaryCache, SummaryPurger
+from trunkline_documents.token_budget import CHARS_PER_TOKEN, MAX_PROMPT_TOKENS
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Platform]:
 async def called(running: Platform, tool: str, here: str | None = None, **arguments: Any) -> tuple[Any, str]:
     """What a tool says in a conversation, without the mark around it, and which that is."""
     said, conversation = await told(running, tool, here, **arguments)
-    text = unmarked(said)
+    text = unwrap_tool_result(said)
     return (json.loads(text) if text.startswith(("[{", "{", "[]")) else text), conversation
 
 
@@ -202,7 +202,7 @@ async def test_documents_go_with_their_conversation(
     _, here = await called(running, "ingest_document", path="report.pdf")
     folder = running.home.cache / "conversations"
     assert in_the_open(folder, "conversation")
-    monkeypatch.setattr(collection_store, "SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr(collection_store, "CLEANUP_INTERVAL", 0.05)
     monkeypatch.setattr(collection_store, "GRACE_SECONDS", 0.0)
     worker = running.instance.workers["memory"]
     async with anyio.create_task_group() as tasks:
@@ -225,9 +225,9 @@ class _Here(BlockDocuments):
             None,
             "main",
             "conv",
-            partial(beneath, workspace),
-            Readers(trunkline_readers()),
-            Reading(DocumentsSettings()),
+            partial(open_beneath, workspace),
+            ReaderRegistry(trunkline_readers()),
+            ReaderPool(DocumentsSettings()),
             NoMemory(),
         )  # type: ignore[arg-type]
 
@@ -258,7 +258,7 @@ def _note(workspace: Path) -> str:
 
 async def summarized(workspace: Path, model: ScriptedCompleter, **arguments: Any) -> Any:
     """What summarize_document says of a text in the workspace."""
-    tool = summary_tool(Summaries(workspace.parent))
+    tool = summary_tool(SummaryCache(workspace.parent))
     given = tool_context(workspace, documents=_Here(workspace), model=model)
     return await tool(given, {"path": "long.md", **arguments})
 
@@ -279,7 +279,7 @@ LONG = "\n\n".join(f"Paragraph {n} tells of beans." for n in range(2_500))
 @pytest.mark.anyio
 async def test_a_long_document_is_summarised_part_by_part(workspace: Path) -> None:
     """All of it reaches the model, in parts that end between paragraphs, within marks; then the summaries do."""
-    parts = divided(LONG, TOKENS_AT_ONCE * LETTERS_A_TOKEN)
+    parts = split_parts(LONG, MAX_PROMPT_TOKENS * CHARS_PER_TOKEN)
     assert "".join(parts) == LONG and len(parts) == 3
     model = ScriptedCompleter(lambda asked: "whole" if "part." in asked.messages[0].content else "part.")
     assert await summarized(workspace, model, focus="Which beans?") == "whole"
@@ -300,7 +300,7 @@ async def test_a_summary_is_made_once_for_each_text_block_and_focus(workspace: P
     (workspace / "long.md").write_text("short, and changed")
     assert await summarized(workspace, model) == "answer 2"
     (workspace / "long.md").write_text("short")
-    assert await Forgetting(Summaries(workspace.parent)).erase(trunkline.Purge(target="x.md")) == ()
+    assert await SummaryPurger(SummaryCache(workspace.parent)).erase(trunkline.Purge(target="x.md")) == ()
     assert await summarized(workspace, model) == "answer 3"
 
 
@@ -359,7 +359,7 @@ class TestSummarizeDocument(_Suite):
         return tool_context(workspace, documents=_Here(workspace), model=ScriptedCompleter(["short"] * 9))
 
     def tool(self) -> Tool:
-        return summary_tool(Summaries(Path("/nonexistent")))
+        return summary_tool(SummaryCache(Path("/nonexistent")))
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"path": _note(workspace), "focus": "numbers"}

@@ -16,8 +16,8 @@ from trunkline.testing.platform import Platform, clean_environ, platform
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_watcher, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(folder_watcher, "COST", 1)
+    monkeypatch.setattr(folder_watcher, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(folder_watcher, "PAUSE_FACTOR", 1)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from trunkline.contracts.memory.chunks import Recall, Remember
-from trunkline.contracts.memory.index import AskIndex
+from trunkline.contracts.memory.index import GetIndexStats
 from trunkline.contracts.memory.messages import SearchMemory, WriteMemory
 from trunkline.contracts.memory.subjects import (
     MEMORY_INDEX_STATS,
@@ -74,7 +74,7 @@ async def test_memory_finds_what_is_meant_once_it_is_switched_on(tmp_path):
         chunk = Remember(content="Our dog is called Rex", actor="owner", conversation_id="c")
         kept = await running.bus.call(MEMORY_REMEMBER, chunk)
         with anyio.fail_after(60):
-            while (await running.bus.call(MEMORY_INDEX_STATS, AskIndex())).vectors.missing:  # noqa: ASYNC110
+            while (await running.bus.call(MEMORY_INDEX_STATS, GetIndexStats())).vectors.missing:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         found = await running.bus.call(MEMORY_SEARCH, SearchMemory(query="sleeping cats"))
         wish = Recall(query="what pet do we have", actor="owner")

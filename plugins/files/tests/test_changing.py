@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trunkline import ToolError
 from trunkline_files import path_tools, write_tools
-from trunkline_files.text_edits import inserted
+from trunkline_files.text_edits import insert_lines
 
 LINES = st.lists(st.text("ab ", max_size=3), max_size=6)
 
@@ -23,9 +23,9 @@ def test_lines_are_put_behind_a_line(lines: list[str], ended: bool, new: list[st
     there = there if there[-1] else there[:-1]
     if at > len(there):
         with pytest.raises(ToolError, match="nothing can stand behind"):
-            inserted(text, "a", at, "x")
+            insert_lines(text, "a", at, "x")
         return
-    result = inserted(text, "a", at, "\n".join(new) + "\n")
+    result = insert_lines(text, "a", at, "\n".join(new) + "\n")
     assert (
         result
         == "".join(f"{line}\n" for line in [*there[:at], *new])

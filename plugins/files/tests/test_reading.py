@@ -68,9 +68,9 @@ def test_huge_files_are_worked_on_without_being_held_in_memory(tmp_path: Path) -
         assert found == "huge:1200001: the needle"
         assert "offset=100000" in run(read_tools.read_file, tmp_path, "one-line", start_line=1, end_line=1)
         run(write_tools.append_to_file, tmp_path, "huge", "more\n")
-        assert "+more" in write_tools._appended(tool_context(tmp_path), "huge", "more\n").text  # type: ignore[operator]
+        assert "+more" in write_tools._preview_append(tool_context(tmp_path), "huge", "more\n").text  # type: ignore[operator]
         run(path_tools.copy_file, tmp_path, "huge", "copy")
-        path_tools._deleted(tool_context(tmp_path), "huge")  # type: ignore[operator]
+        path_tools._preview_delete(tool_context(tmp_path), "huge")  # type: ignore[operator]
         assert tracemalloc.get_traced_memory()[1] < 8_000_000
     finally:
         tracemalloc.stop()

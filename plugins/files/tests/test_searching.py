@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from trunkline import ToolError
 from trunkline_files import find_tool, python_search, search_tool
 from trunkline_files.globs import matches
-from trunkline_files.ripgrep_regex import for_ripgrep
-from trunkline_files.search_query import Wanted
+from trunkline_files.ripgrep_regex import to_ripgrep
+from trunkline_files.search_query import SearchQuery
 
 WORDS = st.text("ab \u00e4\n", max_size=60)
 
@@ -112,14 +112,14 @@ def test_what_is_no_pattern_is_refused_with_what_would_be_one(tmp_path: Path, pa
 )
 def test_no_pattern_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
     """Patterns on which other engines never come back end here, on lines made for them."""
-    monkeypatch.setattr(search_tool, "MOST_SECONDS", 1.0)
+    monkeypatch.setattr(search_tool, "SEARCH_SECONDS", 1.0)
     (tmp_path / "a").write_text("x" * 5_000 + "!\n" + "x" * 300_000 + "\n")
     assert "a:1" not in run(search_tool.search_files, tmp_path, pattern + "never", regex=True)
 
 
 def test_a_search_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found until then is told, with a note."""
-    monkeypatch.setattr(search_tool, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(search_tool, "SEARCH_SECONDS", 0.0)
     monkeypatch.setattr(search_tool.ripgrep, "can", lambda wanted: False)
     for number in range(5):
         (tmp_path / f"{number}").write_text("hit\n")
@@ -193,11 +193,11 @@ def test_ripgrep_and_python_agree_about_patterns(
     tmp_path_factory: Any, pattern: str, fold: bool, lines: list[str]
 ) -> None:
     """What is handed to ripgrep matches the same lines there, beyond ASCII too, or is refused by it."""
-    theirs = for_ripgrep(pattern)
+    theirs = to_ripgrep(pattern)
     assume(theirs is not None)
     file = tmp_path_factory.getbasetemp() / "agree.txt"
     file.write_text("".join(f"{line}\n" for line in lines))
-    wanted = Wanted(pattern, True, fold, "", "", "content", 0)
+    wanted = SearchQuery(pattern, True, fold, "", "", "content", 0)
     try:
         ours = [at for at, line in enumerate(lines, 1) if wanted.pattern.search(line.encode())]
     except ToolError:
@@ -214,4 +214,4 @@ def test_ripgrep_and_python_agree_about_patterns(
 @pytest.mark.parametrize("pattern", ["[[a]b]", "[a&&b]", "[a--b]", r"[\W]", "[a", r"[\D1]", "[~~]"])
 def test_what_may_mean_something_else_is_not_handed_over(pattern: str) -> None:
     """Brackets within brackets, and classes that are no class there."""
-    assert for_ripgrep(pattern) is None
+    assert to_ripgrep(pattern) is None

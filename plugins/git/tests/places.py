@@ -11,7 +11,7 @@ import pytest
 
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.tool_calls import audited, call_tool
+from trunkline.testing.tool_calls import assert_audited, call_tool
 
 needs_both = pytest.mark.skipif(
     shutil.which("bwrap") is None or shutil.which("git") is None,
@@ -84,4 +84,4 @@ async def place(base: Path, **permissions: Any) -> AsyncIterator[Place]:
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
         found = Place(running)
         yield found
-        await audited(running.bus, found.refused)
+        await assert_audited(running.bus, found.refused)

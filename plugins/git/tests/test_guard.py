@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline._util.text import plain_words
+from trunkline._util.text import split_plain_command
 from trunkline_git.guard import judged
 from trunkline_git.settings import GitSettings
 
@@ -95,7 +95,7 @@ def test_MN_T6_what_a_person_is_asked_about(line: str) -> None:
 @pytest.mark.parametrize("line", FREE)
 def test_MN_T6_what_is_free(line: str) -> None:
     """What can be taken back, or is everybody's daily work."""
-    assert judged(plain_words(line) or [], PROTECTED).ruling == "free"
+    assert judged(split_plain_command(line) or [], PROTECTED).ruling == "free"
 
 
 def test_the_owner_names_the_branches() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline.contracts.memory.import_preparation import prepared
+from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_importers.plugin import trunkline_importers
@@ -28,7 +28,7 @@ class Place:
 
     async def bring(self, source: Path, **options: Any) -> MemoryImport:
         """Recognise a source and bring it in, as the command does."""
-        with prepared(source, list(trunkline_importers()), self.base / "cache", **options) as archive:
+        with prepare_import(source, list(trunkline_importers()), self.base / "cache", **options) as archive:
             copy = self.base / "coming.tar"
             shutil.copyfile(archive, copy)
         wish = ImportMemory(object="x", actor="owner", settings=True)

@@ -11,9 +11,9 @@ import anyio
 import trunkline
 from trunkline.contracts.memory.chunks import Chunk, ListChunks
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
-from trunkline.contracts.streams import FACT_STREAM, LEARNER
+from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
 from trunkline.contracts.turns.subjects import TURN_FACT
-from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus.streams.admin import consumer_state
 
@@ -79,11 +79,11 @@ def texts(running: Platform, pattern: str) -> list[dict[str, Any]]:
 async def passed_over(running: Platform, turns: int) -> bool:
     """Whether the learner is done with so many turns, whatever it did with them."""
     told = [fact async for fact in running.bus.history(TURN_FACT, fact="finished")]
-    state = await consumer_state(running.bus, FACT_STREAM, LEARNER.name)
+    state = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
     return len(told) == turns and state.waiting == state.held == 0
 
 
-async def said(running: Platform, text: str, **given: Any) -> Answer:
+async def said(running: Platform, text: str, **given: Any) -> TurnAnswer:
     """Say something and wait until it is learned from."""
     before = learned(running)
     answer = await running.say(text, **given)

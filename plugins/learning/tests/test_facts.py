@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from trunkline.contracts.conversations.messages import Message
-from trunkline_learning.contradictions import conflict, same
-from trunkline_learning.facts import found_by_words, type_of
-from trunkline_learning.turns import FinishedTurn, Source
+from trunkline_learning.contradictions import conflict_kind, is_same_statement
+from trunkline_learning.facts import classify, extract_facts
+from trunkline_learning.turns import FinishedTurn, Provenance
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 )
 def test_statements_are_typed_by_their_words(said: str, type: str) -> None:
     """RLM-F7: families of words, the first one that hits."""
-    assert type_of(said) == type
+    assert classify(said) == type
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_statements_are_typed_by_their_words(said: str, type: str) -> None:
 )
 def test_requests_and_questions_state_nothing(said: str) -> None:
     """A wish for work is a task and no preference; a condition is no fact."""
-    assert type_of(said) is None
+    assert classify(said) is None
 
 
 def test_only_what_a_person_says_in_plain_sentences_is_looked_at() -> None:
@@ -54,17 +54,17 @@ def test_only_what_a_person_says_in_plain_sentences_is_looked_at() -> None:
     text = "Hello.\n> I live in Rome, he says.\n```\nI like = 'tabs'\n```\nDo I live in Paris?\nI live in Lisbon."
     said = (Message(id="m1", role="user", content=text, created_at=AT),)
     turn = FinishedTurn(
-        source=Source(block="b", conversation="c", turn="t"),
+        source=Provenance(block="b", conversation="c", turn="t"),
         model="",
         said=said,
         answer="I live in the cloud.",
         at=AT,
     )
-    [fact] = found_by_words(turn)
+    [fact] = extract_facts(turn)
     assert fact.text == "I live in Lisbon." and fact.source.message == "m1"
     from msgspec.structs import replace
 
-    assert found_by_words(replace(turn, by_person=False)) == ()
+    assert extract_facts(replace(turn, by_person=False)) == ()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_only_what_a_person_says_in_plain_sentences_is_looked_at() -> None:
 )
 def test_contradictions_are_found_both_ways(one: str, other: str, kind: str) -> None:
     """RLM-F11: a denial, an opposite taste, another value for the same thing."""
-    assert conflict(one, other) == conflict(other, one) == kind
+    assert conflict_kind(one, other) == conflict_kind(other, one) == kind
 
 
 @pytest.mark.parametrize(
@@ -101,15 +101,15 @@ def test_contradictions_are_found_both_ways(one: str, other: str, kind: str) -> 
 )
 def test_what_can_both_hold_is_no_contradiction(one: str, other: str) -> None:
     """Different things may have different values."""
-    assert conflict(one, other) is None
+    assert conflict_kind(one, other) is None
 
 
 def test_the_same_in_other_small_words_is_the_same() -> None:
     """Case, stops and filler words make no new fact; a denial does."""
-    assert same("I live in Lisbon", "i really live in Lisbon.") and not same(
+    assert is_same_statement("I live in Lisbon", "i really live in Lisbon.") and not is_same_statement(
         "I like tabs", "I do not like tabs"
     )
-    assert not same("I live in Lisbon", "I live in Porto")
+    assert not is_same_statement("I live in Lisbon", "I live in Porto")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_the_same_in_other_small_words_is_the_same() -> None:
 def test_rlm_f22_how_sure_a_statement_is_depends_on_its_kind(said: str, confidence: float) -> None:
     """RLM-F22: decisions .9, preferences .85, patterns of files .9; what words alone suggest is less sure."""
     message = Message(id="m1", role="user", content=said, created_at=AT)
-    source = Source(block="b", conversation="c", turn="t")
-    [fact] = found_by_words(FinishedTurn(source=source, model="", said=(message,), answer="", at=AT))
+    source = Provenance(block="b", conversation="c", turn="t")
+    [fact] = extract_facts(FinishedTurn(source=source, model="", said=(message,), answer="", at=AT))
     assert fact.confidence == confidence

@@ -9,7 +9,7 @@ import pytest
 
 from trunkline.contracts.memory.chunks import ListChunks
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
-from trunkline.contracts.streams import FACT_STREAM, LEARNER
+from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus.streams.admin import consumer_state
 
@@ -68,7 +68,7 @@ async def until_learned(running: ProcessPlatform, turns: int) -> None:
 
 
 async def acknowledged(running: ProcessPlatform) -> bool:
-    consumer = await consumer_state(running.bus, FACT_STREAM, LEARNER.name)
+    consumer = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
     return consumer.waiting == consumer.held == 0
 
 

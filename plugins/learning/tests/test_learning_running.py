@@ -25,9 +25,9 @@ from trunkline.contracts.turns.context import ContextGap, ContextPart, TurnInfo
 from trunkline.contracts.turns.messages import TurnFact, TurnRequested
 from trunkline.testing.platform import Platform, clean_environ
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_learning.context import Learned
+from trunkline_learning.context import LearningContextSource
 from trunkline_learning.learner import Learner
-from trunkline_learning.preferences import Learning
+from trunkline_learning.preferences import LearningPreferences
 
 from .stage import WORDS_ALONE, facts_of, learned, learning, passed_over, said, texts, until
 
@@ -225,7 +225,7 @@ async def test_of_two_that_learn_from_one_turn_at_once_one_does(tmp_path: Path) 
     async with learning(tmp_path / "home", "") as running:
         answers = [await running.say(f"I prefer colour{number} walls.") for number in range(4)]
         await until(lambda: passed_over(running, 4))
-        choices = Learning(on=True, model="none")
+        choices = LearningPreferences(on=True, model="none")
         first, second = Learner(running.bus), Learner(running.bus)
         done: list[bool] = []
 
@@ -311,7 +311,7 @@ async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) ->
     )  # fmt: skip
     turn = TurnInfo(request, BlockConfig(), Slow(), files=files)  # type: ignore[arg-type]
     with anyio.fail_after(60):
-        part, gap = await Learned()(turn)
+        part, gap = await LearningContextSource()(turn)
     assert isinstance(part, ContextPart) and "I live in Lisbon." in part.text
     assert gap == ContextGap("learned playbook and earlier tasks", "memory took more than 0.5 s")
 

@@ -137,9 +137,9 @@ def test_answers_that_cannot_be_read_are_no_answers(nonsense: str) -> None:
     """Nothing crashes, and nothing is made up of half an answer."""
     from .test_playbook import turn
 
-    assert not prompts.read_facts(nonsense, turn(), [])
-    assert not prompts.read_operations(nonsense, [], [])
-    found = prompts.read_reflection(nonsense, turn(), "success")
+    assert not prompts.parse_facts(nonsense, turn(), [])
+    assert not prompts.parse_operations(nonsense, [], [])
+    found = prompts.parse_reflection(nonsense, turn(), "success")
     assert found is None or found == ([], [])
 
 

@@ -7,78 +7,102 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trunkline_learning import heuristic_reflector, playbook, strategy_selection
-from trunkline_learning.playbook import Add, Mark, Merge, Operation, Remove, Strategy, Update, merged, refined
-from trunkline_learning.turns import FinishedTurn, Source, ToolUse
+from trunkline_learning.playbook import (
+    AddStrategy,
+    MarkStrategy,
+    MergeStrategies,
+    PlaybookOperation,
+    RemoveStrategy,
+    Strategy,
+    UpdateStrategy,
+    apply_delta,
+    refine,
+)
+from trunkline_learning.turns import FinishedTurn, Provenance, ToolUse
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
-SOURCE = Source(block="main", conversation="c", turn="t")
+SOURCE = Provenance(block="main", conversation="c", turn="t")
 READ_FIRST = "Read the file before you replace text in it."
 
 
-def after(book: dict[str, Strategy], *delta: Operation) -> dict[str, Strategy]:
-    changes = merged(book, delta, SOURCE, AT)
+def after(book: dict[str, Strategy], *delta: PlaybookOperation) -> dict[str, Strategy]:
+    changes = apply_delta(book, delta, SOURCE, AT)
     return {id: one for id, one in {**book, **changes}.items() if one is not None}
 
 
 def test_a_new_strategy_gets_an_id_that_is_the_same_everywhere_and_says_where_it_was_learned() -> None:
     """The id is of the section and the words, so two machines that learn the same agree."""
-    [one] = after({}, Add(section="pitfalls", strategy=READ_FIRST)).values()
-    [again] = after({}, Add(section="pitfalls", strategy=f"  {READ_FIRST.upper()} ")).values()
+    [one] = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST)).values()
+    [again] = after({}, AddStrategy(section="pitfalls", strategy=f"  {READ_FIRST.upper()} ")).values()
     assert one.id == again.id and one.id.startswith("pit-")
     assert one.sources == (SOURCE,) and (one.helpful, one.harmful) == (0, 0)
 
 
 def test_the_same_advice_again_confirms_and_does_not_pile_up() -> None:
     """F23: confidence grows by .1 up to 1, also for other words that say the same."""
-    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     book = after(
-        book, *[Add(section="pitfalls", strategy="Read the file before you replace any text in it")] * 5
+        book,
+        *[AddStrategy(section="pitfalls", strategy="Read the file before you replace any text in it")] * 5,
     )
     [one] = book.values()
     assert one.confidence == 1.0 and one.last_seen == AT
-    assert len(after(book, Add(section="checks", strategy=READ_FIRST))) == 2, (
+    assert len(after(book, AddStrategy(section="checks", strategy=READ_FIRST))) == 2, (
         "another section is another strategy"
     )
 
 
 def test_marks_count_and_what_does_more_harm_than_good_goes() -> None:
     """Helpful and harmful are counted apart; three more harmful than helpful marks take a strategy out."""
-    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     [id] = book
-    book = after(book, Mark(id=id, tag="helpful"), Mark(id=id, tag="harmful"), Mark(id=id, tag="neutral"))
+    book = after(
+        book,
+        MarkStrategy(id=id, tag="helpful"),
+        MarkStrategy(id=id, tag="harmful"),
+        MarkStrategy(id=id, tag="neutral"),
+    )
     assert (book[id].helpful, book[id].harmful, book[id].neutral) == (1, 1, 1)
-    assert after(book, *[Mark(id=id, tag="harmful")] * 3) == {}
+    assert after(book, *[MarkStrategy(id=id, tag="harmful")] * 3) == {}
 
 
 def test_updates_keep_the_id_and_the_counters() -> None:
     """Better words for the same item."""
-    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     [id] = book
-    book = after(book, Mark(id=id, tag="helpful"), Update(id=id, strategy="Read it first."))
+    book = after(book, MarkStrategy(id=id, tag="helpful"), UpdateStrategy(id=id, strategy="Read it first."))
     assert (book[id].strategy, book[id].helpful) == ("Read it first.", 1)
 
 
 def test_merging_adds_the_counters_up_and_loses_no_source() -> None:
     """The first keeps its id; sections are never mixed."""
     book = after(
-        {}, Add(section="checks", strategy="Run the tests"), Add(section="checks", strategy="Look at types")
+        {},
+        AddStrategy(section="checks", strategy="Run the tests"),
+        AddStrategy(section="checks", strategy="Look at types"),
     )
     first, second = book
-    book = after(book, Mark(id=first, tag="helpful"), Mark(id=second, tag="helpful"))
-    [one] = after(book, Merge(ids=(first, second), strategy="Run tests and types")).values()
+    book = after(book, MarkStrategy(id=first, tag="helpful"), MarkStrategy(id=second, tag="helpful"))
+    [one] = after(book, MergeStrategies(ids=(first, second), strategy="Run tests and types")).values()
     assert (one.id, one.helpful, one.strategy) == (first, 2, "Run tests and types")
-    mixed = after(book, Add(section="terms", strategy="A turn is a message and its answer"))
-    assert after(mixed, Merge(ids=tuple(mixed))) == mixed
+    mixed = after(book, AddStrategy(section="terms", strategy="A turn is a message and its answer"))
+    assert after(mixed, MergeStrategies(ids=tuple(mixed))) == mixed
 
 
 def test_no_single_word_takes_out_what_helped() -> None:
     """Remove is refused for a strategy that was more helpful than harmful; unknown ids change nothing."""
-    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     [id] = book
-    helped = after(book, Mark(id=id, tag="helpful"))
-    assert after(helped, Remove(id=id)) == helped and after(book, Remove(id=id)) == {}
+    helped = after(book, MarkStrategy(id=id, tag="helpful"))
+    assert after(helped, RemoveStrategy(id=id)) == helped and after(book, RemoveStrategy(id=id)) == {}
     assert (
-        merged(book, [Mark(id="pit-nothere", tag="helpful"), Update(id="x", strategy="y")], SOURCE, AT) == {}
+        apply_delta(
+            book,
+            [MarkStrategy(id="pit-nothere", tag="helpful"), UpdateStrategy(id="x", strategy="y")],
+            SOURCE,
+            AT,
+        )
+        == {}
     )
 
 
@@ -92,28 +116,28 @@ def test_a_full_playbook_is_refined_and_a_small_one_is_left_alone() -> None:
 
     alike = [one(n, "Run all the tests before you answer") for n in range(3)]
     others = [one(10 + n, f"Look at item{n} of list{n} in room{n}") for n in range(499)]
-    assert refined({s.id: s for s in alike}, SOURCE, AT) == {}
+    assert refine({s.id: s for s in alike}, SOURCE, AT) == {}
     book = {s.id: s for s in [*alike, *others]}
-    changes = refined(book, SOURCE, AT)
+    changes = refine(book, SOURCE, AT)
     left = {id: s for id, s in {**book, **changes}.items() if s is not None}
-    assert len(left) == playbook.MOST and left["chk-00000000"].helpful == 3
+    assert len(left) == playbook.MAX_STRATEGIES and left["chk-00000000"].helpful == 3
     assert "chk-00000001" not in left
 
 
 operations = st.one_of(
     st.builds(
-        Add,
+        AddStrategy,
         section=st.sampled_from(["pitfalls", "checks"]),
         strategy=st.sampled_from(["read first", "run tests", "run the tests", "ask the person", " "]),
     ),
     st.builds(
-        Mark,
+        MarkStrategy,
         id=st.sampled_from(["pit-a", "chk-a", playbook.strategy_id("checks", "run tests")]),
         tag=st.sampled_from(["helpful", "harmful", "neutral"]),
     ),
-    st.builds(Remove, id=st.just(playbook.strategy_id("checks", "run tests"))),
+    st.builds(RemoveStrategy, id=st.just(playbook.strategy_id("checks", "run tests"))),
     st.builds(
-        Merge,
+        MergeStrategies,
         ids=st.permutations([playbook.strategy_id("checks", w) for w in ("run tests", "ask the person")]).map(
             tuple
         ),
@@ -123,7 +147,7 @@ operations = st.one_of(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(operations, max_size=12), st.integers(0, 12))
-def test_deltas_merge_the_same_in_one_go_or_in_two(delta: list[Operation], cut: int) -> None:
+def test_deltas_merge_the_same_in_one_go_or_in_two(delta: list[PlaybookOperation], cut: int) -> None:
     """Merging is deterministic: the same operations give the same playbook, however they are handed in."""
     assert after({}, *delta) == after(after({}, *delta[:cut]), *delta[cut:])
 
@@ -152,20 +176,26 @@ def test_each_kind_of_failure_teaches_its_own_lesson() -> None:
     for kind, output in outputs.items():
         failed = turn(ToolUse(name="some_tool", failed=True, output=output))
         assert heuristic_reflector.failure_kinds(failed) == (kind,)
-        [add] = heuristic_reflector.lessons(failed)
-        assert isinstance(add, Add) and add.confidence == 0.9 and add.outcome == "failure"
-    assert heuristic_reflector.lessons(turn(ToolUse(name="x", failed=False, output="SyntaxError"))) == ()
+        [add] = heuristic_reflector.failure_lessons(failed)
+        assert isinstance(add, AddStrategy) and add.confidence == 0.9 and add.outcome == "failure"
+    assert (
+        heuristic_reflector.failure_lessons(turn(ToolUse(name="x", failed=False, output="SyntaxError"))) == ()
+    )
 
 
 def test_a_success_marks_what_was_used_helpful_and_a_failure_harmful() -> None:
     """The ids that stood in the context are those that are marked; what worked is noted for edits and programs."""
-    good = heuristic_reflector.consequences(
+    good = heuristic_reflector.outcome_operations(
         turn(ToolUse(name="replace_in_file", failed=False), strategies=("pit-1",)), "success"
     )
-    assert good[0] == Mark(id="pit-1", tag="helpful")
-    assert isinstance(good[1], Add) and good[1].tools == ("replace_in_file",) and good[1].confidence == 0.8
-    assert heuristic_reflector.consequences(turn(strategies=("pit-1",)), "failure") == (
-        Mark(id="pit-1", tag="harmful"),
+    assert good[0] == MarkStrategy(id="pit-1", tag="helpful")
+    assert (
+        isinstance(good[1], AddStrategy)
+        and good[1].tools == ("replace_in_file",)
+        and good[1].confidence == 0.8
+    )
+    assert heuristic_reflector.outcome_operations(turn(strategies=("pit-1",)), "failure") == (
+        MarkStrategy(id="pit-1", tag="harmful"),
     )
 
 
@@ -183,11 +213,14 @@ def test_a_task_is_given_what_has_to_do_with_it_ten_at_most_and_five_of_a_kind()
         )
 
     many = [("a_m", one(n, "failure" if n % 2 else "success")) for n in range(30)]
-    chosen = strategy_selection.chosen("replace text in the title", many, model="a/m", now=AT)
+    chosen = strategy_selection.select_strategies("replace text in the title", many, model="a/m", now=AT)
     assert len(chosen) == 10 and sum(s.outcome == "failure" for s in chosen) == 5
-    assert strategy_selection.chosen("bake bread", many, model="a/m", now=AT) == ()
+    assert strategy_selection.select_strategies("bake bread", many, model="a/m", now=AT) == ()
     mine, theirs = ("a_m", one(1, "success")), ("b_n", one(2, "success"))
-    assert strategy_selection.chosen("replace text", [theirs, mine], model="a/m", now=AT)[0] == mine[1]
+    assert (
+        strategy_selection.select_strategies("replace text", [theirs, mine], model="a/m", now=AT)[0]
+        == mine[1]
+    )
 
 
 def test_what_a_model_reads_carries_the_ids_that_marks_need() -> None:
@@ -195,6 +228,11 @@ def test_what_a_model_reads_carries_the_ids_that_marks_need() -> None:
     strategy = Strategy(
         id="pit-1a2b3c4d", section="pitfalls", strategy="Read\nit first", helpful=3, timestamp=AT
     )
-    text = strategy_selection.rendered([strategy, replace(strategy, id="chk-0000aaaa", section="checks")])
+    text = strategy_selection.render_strategies(
+        [strategy, replace(strategy, id="chk-0000aaaa", section="checks")]
+    )
     assert "[pit-1a2b3c4d] helpful=3 harmful=0 :: Read it first" in text
-    assert strategy_selection.ids_in(f"<context>\n{text}\n</context>") == ("pit-1a2b3c4d", "chk-0000aaaa")
+    assert strategy_selection.parse_strategy_ids(f"<context>\n{text}\n</context>") == (
+        "pit-1a2b3c4d",
+        "chk-0000aaaa",
+    )

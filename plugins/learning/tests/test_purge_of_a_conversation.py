@@ -16,14 +16,14 @@ from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY
 from trunkline.contracts.streams import STREAMS
 from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.testing.home_search import holding
+from trunkline.testing.home_search import files_holding
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
-from trunkline_learning.files import read, strategy_path, written
+from trunkline_learning.files import decode, encode, strategy_path
 from trunkline_learning.playbook import Strategy
-from trunkline_learning.purger import Learnt
-from trunkline_learning.turns import Source
+from trunkline_learning.purger import LearningPurger
+from trunkline_learning.turns import Provenance
 
 from .stage import WORDS_ALONE, facts_of, said, texts
 
@@ -78,7 +78,7 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
             await said(running, text, conversation=conversation)
         other = await said(running, 'call:open_shelf {"name": "giraffe"} ;; say:A giraffe.')
         assert len(await facts_of(running)) == 1 and texts(running, "models/*/episodes/*/*.json")
-        before = holding(home, MARK.encode())
+        before = files_holding(home, MARK.encode())
         assert "memory/.git" in before
         for stream in ("JOURNAL", "FEED", "EFFECT", "AUDIT", "SPANS", "OBJ_results", "OBJ_claims"):
             assert any(f"/{stream}/" in name for name in before), stream
@@ -87,7 +87,7 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
         assert {"JOURNAL", "FEED", "EFFECT", "AUDIT", "FACTS", "OBJ_results"} <= {
             one.where for one in done.erased
         }
-        left = holding(home, MARK.encode())
+        left = files_holding(home, MARK.encode())
         assert not {name for name in left if not told(name, done)}, done.kept
         assert not {name for name in left if name.startswith("memory")}
         assert await facts_of(running) == []
@@ -98,7 +98,7 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
         assert [one async for one in running.bus.history(JOURNAL, conversation=other.accepted.conversation)]
         again = await running.say("say:hello", conversation=other.accepted.conversation)
         assert again.text == "hello"
-    assert not {name for name in holding(home, MARK.encode()) if not told(name, done)}
+    assert not {name for name in files_holding(home, MARK.encode()) if not told(name, done)}
 
 
 def told(name: str, done: MemoryPurged) -> bool:
@@ -149,7 +149,7 @@ async def test_a_turn_that_waits_for_a_decision_holds_a_purge_up(tmp_path: Path)
 def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
     """What only the purged conversation taught goes; a person's own words stay whatever their sources."""
     sources = tuple(
-        Source(block="main", conversation=one, turn=f"turn_{one}") for one in ("conv_a", "conv_b")
+        Provenance(block="main", conversation=one, turn=f"turn_{one}") for one in ("conv_a", "conv_b")
     )
     at = datetime(2026, 5, 4, tzinfo=UTC)
     strategy = Strategy(id="str-1", section="strategies", strategy="Ask first", sources=sources, timestamp=at)
@@ -157,10 +157,13 @@ def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
     for gone, own, left in (
         ({"conv_a"}, "model", ["conv_b"]), ({"conv_a", "conv_b"}, "model", None), ({"conv_a", "conv_b"}, "person", []),
     ):  # fmt: skip
-        data = written(msgspec.structs.replace(strategy, source=own)).encode()
-        kept = Learnt().without(path, data, trunkline.Purge(target="x", conversations=frozenset(gone)))
-        held = None if kept is None else read(kept.decode(), Strategy)
+        data = encode(msgspec.structs.replace(strategy, source=own)).encode()
+        kept = LearningPurger().without(
+            path, data, trunkline.Purge(target="x", conversations=frozenset(gone))
+        )
+        held = None if kept is None else decode(kept.decode(), Strategy)
         assert left == (None if held is None else [one.conversation for one in held.sources])
     assert (
-        Learnt().without(path, data, trunkline.Purge(target="x", conversations=frozenset({"conv_c"}))) == data
+        LearningPurger().without(path, data, trunkline.Purge(target="x", conversations=frozenset({"conv_c"})))
+        == data
     )

@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from trunkline._util.nlp.similarity import expanded, similarity
+from trunkline._util.nlp.similarity import expand_query, similarity
 from trunkline.contracts.conversations.messages import Message
 from trunkline.errors import TOOL_ERROR_KINDS
 from trunkline_learning import episodes, files
 from trunkline_learning.episodes import Episode
-from trunkline_learning.failures import failure_of
-from trunkline_learning.preferences import learning_in
-from trunkline_learning.turns import FinishedTurn, Source, ToolUse
-from trunkline_learning.verdicts import judged, judged_by
+from trunkline_learning.failures import classify_failure
+from trunkline_learning.preferences import parse_preferences
+from trunkline_learning.turns import FinishedTurn, Provenance, ToolUse
+from trunkline_learning.verdicts import judge_next_message, judge_turn
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def turn(
     task: str = "Fix the login test", answer: str = "Done.", *tools: ToolUse, name: str = "t1"
 ) -> FinishedTurn:
     said = (Message(id=f"m-{name}", role="user", content=task, created_at=AT),)
-    source = Source(block="main", conversation=f"c-{name}", turn=name)
+    source = Provenance(block="main", conversation=f"c-{name}", turn=name)
     return FinishedTurn(source=source, model="a/m", said=said, answer=answer, tools=tools, at=AT)
 
 
@@ -52,38 +52,42 @@ def bad(name: str, output: str = "boom") -> ToolUse:
 )
 def test_mn_t13_the_next_message_tells_whether_it_went_well(said: str, verdict: str) -> None:
     """MN-T13: markers are whole words; a correction counts before thanks, and "no problem" corrects nothing."""
-    assert judged_by(said) == verdict
+    assert judge_next_message(said) == verdict
 
 
 def test_mn_t13_errors_in_the_answer_or_of_tools_are_a_failure() -> None:
     """MN-T13: "Error: file not found" is a failure; a tool's error that a later call made good is none."""
-    assert judged(turn("x", "Error: file not found")) == "failure"
-    assert judged(turn("x", "Done.", bad("read_file"))) == "failure"
-    assert judged(turn("x", "Done.", bad("read_file"), ok("read_file"))) == "unknown"
-    assert judged(turn("x", "Done.", ok("read_file"))) == "unknown"
+    assert judge_turn(turn("x", "Error: file not found")) == "failure"
+    assert judge_turn(turn("x", "Done.", bad("read_file"))) == "failure"
+    assert judge_turn(turn("x", "Done.", bad("read_file"), ok("read_file"))) == "unknown"
+    assert judge_turn(turn("x", "Done.", ok("read_file"))) == "unknown"
 
 
 def test_mn_t13_markers_that_are_booleans_or_numbers_are_words() -> None:
     """MN-T13: what a person writes as a bare yes or no may come as a boolean, and nothing crashes."""
-    markers = learning_in(
+    markers = parse_preferences(
         '[learning]\non = true\n[learning.markers]\nsuccess = [true, "prima"]\ncorrection = [false, 7]\n'
     ).markers
-    assert judged_by("yes", markers) == "success" and judged_by("prima!", markers) == "success"
-    assert judged_by("no", markers) == judged_by("7", markers) == "failure"
+    assert (
+        judge_next_message("yes", markers) == "success" and judge_next_message("prima!", markers) == "success"
+    )
+    assert judge_next_message("no", markers) == judge_next_message("7", markers) == "failure"
 
 
 def test_preferences_that_cannot_be_read_switch_nothing_on() -> None:
     """A gap is reported and nothing is learned; a wrong type does not count as yes."""
     for text in (None, "", "[learning]\n", "learning = true", "[learning]\non = 'yes'", "[[["):
-        assert not learning_in(text).on
-    assert learning_in('[learning]\non = true\nmodel = "none"').asks is False
+        assert not parse_preferences(text).on
+    assert parse_preferences('[learning]\non = true\nmodel = "none"').asks is False
 
 
 def test_mn_t13_small_talk_is_no_episode() -> None:
     """Skipped without tools when the answer has fewer than 300 letters."""
-    assert not episodes.worth(turn("hi", "Hello!"))
-    assert not episodes.worth(turn("hi", "x" * 299)) and episodes.worth(turn("hi", "x" * 300))
-    assert episodes.worth(turn("hi", "", ok("read_file")))
+    assert not episodes.is_worth_remembering(turn("hi", "Hello!"))
+    assert not episodes.is_worth_remembering(turn("hi", "x" * 299)) and episodes.is_worth_remembering(
+        turn("hi", "x" * 300)
+    )
+    assert episodes.is_worth_remembering(turn("hi", "", ok("read_file")))
 
 
 def test_mn_t13_a_near_duplicate_is_recognised() -> None:
@@ -92,10 +96,10 @@ def test_mn_t13_a_near_duplicate_is_recognised() -> None:
     again = episodes.episode_of(
         turn("Please fix the failing login tests", "ok", ok("edit"), name="t2"), "unknown"
     )
-    assert similarity(first.task, again.task) >= 0.95 and episodes.duplicate(again, [first]) == first
+    assert similarity(first.task, again.task) >= 0.95 and episodes.find_duplicate(again, [first]) == first
     other = episodes.episode_of(turn("Fix the failing login test", "ok", ok("shell"), name="t3"), "unknown")
-    assert episodes.duplicate(other, [first]) is None
-    assert episodes.duplicate(first, [first]) is None, "an episode is no duplicate of itself"
+    assert episodes.find_duplicate(other, [first]) is None
+    assert episodes.find_duplicate(first, [first]) is None, "an episode is no duplicate of itself"
 
 
 def some(tasks: Sequence[str], *, model: str = "a/m") -> list[Episode]:
@@ -114,19 +118,21 @@ def test_mn_t13_only_near_episodes_are_told_five_at_most() -> None:
         ]
         + ["Write a poem about the sea"]
     )
-    told = episodes.scored("fix the failing login test", kept, model="a/m", conversation="c-else")
+    told = episodes.select_episodes("fix the failing login test", kept, model="a/m", conversation="c-else")
     assert len(told) == 5 and all(score >= 0.7 for score, _ in told)
     assert [score for score, _ in told] == sorted((score for score, _ in told), reverse=True)
-    own = episodes.scored("Fix the failing login test in alpha", kept, model="a/m", conversation="c-t0")
+    own = episodes.select_episodes(
+        "Fix the failing login test in alpha", kept, model="a/m", conversation="c-t0"
+    )
     assert "t0" not in {one.source.turn for _, one in own}
-    assert not episodes.scored("bake bread", kept, model="a/m", conversation="x")
+    assert not episodes.select_episodes("bake bread", kept, model="a/m", conversation="x")
 
 
 def test_another_models_episodes_count_less() -> None:
     """C25: they are read, with a lower weight."""
     mine, theirs = some(["Fix the failing login test"]), some(["Fix the failing login test"], model="b/n")
-    [(near, _)] = episodes.scored("fix the failing login test", mine, model="a/m", conversation="x")
-    [(far, _)] = episodes.scored("fix the failing login test", theirs, model="a/m", conversation="x")
+    [(near, _)] = episodes.select_episodes("fix the failing login test", mine, model="a/m", conversation="x")
+    [(far, _)] = episodes.select_episodes("fix the failing login test", theirs, model="a/m", conversation="x")
     assert near == 1.0 and far == pytest.approx(0.8)
 
 
@@ -141,7 +147,7 @@ def test_an_episode_has_400_tokens_at_most() -> None:
 def test_old_and_surplus_episodes_are_let_go() -> None:
     """90 days, and 1000 a model."""
     new = [(f"p{n:04}", AT - timedelta(days=n % 80)) for n in range(1005)]
-    gone = episodes.outdated([*new, ("old", AT - timedelta(days=91))], AT)
+    gone = episodes.outdated_files([*new, ("old", AT - timedelta(days=91))], AT)
     assert "old" in gone and len(gone) == 6
 
 
@@ -158,13 +164,13 @@ def test_paths_of_memory_say_what_a_file_is() -> None:
 def test_a_short_question_that_goes_on_is_taken_with_the_task_before_it() -> None:
     """Below eight words and from .4 on it is a follow-up; up to three synonyms widen what is looked for."""
     before = "Fix the failing login test of the server"
-    assert episodes.asked_of("and the login test again?", before).startswith(before)
-    assert episodes.asked_of("bake bread", before) == "bake bread"
+    assert episodes.lookup_query("and the login test again?", before).startswith(before)
+    assert episodes.lookup_query("bake bread", before) == "bake bread"
     long = "fix the failing login test of the server in the other garden too"
-    assert episodes.asked_of(long, before) == long
+    assert episodes.lookup_query(long, before) == long
     assert (
-        expanded("fix the error").split()[:3] == ["fix", "the", "error"]
-        and len(expanded("fix the error").split()) == 6
+        expand_query("fix the error").split()[:3] == ["fix", "the", "error"]
+        and len(expand_query("fix the error").split()) == 6
     )
 
 
@@ -172,8 +178,8 @@ def test_what_the_conversation_has_just_said_is_not_told_again() -> None:
     """Redundant from .5 on."""
     kept = some(["Fix the failing login test"])
     near = {"model": "a/m", "conversation": "x"}
-    assert episodes.scored("fix the failing login test", kept, **near)  # type: ignore[arg-type]
-    assert not episodes.scored("fix the failing login test", kept, lately=["ok"], **near)  # type: ignore[arg-type]
+    assert episodes.select_episodes("fix the failing login test", kept, **near)  # type: ignore[arg-type]
+    assert not episodes.select_episodes("fix the failing login test", kept, lately=["ok"], **near)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -212,10 +218,12 @@ def test_mn_f23_a_failure_is_known_by_its_kind_and_only_else_by_its_words(
     tool: ToolUse, name: str | None
 ) -> None:
     """MN-F23, MN-F18: the platform's kinds count; words only where a tool or a program says no more."""
-    assert failure_of(tool) == name
+    assert classify_failure(tool) == name
 
 
 def test_every_kind_of_error_that_can_be_learned_from_has_its_advice() -> None:
     """Only what somebody stopped, and what says nothing, teach nothing by themselves."""
-    taught = {kind for kind in TOOL_ERROR_KINDS if failure_of(ToolUse(name="x", failed=True, kind=kind))}
+    taught = {
+        kind for kind in TOOL_ERROR_KINDS if classify_failure(ToolUse(name="x", failed=True, kind=kind))
+    }
     assert set(TOOL_ERROR_KINDS) - taught == {"cancelled", "failed"}

@@ -10,9 +10,9 @@ import anyio
 
 import trunkline
 from trunkline.testing.contexts import tool_context
-from trunkline_mcp.connector import Dialler
-from trunkline_mcp.server_config import server_of
-from trunkline_mcp.server_connection import Line
+from trunkline_mcp.connector import Connector
+from trunkline_mcp.server_config import parse_server
+from trunkline_mcp.server_connection import ServerConnection
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 
@@ -69,12 +69,14 @@ def entry(mode: str, **more: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def line_to(home: Path, mode: str, *, sandbox: Bare | None = None, **more: Any) -> AsyncIterator[Line]:
+async def line_to(
+    home: Path, mode: str, *, sandbox: Bare | None = None, **more: Any
+) -> AsyncIterator[ServerConnection]:
     """A line to a server that misbehaves, while the context lasts."""
-    server = server_of("brave", entry(mode, **more))
-    dialler = Dialler(home, home / "workspaces", sandbox or Bare())
+    server = parse_server("brave", entry(mode, **more))
+    dialler = Connector(home, home / "workspaces", sandbox or Bare())
     async with anyio.create_task_group() as tasks:
-        line = Line(server, dialler, lambda: None)
+        line = ServerConnection(server, dialler, lambda: None)
         tasks.start_soon(line.keep)
         yield line
         tasks.cancel_scope.cancel()
@@ -88,7 +90,7 @@ async def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
         return found
 
 
-async def ready(line: Line) -> dict[str, trunkline.Tool]:
+async def ready(line: ServerConnection) -> dict[str, trunkline.Tool]:
     """The line's tools by name once it is up."""
     await until(lambda: line.standing.state == "ready")
     return {tool.spec.name: tool for tool in line.tools}

@@ -10,10 +10,10 @@ from mcp.shared.auth import OAuthToken
 
 from trunkline import ToolError
 from trunkline.contracts.sandbox.sandbox import NoSandbox
-from trunkline_mcp.connector import Dialler
-from trunkline_mcp.oauth import Tokens
-from trunkline_mcp.server_config import server_of
-from trunkline_mcp.server_connection import Line
+from trunkline_mcp.connector import Connector
+from trunkline_mcp.oauth import OAuthTokenStore
+from trunkline_mcp.server_config import parse_server
+from trunkline_mcp.server_connection import ServerConnection
 
 from .conformance.fixture import Fixture
 from .conformance.serving import at_address
@@ -28,9 +28,9 @@ async def test_a_server_that_was_gone_is_connected_again(tmp_path, protocol):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = server_of("far", {"url": f"http://127.0.0.1:{port}/mcp", "protocol": protocol})
+    server = parse_server("far", {"url": f"http://127.0.0.1:{port}/mcp", "protocol": protocol})
     async with anyio.create_task_group() as tasks:
-        line = Line(server, Dialler(tmp_path, tmp_path, NoSandbox()), lambda: None)
+        line = ServerConnection(server, Connector(tmp_path, tmp_path, NoSandbox()), lambda: None)
         tasks.start_soon(line.keep)
         async with at_address(Fixture().server(), port):
             tool = (await ready(line))["test_simple_text"]
@@ -46,7 +46,9 @@ async def test_a_server_that_was_gone_is_connected_again(tmp_path, protocol):
 
 async def test_tokens_are_the_owners_alone_and_broken_ones_count_as_none(tmp_path):
     """Readable by nobody else, whole or not at all, gone when they are forgotten."""
-    tokens = Tokens(tmp_path / "mcp" / "tokens", server_of("docs", {"url": "https://docs.example/mcp"}))
+    tokens = OAuthTokenStore(
+        tmp_path / "mcp" / "tokens", parse_server("docs", {"url": "https://docs.example/mcp"})
+    )
     assert await tokens.get_tokens() is None
     await tokens.set_tokens(OAuthToken(access_token="at-1", refresh_token="rt-1"))
     (file,) = (tmp_path / "mcp" / "tokens").iterdir()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline_mcp.elicitation_form import FILL_IN, TooLong, filled_in
+from trunkline_mcp.elicitation_form import PROCEED, FormTooLongError, fill_form
 from trunkline_mcp.form_fields import DECLINE, LEAVE_OUT
 from trunkline_mcp.form_pages import MOST_PAGES, PAGE_FIELDS
 
@@ -35,7 +35,7 @@ def filled(person: Says, required: Sequence[str] = (), **properties: Any) -> dic
     schema = {"type": "object", "properties": properties, "required": [*required]}
 
     async def fill() -> dict[str, Any] | None:
-        return await filled_in(person, "brave", "Your details", schema)
+        return await fill_form(person, "brave", "Your details", schema)
 
     return anyio.run(fill)
 
@@ -83,7 +83,7 @@ def test_what_need_not_be_answered_can_be_left_out() -> None:
     parts = {"a": {"type": "string"}, "b": {"type": "string", "default": "z"}, "c": {"type": "string"}}
     assert filled(person, ["b", "c"], **parts) == {"c": "x"}
     assert "(otherwise: z)" in person.asked[1][0] and LEAVE_OUT not in person.asked[2][1]
-    assert filled(Says(FILL_IN)) == {} and filled(Says(DECLINE)) is None and filled(Says()) is None
+    assert filled(Says(PROCEED)) == {} and filled(Says(DECLINE)) is None and filled(Says()) is None
 
 
 MANY: dict[str, Any] = {
@@ -124,7 +124,7 @@ def test_the_longest_form_stays_within_what_a_call_may_ask() -> None:
     asked = Says("; ".join(f"f{n}: 1" for n in range(len(most))))
     assert filled(asked, [*most], **most) == dict.fromkeys(most, 1) and len(asked.asked) == 1
     assert all(len(question) < 6_000 for question, _ in (*person.asked, *asked.asked))
-    with pytest.raises(TooLong, match="73 fields"):
+    with pytest.raises(FormTooLongError, match="73 fields"):
         filled(Says(), **most, one_more={"type": "string"})
 
 

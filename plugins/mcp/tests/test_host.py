@@ -14,10 +14,10 @@ import trunkline
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
-from trunkline.contracts.tools.messages import Answer, CallTool, ListTools, ToolOutcome
-from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, LIST_TOOLS
+from trunkline.contracts.tools.messages import CallTool, ListTools, QuestionAnswer, ToolOutcome
+from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, LIST_TOOLS
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.tool_calls import audited
+from trunkline.testing.tool_calls import assert_audited
 from trunkline_bus import new_id
 
 from .places import BarePlugin, entry
@@ -143,7 +143,7 @@ async def test_what_a_policy_denies_never_reaches_the_server(tmp_path):
         assert wrong.status == "error" and "colour" in wrong.output
         assert (await call(running, "echo", block="other")).status == "ok"
         assert heard.read_text().count("tools/call") == 1
-        await audited(running.bus, {one.call: "error" for one in (refused, planning, wrong)})
+        await assert_audited(running.bus, {one.call: "error" for one in (refused, planning, wrong)})
         lines = [stored.data async for stored in running.bus.history(AUDIT)]
         (denied,) = [one for one in lines if one.call == refused.call and one.event == "decision"]
         assert (denied.decision, denied.by, denied.tool) == ("denied", ("no-brave",), "echo")
@@ -155,7 +155,7 @@ async def test_cc_t14_a_call_that_hangs_ends_at_its_time_and_the_next_one_is_ans
         await shown(running, "stuck")
         stuck = await call(running, "stuck")
         assert stuck.status == "unknown" and "did not finish within 1 second" in stuck.output
-        await audited(running.bus, {stuck.call: "unknown"})
+        await assert_audited(running.bus, {stuck.call: "unknown"})
         with anyio.fail_after(60):
             while "cancelled []" in (await call(running, "echo")).output:  # noqa: ASYNC110 - what it heard by now
                 await anyio.sleep(0.05)
@@ -227,7 +227,7 @@ async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) ->
             asked = await last_of(running, msgspec.structs.replace(request, call=new_id("call")))
             assert asked.status == "approval" and isinstance(asked.detail, trunkline.ApprovalDetail)
             assert asked.detail.is_question and "The MCP server brave wants to know" in asked.detail.text
-            said = Answer(question=asked.call_hash, by="owner", text=text)
+            said = QuestionAnswer(question=asked.call_hash, by="owner", text=text)
             again = msgspec.structs.replace(request, call=asked.call, answers=(said,), again=True)
             ended = await last_of(running, again)
             assert ended.status == "ok" and told in ended.output
@@ -237,6 +237,6 @@ async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) ->
 
 async def last_of(running: Platform, request: CallTool) -> ToolOutcome:
     async with running.bus.call_streaming(
-        CALL_DECIDED if request.decided else CALL_TOOL, request, idle_timeout=60
+        CALL_DECIDED_TOOL if request.decided else CALL_TOOL, request, idle_timeout=60
     ) as replies:
         return [reply async for reply in replies][-1]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline_mcp.stdio_transport import TooLong, lines
+from trunkline_mcp.stdio_transport import LineTooLongError, read_lines
 
 
 class Chunks:
@@ -28,7 +28,7 @@ class Chunks:
 
 def read(chunks: list[bytes], longest: int = 1000, *, cut: bool = False) -> list[bytes]:
     async def main() -> list[bytes]:
-        return [line async for line in lines(Chunks(chunks), longest, cut=cut)]
+        return [line async for line in read_lines(Chunks(chunks), longest, cut=cut)]
 
     return anyio.run(main)
 
@@ -47,7 +47,7 @@ def test_a_line_that_is_too_long_is_refused_or_cut_and_never_kept_whole(chunks):
     """Nobody fills our memory with one line."""
     whole = b"".join(chunks).split(b"\n")
     if max(map(len, whole)) > 16:
-        with pytest.raises(TooLong):
+        with pytest.raises(LineTooLongError):
             read(chunks, 16)
     cut = read(chunks, 16, cut=True)
     assert cut == [line[:16] for line in (whole[:-1] if whole[-1] == b"" else whole)]

@@ -14,7 +14,7 @@ from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
-from trunkline_mcp.host import read_standings
+from trunkline_mcp.host import read_statuses
 
 from .conformance import suite
 from .places import until
@@ -51,13 +51,13 @@ async def all_ready(home: Path, *names: str) -> dict[str, str]:
     """The protocols of servers once they are connected."""
 
     def there() -> Any:
-        standings = read_standings(home)
+        standings = read_statuses(home)
         return {*names} <= {name for name, one in standings.items() if one.state == "ready"} and standings
 
     try:
         standings = await until(there, 100)
     except TimeoutError:
-        pytest.fail(f"not connected: {read_standings(home)}")
+        pytest.fail(f"not connected: {read_statuses(home)}")
     return {name: standings[name].protocol for name in names}
 
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from trunkline_mcp.commands import group_of
-from trunkline_mcp.health import check_of
-from trunkline_mcp.server_config import find_servers
+from trunkline_mcp.health import server_check
+from trunkline_mcp.server_config import load_servers
 
 GOOD = {"command": "server", "args": ["--fast"]}
 
@@ -23,7 +23,7 @@ def write(home: Path, servers: Any, name: str = "mcp.json") -> None:
 
 def test_mn_t12_a_missing_file_is_no_fault(tmp_path):
     """There are no servers then."""
-    found = find_servers(tmp_path)
+    found = load_servers(tmp_path)
     assert (found.servers, found.problems) == ((), ())
 
 
@@ -32,7 +32,7 @@ def test_mn_t12_a_malformed_file_is_told_and_the_others_are_used(tmp_path, text)
     """The file is named with what is wrong; another block's servers are there."""
     write(tmp_path, text)
     write(tmp_path, {"files": GOOD}, "mcp/garden.json")
-    found = find_servers(tmp_path)
+    found = load_servers(tmp_path)
     assert [server.identity for server in found.servers] == ["garden/files"]
     assert [problem.where for problem in found.problems] == [str(tmp_path / "mcp.json")]
 
@@ -64,7 +64,7 @@ def test_mn_t12_a_malformed_file_is_told_and_the_others_are_used(tmp_path, text)
 def test_mn_t12_a_bad_entry_is_left_out_and_told(tmp_path, entry, said):
     """The reason is in the problem; the entry beside it is used."""
     write(tmp_path, {"bad": entry, "good": GOOD})
-    found = find_servers(tmp_path)
+    found = load_servers(tmp_path)
     assert [server.name for server in found.servers] == ["good"]
     (problem,) = found.problems
     assert problem.fatal and problem.where == "mcp.json: bad" and said in problem.what
@@ -74,7 +74,7 @@ def test_mn_t12_a_bad_entry_is_left_out_and_told(tmp_path, entry, said):
 def test_mn_t12_a_name_that_is_none_is_told(tmp_path, name):
     """A server's name becomes part of its tools' names, and of files."""
     write(tmp_path, {name: GOOD})
-    assert find_servers(tmp_path).servers == () and len(find_servers(tmp_path).problems) == 1
+    assert load_servers(tmp_path).servers == () and len(load_servers(tmp_path).problems) == 1
 
 
 def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_out(tmp_path):
@@ -83,7 +83,7 @@ def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_
         tmp_path,
         {"a": {"command": "x", "args": [3], "env": {"N": 5, "B": True}}, "b": {**GOOD, "disabled": True}},
     )
-    found = find_servers(tmp_path)
+    found = load_servers(tmp_path)
     (active,) = found.active
     assert active.command == ("x", "3")
     assert {name: one.reveal({}) for name, one in active.env.items()} == {"N": "5", "B": "true"}
@@ -93,14 +93,14 @@ def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_
 def test_a_slip_in_a_key_keeps_the_server_down(tmp_path, slip):
     """What was meant to shut it off or in would not be heeded otherwise; the reason names the key that was meant."""
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "x", slip: True}}}))
-    found = find_servers(tmp_path)
+    found = load_servers(tmp_path)
     assert not found.servers and "did you mean" in found.problems[0].what
 
 
 def test_a_secret_in_the_file_and_an_unknown_key_are_remarked_on_and_the_server_is_used(tmp_path):
     """Neither keeps it from running; neither is shown."""
     write(tmp_path, {"a": {**GOOD, "env": {"API_TOKEN": "tk-123", "OTHER": "$FINE"}, "autoApprove": ["x"]}})
-    found = find_servers(tmp_path)
+    found = load_servers(tmp_path)
     assert len(found.active) == 1 and not any(problem.fatal for problem in found.problems)
     assert [problem.what.split()[0] for problem in found.problems] == ["'autoApprove'", "env"]
     assert "tk-123" not in str(found.problems)
@@ -109,9 +109,9 @@ def test_a_secret_in_the_file_and_an_unknown_key_are_remarked_on_and_the_server_
 @pytest.mark.anyio
 async def test_doctor_tells_of_what_is_wrong_and_of_nothing_else(tmp_path):
     """One check: fine without servers, an error with the reason for an entry that is left out."""
-    assert (await check_of(tmp_path)()).status == "ok"
+    assert (await server_check(tmp_path)()).status == "ok"
     write(tmp_path, {"bad": {"args": []}, "good": GOOD})
-    result = await check_of(tmp_path)()
+    result = await server_check(tmp_path)()
     assert result.status == "error" and "mcp.json: bad: it needs a command or a url" in result.summary
 
 
@@ -122,7 +122,7 @@ async def test_doctor_tells_of_a_key_that_is_missing_and_of_servers_that_nobody_
     monkeypatch.setenv("NEAR_KEY", "tk-123")
     headers = {"Authorization": "Bearer ${FAR_KEY}", "X": "$NEAR_KEY"}
     write(tmp_path, {"far": {"url": "https://example.org/mcp", "headers": headers}, "good": GOOD})
-    result = await check_of(tmp_path)()
+    result = await server_check(tmp_path)()
     assert (result.status, "far: FAR_KEY is not set" in result.summary) == ("warning", True)
     assert (
         "NEAR_KEY" not in result.summary
@@ -130,7 +130,7 @@ async def test_doctor_tells_of_a_key_that_is_missing_and_of_servers_that_nobody_
         and "trunkline mcp list" in result.hint
     )
     monkeypatch.setenv("FAR_KEY", "x")
-    result = await check_of(tmp_path)()
+    result = await server_check(tmp_path)()
     assert result.status == "ok" and result.summary.startswith("2 MCP servers; no tools worker runs here")
     assert "trunkline mcp test" in result.summary
 
@@ -152,7 +152,7 @@ def test_add_writes_what_the_host_reads_and_remove_takes_it_out(tmp_path):
     assert stat.S_IMODE((tmp_path / "mcp.json").stat().st_mode) == 0o600
     assert run(tmp_path, "add", "brave", "y").exit_code == 1
     assert run(tmp_path, "remove", "brave").exit_code == 0
-    assert [server.name for server in find_servers(tmp_path).servers] == ["old"]
+    assert [server.name for server in load_servers(tmp_path).servers] == ["old"]
     assert run(tmp_path, "remove", "brave").exit_code == 1
 
 
@@ -161,7 +161,7 @@ def test_the_machine_s_own_network_is_a_choice_of_its_own(tmp_path):
     assert run(tmp_path, "add", "--network", "out", "y").exit_code == 0
     assert run(tmp_path, "add", "--host-network", "here", "y").exit_code == 0
     assert run(tmp_path, "add", "none", "y").exit_code == 0
-    found = {one.name: (one.network, one.host_network) for one in find_servers(tmp_path).servers}
+    found = {one.name: (one.network, one.host_network) for one in load_servers(tmp_path).servers}
     assert found == {"out": (True, False), "here": (True, True), "none": (False, False)}
 
 
@@ -170,12 +170,12 @@ def test_a_server_may_be_one_blocks_alone(tmp_path):
     assert (
         run(tmp_path, "add", "--block", "garden", "--url", "https://example.org/mcp", "docs").exit_code == 0
     )
-    (server,) = find_servers(tmp_path).servers
+    (server,) = load_servers(tmp_path).servers
     assert (server.identity, server.source, server.block) == ("garden/docs", "mcp:garden/docs", "garden")
     listed = json.loads(run(tmp_path, "list", "--json").output)
     assert [row["state"] for row in listed["servers"]] == ["not running"]
     assert run(tmp_path, "remove", "garden/docs").exit_code == 0
-    assert find_servers(tmp_path).servers == ()
+    assert load_servers(tmp_path).servers == ()
 
 
 def test_what_cannot_be_used_is_not_added(tmp_path):

@@ -15,11 +15,11 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.server.lowlevel import Server
 
 import trunkline
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_mcp.block_server.block import ServedBlock
 from trunkline_mcp.block_server.server import BlockServer
-from trunkline_mcp.block_server.transports import app_of
+from trunkline_mcp.block_server.transports import build_app
 
 from .conformance.serving import TOKEN, at_address
 
@@ -155,7 +155,7 @@ async def test_a_call_that_the_other_agent_cancels_is_cancelled_here():
 async def test_over_http_nobody_gets_in_without_the_token():
     """No token, a wrong one, one without its scheme, two of them, one in the address."""
     refused = [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"cookie": f"token={TOKEN}"}]
-    transport = httpx.ASGITransport(app=app_of(Server("x"), TOKEN))
+    transport = httpx.ASGITransport(app=build_app(Server("x"), TOKEN))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8421") as http:
         for headers in refused:
             assert (await http.post(f"/mcp?token={TOKEN}", headers=headers, json={})).status_code == 401
@@ -171,7 +171,7 @@ async def test_a_program_begins_it_as_a_server_of_its_own(tmp_path):
         assert client.server_info.title == "Trunkline: main"
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert {"memory_read", "read_file"} <= names
-        assert json.loads(unmarked(text(await client.call_tool("memory_list", {})))) == []
+        assert json.loads(unwrap_tool_result(text(await client.call_tool("memory_list", {})))) == []
 
 
 async def test_over_http_it_serves_with_the_homes_token_until_it_is_stopped(tmp_path):

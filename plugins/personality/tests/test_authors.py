@@ -8,7 +8,7 @@ import pytest
 
 from trunkline import Memory, MemoryFile
 from trunkline.contracts.memory.messages import BlamedLines, MemoryBlame
-from trunkline_personality.authors import Authors
+from trunkline_personality.authors import AuthorCache
 
 pytestmark = pytest.mark.anyio
 
@@ -31,13 +31,13 @@ class LateMemory:
         return MemoryBlame(path=path, version="v", spans=(line,))
 
 
-async def owned(authors: Authors, memory: LateMemory) -> bool:
+async def owned(authors: AuthorCache, memory: LateMemory) -> bool:
     return await authors.are_owner(cast(Memory, memory), "/identity/SOUL.md", SOUL)
 
 
 async def test_a_history_that_was_late_once_is_asked_again() -> None:
     """One slow moment must not make the owner's words data for as long as the process lives."""
-    authors, memory = Authors(patience=0.05, pause=0.0), LateMemory(3600)
+    authors, memory = AuthorCache(patience=0.05, pause=0.0), LateMemory(3600)
     assert not await owned(authors, memory)
     memory.seconds = 0.0
     assert await owned(authors, memory)
@@ -46,7 +46,7 @@ async def test_a_history_that_was_late_once_is_asked_again() -> None:
 
 async def test_a_late_history_is_left_alone_for_a_while() -> None:
     """Not every turn waits for it."""
-    authors, memory = Authors(patience=0.05, pause=3600), LateMemory(3600)
+    authors, memory = AuthorCache(patience=0.05, pause=3600), LateMemory(3600)
     assert not await owned(authors, memory)
     memory.seconds = 0.0
     assert not await owned(authors, memory) and memory.asked == 1

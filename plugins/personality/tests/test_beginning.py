@@ -9,7 +9,7 @@ import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
 from trunkline.contracts.gateway.client import GatewayClient
-from trunkline.contracts.gateway.messages import MOST_SHOWS, SendMessage
+from trunkline.contracts.gateway.messages import MAX_SHOWS, SendMessage
 from trunkline.contracts.memory.messages import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
 from trunkline.contracts.tools.messages import ToolSchema
@@ -113,7 +113,7 @@ async def test_MB_F13_a_channel_says_what_it_shows() -> None:
         await here.running.answer(sent)
         assert "A picture frame." in here.provider.asked[-1].body["messages"][0]["content"]
         with pytest.raises(RemoteFault):
-            await other.send(SendMessage(content="Look", shows="x" * (MOST_SHOWS + 1)))
+            await other.send(SendMessage(content="Look", shows="x" * (MAX_SHOWS + 1)))
 
 
 def talk(before: timedelta, *, partial: bool = False, unknown: bool = False) -> list[Message]:

@@ -4,11 +4,11 @@ import pytest
 
 from trunkline import BlockConfig, Message, ToolCall
 from trunkline.contracts.blocks.messages import MemoryPolicy
-from trunkline_personality.conversation_state import candidates_in, future_of, pending_of, tools_of
+from trunkline_personality.conversation_state import next_step, pending_count, proposed_memories, tools_state
 from trunkline_personality.etiquette import etiquette
 from trunkline_personality.sliders import SLIDERS
-from trunkline_personality.state import State
-from trunkline_personality.surges import PHRASES, surged, with_surges
+from trunkline_personality.state import PersonalityState
+from trunkline_personality.surges import PHRASES, surged_sliders, with_surges
 
 PROPOSED = "Noted.\n\n[MEMORY_CANDIDATES]\n- Grace lives in Porto\n- She prefers tea\n\nAnything else?"
 
@@ -44,17 +44,17 @@ def result(call: str, kind: str = "", name: str = "read_file") -> Message:
 )
 def test_rlm_f26_tools_are_as_the_last_turn_left_them(history: tuple[Message, ...], tools: str) -> None:
     """RLM-F26: all five states come about: by open calls, refusals, unknown outcomes, use, and rest."""
-    assert tools_of(history) == tools
+    assert tools_state(history) == tools
 
 
 def test_rlm_f26_what_is_pending_are_proposals_that_nobody_wrote() -> None:
     """RLM-F26, F27: candidates count until memory is written; a write that failed changes nothing."""
-    assert list(candidates_in(PROPOSED)) == ["Grace lives in Porto", "She prefers tea"]
+    assert list(proposed_memories(PROPOSED)) == ["Grace lives in Porto", "She prefers tea"]
     proposed = (user(), says(PROPOSED))
-    assert pending_of(proposed) == 2 and pending_of(()) == 0
-    assert pending_of((*proposed, user(), result("c1", "permission_denied", "remember"))) == 2
-    assert pending_of((*proposed, user(), result("c1", name="remember"))) == 0
-    assert pending_of((user("[MEMORY_CANDIDATES]\n- mine"), says("no list"))) == 0
+    assert pending_count(proposed) == 2 and pending_count(()) == 0
+    assert pending_count((*proposed, user(), result("c1", "permission_denied", "remember"))) == 2
+    assert pending_count((*proposed, user(), result("c1", name="remember"))) == 0
+    assert pending_count((user("[MEMORY_CANDIDATES]\n- mine"), says("no list"))) == 0
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,18 @@ def test_rlm_f26_the_future_is_what_the_conversation_says(
     history: tuple[Message, ...], message: str, future: str
 ) -> None:
     """RLM-F26: the message's own next step, what was announced, an open task, else the question."""
-    assert future_of(history, message) == future
+    assert next_step(history, message) == future
 
 
 def test_rlm_f24_surge_phrases_turn_a_slider_up_for_one_answer() -> None:
     """RLM-F24: each slider has its phrases, within a longer message; what was chosen stays as it was."""
     for slider in SLIDERS:
         for phrase in (*PHRASES[slider.name], f"surge {slider.name}", f"{slider.key} surge"):
-            assert surged(f"Tell me of tea, {phrase.upper()}!") == (slider.name,), phrase
-    chosen = State(sliders={"humor": 3})
+            assert surged_sliders(f"Tell me of tea, {phrase.upper()}!") == (slider.name,), phrase
+    chosen = PersonalityState(sliders={"humor": 3})
     assert with_surges(chosen, "Make me laugh about tea").value("humor") == 95 and chosen.value("humor") == 3
     assert with_surges(chosen, "Tell me about tea") is chosen
-    assert surged("The resurge humorously went wildly") == ()
+    assert surged_sliders("The resurge humorously went wildly") == ()
 
 
 def test_rlm_f27_an_agent_that_may_not_write_proposes() -> None:

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline import ToolError
-from trunkline_personality.block_memory import KEPT, Notebook
-from trunkline_personality.curated_memory import BUDGET, Entries
-from trunkline_personality.placeholders import filled
+from trunkline_personality.block_memory import HISTORY_CHARACTERS, BlockMemoryFile
+from trunkline_personality.curated_memory import BUDGET, CuratedMemory
+from trunkline_personality.placeholders import without_placeholders
 
 AT = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
 
 
 def test_MN_T8_blank_duplicate_and_overflow() -> None:
     """Blank is refused, a duplicate changes nothing, what does not fit is refused with all entries and sizes."""
-    entries = Entries().added("Likes tea.").added("Lives in\nLisbon.")
+    entries = CuratedMemory().added("Likes tea.").added("Lives in\nLisbon.")
     for blank in ("", "  \n\t"):
         with pytest.raises(ToolError, match="must say something"):
             entries.added(blank)
@@ -29,7 +29,7 @@ def test_MN_T8_blank_duplicate_and_overflow() -> None:
 
 def test_MN_T8_replace_and_remove_need_one_match() -> None:
     """A piece that no entry or several hold is refused, with the entries to choose from."""
-    entries = Entries().added("Likes green tea.").added("Likes black coffee.").added("Dog: Rex")
+    entries = CuratedMemory().added("Likes green tea.").added("Likes black coffee.").added("Dog: Rex")
     for edit in (lambda old: entries.replaced(old, "new"), entries.removed):
         for old in ("Likes", "cat", "", " "):
             with pytest.raises(ToolError):
@@ -43,7 +43,7 @@ def test_MN_T8_replace_and_remove_need_one_match() -> None:
 def test_MN_T8_an_old_file_migrates() -> None:
     """Entries between lines of § come over whole, and the first change writes the file in its new form."""
     old = "Likes tea.\n§\nTwo\nlines, with § inside.\n§\nDog: Rex\n"
-    entries = Entries.of(old)
+    entries = CuratedMemory.of(old)
     assert entries.texts == ("Likes tea.", "Two\nlines, with § inside.", "Dog: Rex")
     assert (
         entries.added("New.").text
@@ -54,12 +54,12 @@ def test_MN_T8_an_old_file_migrates() -> None:
 def test_an_entry_cannot_hold_the_separator() -> None:
     """A line of dashes would make two of it."""
     with pytest.raises(ToolError, match="separates"):
-        Entries().added("one\n---\ntwo")
+        CuratedMemory().added("one\n---\ntwo")
 
 
 def test_a_file_that_is_too_long_already_can_be_made_shorter() -> None:
     """An owner may write more by hand: removing and shortening still work, adding does not."""
-    entries = Entries(("a" * 2000, "b" * 1000))
+    entries = CuratedMemory(("a" * 2000, "b" * 1000))
     assert len(entries.replaced("bbb", "b" * 900).text) > BUDGET
     assert entries.removed("aaa").texts == ("b" * 1000,)
     with pytest.raises(ToolError):
@@ -73,7 +73,7 @@ _TEXT = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, ma
 @given(st.lists(st.tuples(st.sampled_from(["add", "replace", "remove"]), _TEXT, _TEXT), max_size=12))
 def test_the_file_always_reads_back_as_it_was_meant(steps: list[tuple[str, str, str]]) -> None:
     """After any sequence of edits the text holds exactly the entries, within the budget."""
-    entries = Entries()
+    entries = CuratedMemory()
     for action, text, old in steps:
         try:
             if action == "add":
@@ -84,47 +84,47 @@ def test_the_file_always_reads_back_as_it_was_meant(steps: list[tuple[str, str, 
                 entries = entries.removed(old)
         except ToolError:
             continue
-        again = Entries.of(entries.text)
+        again = CuratedMemory.of(entries.text)
         assert again == entries and len(entries.text) <= BUDGET
 
 
 def test_MB_D11_a_new_summary_keeps_the_one_before() -> None:
     """It moves into the history, with its date; nothing is lost over many summaries (MB-T13b)."""
-    book = Notebook.of("# What it remembers\n\n(Nothing yet.)\n\n## History\n\n(Nothing.)\n")
+    book = BlockMemoryFile.of("# What it remembers\n\n(Nothing yet.)\n\n## History\n\n(Nothing.)\n")
     assert (book.summary, book.history) == ("", ())
     for number in range(30):
-        book = Notebook.of(book.rewritten(f"Fact {number} is known.", AT).text(AT))
+        book = BlockMemoryFile.of(book.rewritten(f"Fact {number} is known.", AT).text(AT))
     assert book.summary == "Fact 29 is known." and book.title == "What it remembers"
     assert [f"Fact {n} is known." in book.text(AT) for n in range(30)] == [True] * 30
 
 
 def test_a_summary_that_holds_the_old_one_repeats_nothing() -> None:
     """What the new summary says word for word needs no second place."""
-    book = Notebook.of("# M\n\nTea at four.\n").rewritten("Tea at four. Milk first.", AT)
+    book = BlockMemoryFile.of("# M\n\nTea at four.\n").rewritten("Tea at four. Milk first.", AT)
     assert book.history == () and "Milk first." in book.text(AT)
 
 
 def test_a_note_goes_on_top_of_the_history() -> None:
     """Newest first; headings within it do not end its section."""
-    book = Notebook.of("# M\n\nSummary.\n").noted("First.", AT).noted("# Big\n## History\nSecond.", AT)
-    again = Notebook.of(book.text(AT))
+    book = BlockMemoryFile.of("# M\n\nSummary.\n").noted("First.", AT).noted("# Big\n## History\nSecond.", AT)
+    again = BlockMemoryFile.of(book.text(AT))
     assert len(again.history) == 2 and "Second." in again.history[0] and "First." in again.history[1]
     assert again.summary == "Summary." and again.text(AT) == book.text(AT)
 
 
 def test_a_long_history_is_bounded_and_says_so() -> None:
     """What is too old leaves the file, which says where it is; the summary is never cut."""
-    book = Notebook.of("# M\n\n" + "S" * 20_000)
+    book = BlockMemoryFile.of("# M\n\n" + "S" * 20_000)
     for number in range(12):
-        book = Notebook.of(book.noted(f"{number}: " + "x" * 2000, AT).text(AT))
+        book = BlockMemoryFile.of(book.noted(f"{number}: " + "x" * 2000, AT).text(AT))
     text = book.text(AT)
     assert "memory_history" in text and "S" * 20_000 in text and "11: " in text
-    assert len(text) < 20_000 + KEPT + 3000
+    assert len(text) < 20_000 + HISTORY_CHARACTERS + 3000
 
 
 def test_a_file_written_by_hand_is_understood() -> None:
     """No title, other headings, Windows line ends: all of it is summary."""
-    book = Notebook.of("Free text\r\n\r\n## Plans\r\n\r\nTea.\r\n", "Memory")
+    book = BlockMemoryFile.of("Free text\r\n\r\n## Plans\r\n\r\nTea.\r\n", "Memory")
     assert book.summary == "Free text\n\n## Plans\n\nTea." and book.title == "Memory"
 
 
@@ -144,4 +144,4 @@ def test_a_file_written_by_hand_is_understood() -> None:
 )  # fmt: skip
 def test_placeholders_count_as_empty(text: str, left: str) -> None:
     """Hints, unset fields and headings without anything below are not told; all else is, as it stands."""
-    assert filled(text) == left
+    assert without_placeholders(text) == left

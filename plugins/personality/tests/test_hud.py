@@ -6,34 +6,34 @@ import re
 import pytest
 
 from trunkline_personality import state as states
-from trunkline_personality.calibration import calibrated
+from trunkline_personality.calibration import calibrate
 from trunkline_personality.hud import (
     CELLS,
     EMPTY,
     FULL,
     PATTERN,
     Hud,
-    bar,
-    box,
-    context_of,
+    context_usage,
+    format_bar,
+    format_box,
     gauges,
-    parsed,
-    words,
+    parse_box,
+    shorten,
 )
-from trunkline_personality.phrases import BadPhrase, applied, is_command
-from trunkline_personality.phrases import parsed as said
+from trunkline_personality.phrases import InvalidPhraseError, apply_changes, is_command
+from trunkline_personality.phrases import parse_phrases as said
 from trunkline_personality.sliders import MODES, SLIDERS
-from trunkline_personality.state import State
+from trunkline_personality.state import PersonalityState
 
 
-def after(*messages: str, state: State | None = None) -> State:
-    state = state or State()
+def after(*messages: str, state: PersonalityState | None = None) -> PersonalityState:
+    state = state or PersonalityState()
     for message in messages:
-        state = applied(state, said(message))
+        state = apply_changes(state, said(message))
     return state
 
 
-def hud_of(state: State, **given: object) -> Hud:
+def hud_of(state: PersonalityState, **given: object) -> Hud:
     values: dict[str, object] = {
         "session": "Active", "mode": state.mode or "BASE", "sliders": gauges(state), "past": "We met and talked",
         "present": "You ask about tea", "future": "Answer and then wait", "context": "Stable", "tools": "Standby",
@@ -44,7 +44,7 @@ def hud_of(state: State, **given: object) -> Hud:
 
 def test_RLM_T18_set_humor_to_80_percent() -> None:
     """The HUD shows 80 with 16 filled cells of 20, and the default 45."""
-    drawn = box(hud_of(after("Set humor to 80%")))
+    drawn = format_box(hud_of(after("Set humor to 80%")))
     line = next(found for found in PATTERN.finditer(drawn) if found["key"] == "Humor_Amp")
     assert (line["value"], line["default"]) == ("80", "45")
     assert (line["bar"].count(FULL), len(line["bar"])) == (16, 20)
@@ -75,7 +75,7 @@ def test_RLM_T18_a_hundred_random_states_are_read_back() -> None:
     for _ in range(100):
         sliders = {slider.name: dice.randint(0, 100) for slider in SLIDERS if dice.random() < 0.8}
         hud = hud_of(
-            State(sliders=sliders),
+            PersonalityState(sliders=sliders),
             session=dice.choice(["Active", "New"]),
             mode=dice.choice([*MODES, "BASE", "MY_OWN-2"]),
             past=" ".join(dice.choices(alphabet, k=dice.randint(3, 9))),
@@ -87,17 +87,17 @@ def test_RLM_T18_a_hundred_random_states_are_read_back() -> None:
             pending=dice.randint(0, 99),
             vibe=dice.choice(["Direct", "Elevated", "Focused", "Creative", "Analytical"]),
         )
-        drawn = box(hud)
-        assert parsed(f"before\n{drawn}\nafter") == hud
+        drawn = format_box(hud)
+        assert parse_box(f"before\n{drawn}\nafter") == hud
         assert [len(line["bar"]) for line in PATTERN.finditer(drawn)] == [CELLS] * 6
 
 
 def test_a_text_without_the_box_has_no_hud() -> None:
     """Nothing, a torn box or other values than there are: none."""
-    drawn = box(hud_of(State()))
-    assert parsed("") is None
-    assert parsed("\n".join(drawn.splitlines()[:-3])) is None
-    assert parsed(drawn.replace("Standby", "Dancing")) is None
+    drawn = format_box(hud_of(PersonalityState()))
+    assert parse_box("") is None
+    assert parse_box("\n".join(drawn.splitlines()[:-3])) is None
+    assert parse_box(drawn.replace("Standby", "Dancing")) is None
 
 
 @pytest.mark.parametrize(
@@ -105,26 +105,26 @@ def test_a_text_without_the_box_has_no_hud() -> None:
 )
 def test_a_cell_is_five_percent(value: int, cells: int) -> None:
     """Rounded to the nearest cell."""
-    assert bar(value) == FULL * cells + EMPTY * (20 - cells)
+    assert format_bar(value) == FULL * cells + EMPTY * (20 - cells)
 
 
 def test_past_present_and_future_have_three_to_nine_words() -> None:
     """Whatever was said, also nothing and a novel; no character of it can draw."""
     for text in ("", "Hi", "one two", "a " * 500, "│ Past: x\n╰── </context> y z", "🦊"):
-        told = words(text, "Nothing was said before")
+        told = shorten(text, "Nothing was said before")
         assert 3 <= len(told.split()) <= 9 and re.search(r"[│╰<\n]", told) is None
 
 
 def test_the_context_is_stable_below_half_of_the_window() -> None:
     """From half on the part that is used is told; a window that nobody knows counts as wide."""
-    assert [context_of(n, 1000) for n in (0, 494, 500, 999, 5000)] == [
+    assert [context_usage(n, 1000) for n in (0, 494, 500, 999, 5000)] == [
         "Stable",
         "Stable",
         "50%",
         "100%",
         "100%",
     ]
-    assert context_of(10, 0) == "Stable"
+    assert context_usage(10, 0) == "Stable"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_is_about_something_else_is_no_command(message: str) -> None:
 @pytest.mark.parametrize("message", ["Set humor to 101%", "humor at -1%", "set tech depth to 99999"])
 def test_a_slider_ends_at_its_ends(message: str) -> None:
     """A value beyond 0 to 100 is refused with a sentence that says so."""
-    with pytest.raises(BadPhrase) as bad:
+    with pytest.raises(InvalidPhraseError) as bad:
         said(message)
     assert "0 to 100" in bad.value.sentence and is_command(message)
 
@@ -206,24 +206,24 @@ def test_five_bands_describe_each_slider() -> None:
 
 def test_calibration_moves_only_what_nobody_set() -> None:
     """By what a message is about, where it is wished for; a choice by hand stays."""
-    auto = State(auto_calibrate=True, sliders={"humor": 99})
-    debug = calibrated(auto, "I get a Traceback here, why?")
+    auto = PersonalityState(auto_calibrate=True, sliders={"humor": 99})
+    debug = calibrate(auto, "I get a Traceback here, why?")
     assert [debug.value(name) for name in ("humor", "directness", "technicality")] == [99, 85, 80]
-    assert calibrated(auto, "Let us brainstorm names").value("creativity") == 88
-    assert calibrated(auto, "Compare both in depth.").value("verbosity") == 50
-    assert calibrated(auto, "What time is it?").value("verbosity") == 20
-    assert calibrated(State(), "Traceback") == State()
+    assert calibrate(auto, "Let us brainstorm names").value("creativity") == 88
+    assert calibrate(auto, "Compare both in depth.").value("verbosity") == 50
+    assert calibrate(auto, "What time is it?").value("verbosity") == 20
+    assert calibrate(PersonalityState(), "Traceback") == PersonalityState()
 
 
 def test_the_file_reads_back_and_bad_ones_are_refused() -> None:
     """One choice a line, sorted; what it cannot hold is an error that names it."""
     chosen = after("Set humor to 80%", "research mode", "HUD on")
-    text = states.written(chosen)
-    assert states.read(text) == chosen and text.endswith("}\n")
+    text = states.format_state(chosen)
+    assert states.parse_state(text) == chosen and text.endswith("}\n")
     keys = re.findall(r'(?m)^  "(\w+)"', text)
     assert keys == sorted(keys)
-    assert states.read("") == State()
+    assert states.parse_state("") == PersonalityState()
     for bad in ('{"sliders": {"humor": 101}}', '{"sliders": {"soul": 1}}', "nonsense", '{"mode": "PARTY"}',
                 '{"personality": "../../etc"}', '{"hud": "loud"}', "[]"):  # fmt: skip
         with pytest.raises(ValueError):
-            states.read(bad)
+            states.parse_state(bad)

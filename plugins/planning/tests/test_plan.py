@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.errors import ToolError
-from trunkline_planning.plan import Plan, line
-from trunkline_planning.todo_tools import Todo, tasks_in, written
+from trunkline_planning.plan import PlanDocument, one_line
+from trunkline_planning.todo_tools import Todo, format_tasks, parse_tasks
 
 words = st.text(min_size=1, max_size=80).filter(lambda text: text.split())
 
@@ -18,22 +18,22 @@ def test_entries_come_back_as_they_were_put(
     steps: list[tuple[int, str]], risks: list[str], task: str, context: str
 ) -> None:
     """Steps by their numbers, the last of a number counting; no text makes a heading, a state or a further entry."""
-    plan = Plan.new(task, context)
+    plan = PlanDocument.new(task, context)
     for number, text in steps:
-        plan = plan.with_step(number, f"**{line(text)}**")
+        plan = plan.with_step(number, f"**{one_line(text)}**")
     for text in risks:
-        plan = plan.with_entry("Risks", line(text))
-    last = {number: f"{number}. **{line(text)}**" for number, text in steps}
+        plan = plan.with_entry("Risks", one_line(text))
+    last = {number: f"{number}. **{one_line(text)}**" for number, text in steps}
     assert plan.entries("Steps") == [last[number] for number in sorted(last)]
-    assert plan.entries("Risks") == list(dict.fromkeys(f"- {line(text)}" for text in risks))
-    assert plan.entries("Files") == [] and plan.state == "planning" and plan.title == line(task)
+    assert plan.entries("Risks") == list(dict.fromkeys(f"- {one_line(text)}" for text in risks))
+    assert plan.entries("Files") == [] and plan.state == "planning" and plan.title == one_line(task)
     assert plan.become("approved").state == "approved"
 
 
 def test_what_a_person_wrote_into_the_plan_stays() -> None:
     """Sections of their own, lines below an entry, a section that was deleted."""
-    plan = Plan.new("Move the beans", "They are tall.")
-    edited = Plan(
+    plan = PlanDocument.new("Move the beans", "They are tall.")
+    edited = PlanDocument(
         plan.text.replace("## Files\n", "## Doubts\n\nIs it not too late?\n") + "\nAnd mind the cat.\n"
     )
     grown = (
@@ -46,14 +46,16 @@ def test_what_a_person_wrote_into_the_plan_stays() -> None:
     assert grown.entries("Files") == ["- `a.md` (modify)"]
 
 
-@given(st.lists(st.builds(Todo, content=words.map(line), status=st.sampled_from(["pending", "completed"]))))
+@given(
+    st.lists(st.builds(Todo, content=words.map(one_line), status=st.sampled_from(["pending", "completed"])))
+)
 def test_a_list_comes_back_from_its_file(tasks: list[Todo]) -> None:
     """As it was written, among lines that are no tasks."""
-    assert tasks_in("Mine:\n" + written(tasks) + "\nthe end\n") == tasks
+    assert parse_tasks("Mine:\n" + format_tasks(tasks) + "\nthe end\n") == tasks
 
 
 def test_no_text_is_refused() -> None:
     """And too much of it."""
     for text in ("", " \n", "x" * 3_000):
         with pytest.raises(ToolError, match="Nothing was written"):
-            line(text)
+            one_line(text)

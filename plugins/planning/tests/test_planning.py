@@ -12,17 +12,17 @@ import pytest
 
 import trunkline
 from trunkline.contracts.approvals.messages import Approval
-from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded
-from trunkline.testing.platform import Platform, Talker, platform
+from trunkline.testing.platform import Platform, PlatformClient, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.workers.tools.ancestry import Lineage
-from trunkline.workers.tools.plan_cleanup import Lapsed
-from trunkline_planning.version import version_of
+from trunkline.workers.tools.ancestry import ConversationAncestry
+from trunkline.workers.tools.plan_cleanup import PlanCleanup
+from trunkline_planning.version import plan_version
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ def results(events: tuple[object, ...]) -> list[str]:
     return [event.output for event in events if isinstance(event, ToolEnded)]
 
 
-async def asked_by(running: Talker, accepted: MessageAccepted) -> Approval:
+async def asked_by(running: PlatformClient, accepted: MessageAccepted) -> Approval:
     with anyio.fail_after(60):
         while True:
             for approval in await running.gateway.waiting():
@@ -57,13 +57,13 @@ async def asked_by(running: Talker, accepted: MessageAccepted) -> Approval:
             await anyio.sleep(0.05)
 
 
-async def decide(running: Talker, accepted: MessageAccepted, allow: bool) -> Approval:
+async def decide(running: PlatformClient, accepted: MessageAccepted, allow: bool) -> Approval:
     asked = await asked_by(running, accepted)
     await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
     return asked
 
 
-async def memory(running: Talker, path: str) -> str:
+async def memory(running: PlatformClient, path: str) -> str:
     file: MemoryFile = await running.bus.call(MEMORY_READ, ReadMemory(path=path))
     return file.content
 
@@ -95,7 +95,7 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
         assert all("refused" in told and "approve" in told for told in (written, remembered))
         text = await memory(running, f"blocks/main/plans/{talk}.md")
         assert "1. **Dig** (`beds.md`)" in text and "State: planning\n" in text
-        yes = ("approve_plan", {"version": version_of(text)})
+        yes = ("approve_plan", {"version": plan_version(text)})
         denied = await running.send(calls(yes, WRITE), conversation=talk)
         shown = await decide(running, denied, False)
         assert "1. **Dig**" in shown.detail.text and not shown.detail.shape
@@ -108,7 +108,7 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
         assert "Created a.md" in results(elsewhere.events)[0]
         text = await memory(running, f"blocks/main/plans/{talk}.md")
         accepted = await running.send(
-            calls(("approve_plan", {"version": version_of(text)}), WRITE), conversation=talk
+            calls(("approve_plan", {"version": plan_version(text)}), WRITE), conversation=talk
         )
         await decide(running, accepted, True)
         told = results((await running.answer(accepted)).events)
@@ -150,7 +150,7 @@ async def test_MN_T5_planning_outlives_a_kill_of_everything(tmp_path: Path) -> N
             assert "The folder is empty." in listed and '"planning":true' in status and '"steps":1' in status
             text = await memory(running, f"blocks/main/plans/{talk}.md")
             assert "1. **Dig**" in text and "2. **Water**" in text and "State: planning\n" in text
-            approving = calls(("approve_plan", {"version": version_of(text)}), WRITE)
+            approving = calls(("approve_plan", {"version": plan_version(text)}), WRITE)
             accepted = await running.send(approving, conversation=talk)
             await decide(running, accepted, True)
             told = results((await running.answer(accepted)).events)
@@ -167,13 +167,13 @@ async def test_a_plan_that_nobody_could_see_whole_is_not_put_to_anybody(tmp_path
         talk = begun.accepted.conversation
         await running.say(calls(*steps), conversation=talk)
         text = await memory(running, f"blocks/main/plans/{talk}.md")
-        told = await running.say(calls(("approve_plan", {"version": version_of(text)})), conversation=talk)
+        told = await running.say(calls(("approve_plan", {"version": plan_version(text)})), conversation=talk)
         assert "characters longer than a person is shown" in results(told.events)[0]
         assert not await running.gateway.waiting()
         await running.say(calls(hidden), conversation=talk)
         text = await memory(running, f"blocks/main/plans/{talk}.md")
         accepted = await running.send(
-            calls(("approve_plan", {"version": version_of(text)})), conversation=talk
+            calls(("approve_plan", {"version": plan_version(text)})), conversation=talk
         )
         shown = await decide(running, accepted, False)
         assert (
@@ -205,7 +205,7 @@ async def test_what_binds_an_agent_goes_with_its_conversation_alone(tmp_path: Pa
         assert [len(held(running, one)) for one in (gone, kept, waiting)] == [3, 3, 3]
         mine = {**json.loads(held(running, gone)[0].read_text()), **LONG_AGO, "created_by": "owner"}
         await rewrite(running, LONG_AGO, gone, kept)
-        await rewrite(running, {"created": (now() - timedelta(days=300)).isoformat()}, waiting)
+        await rewrite(running, {"created": (utc_now() - timedelta(days=300)).isoformat()}, waiting)
         files = {"policies/planning-mine.json": json.dumps(mine)}
         await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
         for one in (gone, waiting):
@@ -309,7 +309,7 @@ async def rewrite(running: Platform, change: dict[str, Any], *conversations: str
 
 async def swept(running: Platform) -> int:
     """Take out what is over; returns how many of the files are left."""
-    assert await Lapsed(running.bus, Lineage(running.bus)).sweep()
+    assert await PlanCleanup(running.bus, ConversationAncestry(running.bus)).sweep()
     return len(list((running.home.memory / "policies").glob("planning-*.json")))
 
 

@@ -1,8 +1,8 @@
 """How code gets out of Python, and a session that does not stop it from trying."""
 
 from trunkline import Sandbox
-from trunkline_rlm.repl.process import Limits
-from trunkline_rlm.repl.session import Session
+from trunkline_rlm.repl.process import ReplLimits
+from trunkline_rlm.repl.session import ReplSession
 
 WAY_OUT = """
 def find(name):
@@ -24,6 +24,6 @@ async def read() -> str:
     return "read"
 
 
-def open_session(sandbox: Sandbox, limits: Limits | None = None) -> Session:
+def open_session(sandbox: Sandbox, limits: ReplLimits | None = None) -> ReplSession:
     """A session without the check, as for code that has found a way past it."""
-    return Session(sandbox, {"read": read}, limits or Limits(timeout=5.0), checked=False)
+    return ReplSession(sandbox, {"read": read}, limits or ReplLimits(timeout=5.0), checked=False)

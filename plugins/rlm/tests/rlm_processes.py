@@ -5,7 +5,7 @@ from contextlib import suppress
 import anyio
 import psutil
 
-from trunkline_rlm.repl.process import PLACE
+from trunkline_rlm.repl.process import MOUNT_PATH
 
 
 def begun_by(worker: int | None = None) -> list[psutil.Process]:
@@ -13,7 +13,7 @@ def begun_by(worker: int | None = None) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(worker).children(recursive=True):
         with suppress(psutil.Error):
-            found += [child] if any(PLACE in word for word in child.cmdline()) else []
+            found += [child] if any(MOUNT_PATH in word for word in child.cmdline()) else []
     return found
 
 

@@ -22,9 +22,15 @@ from trunkline._util import seccomp
 from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline_rlm.repl import process
 from trunkline_rlm.repl import python_runtime as python
-from trunkline_rlm.repl.process import Limits
-from trunkline_rlm.repl.seccomp_filter import program
-from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session, TimedOut
+from trunkline_rlm.repl.process import ReplLimits
+from trunkline_rlm.repl.seccomp_filter import filter_program
+from trunkline_rlm.repl.session import (
+    CodeTimeoutError,
+    HostFunctionError,
+    ProcessBrokenError,
+    ReplSession,
+    SandboxViolation,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -168,18 +174,18 @@ def interpreter() -> psutil.Process:
     return found
 
 
-async def came_of(session: Session, code: str) -> str:
+async def came_of(session: ReplSession, code: str) -> str:
     """All that came of code."""
     try:
         ran = await session.run(code)
-    except (Broken, SandboxViolation, TimedOut) as broken:
+    except (ProcessBrokenError, SandboxViolation, CodeTimeoutError) as broken:
         return f"{type(broken).__name__}: {broken}"
     return f"{ran.value!r} {ran.shown} {ran.error} {ran.output}"
 
 
 async def test_rlm_t8_refused_and_without_effect(sandbox: Sandbox, outside: Outside) -> None:
     """RLM-T8: the check refuses it, and run all the same it reaches nothing."""
-    async with Session(sandbox) as checked, open_session(sandbox) as unchecked:
+    async with ReplSession(sandbox) as checked, open_session(sandbox) as unchecked:
         for name, code in FORBIDDEN.items():
             told = await came_of(checked, outside.fill(code))
             assert (name, "SandboxViolation" in told or "Attribute error" in told) == (name, True)
@@ -188,7 +194,7 @@ async def test_rlm_t8_refused_and_without_effect(sandbox: Sandbox, outside: Outs
 
 async def test_rlm_t8_what_passes_the_check_reaches_nothing(sandbox: Sandbox, outside: Outside) -> None:
     """RLM-T8: names put together in texts and modules within modules show names at most."""
-    async with Session(sandbox, {"read": read}) as session:
+    async with ReplSession(sandbox, {"read": read}) as session:
         for code in HARMLESS.values():
             outside.check(await came_of(session, outside.fill(code)))
 
@@ -210,7 +216,7 @@ async def test_the_sandbox_holds_by_itself(outside: Outside, sandbox: Sandbox) -
     """As if the process had never shut itself in: system calls work then, and none of them reaches anything outside of
     the sandbox, no parent, no neighbour, no file, no network."""
     running = []
-    async with open_session(sandbox, Limits(timeout=1.0)) as session:
+    async with open_session(sandbox, ReplLimits(timeout=1.0)) as session:
         for code in (*ESCAPED.values(), *LOOSE.values()):
             told = await came_of(session, WAY_OUT + outside.fill(code))
             outside.check(told)
@@ -220,18 +226,21 @@ async def test_the_sandbox_holds_by_itself(outside: Outside, sandbox: Sandbox) -
 
 
 LASTING = {
-    "a loop": ("while True: pass", TimedOut),
+    "a loop": ("while True: pass", CodeTimeoutError),
     "a daemon": (
         "for _ in range(2):\n    os.fork() or os.setsid()\n"
         "find('ctypes').CDLL(None).signal(15, 1)\nwhile True: pass",
-        TimedOut,
+        CodeTimeoutError,
     ),
-    "a fork bomb": ("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass", TimedOut),
+    "a fork bomb": (
+        "while True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+        CodeTimeoutError,
+    ),
     "a thread": (
         "def run():\n    while True: pass\nfind('_thread').start_new_thread(run, ())\nos.close(0)\nos.close(1)",
-        Broken,
+        ProcessBrokenError,
     ),
-    "ten gigabytes": ("kept = [bytes([1]) * 2**27 for _ in range(80)]\nos._exit(0)", Broken),
+    "ten gigabytes": ("kept = [bytes([1]) * 2**27 for _ in range(80)]\nos._exit(0)", ProcessBrokenError),
 }
 """What would outlive its session, or take all of the machine, with ``os`` in hand; and how its run ends."""
 
@@ -241,7 +250,7 @@ LASTING = {
 async def test_rlm_t10_nothing_outlives_its_session(sandbox: Sandbox, name: str) -> None:
     """RLM-T10: what nothing within the process would stop ends at the limits of the sandbox, with all that it began."""
     code, ended = LASTING[name]
-    async with Session(sandbox, limits=Limits(timeout=2.0), checked=False) as session:
+    async with ReplSession(sandbox, limits=ReplLimits(timeout=2.0), checked=False) as session:
         await session.run("1")
         running = begun_by()
         with anyio.fail_after(30):
@@ -256,7 +265,7 @@ async def test_rlm_t10_nothing_outlives_its_session(sandbox: Sandbox, name: str)
 
 async def test_others_go_first(sandbox: Sandbox) -> None:
     """Code yields the processor to the workers, and is what the kernel ends first when memory runs out."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         await session.run("1")
         python = interpreter()
         assert python.nice() >= 10
@@ -266,7 +275,7 @@ async def test_others_go_first(sandbox: Sandbox) -> None:
 async def test_it_has_a_world_of_its_own(sandbox: Sandbox) -> None:
     """Namespaces of users, processes, network, mounts, IPC and host name; an empty folder to be in; no file of ours but
     this package and Python."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         await session.run("1")
         there, here = Path(f"/proc/{interpreter().pid}"), Path("/proc/self")
         try:
@@ -313,7 +322,7 @@ async def test_killing_the_host_leaves_no_process(sandbox: Sandbox, tmp_path: Pa
 
 async def test_without_a_sandbox_no_code_is_run() -> None:
     """The tool is refused, and nothing is tried without it."""
-    async with Session(NoSandbox()) as session:
+    async with ReplSession(NoSandbox()) as session:
         with pytest.raises(ToolError, match="no sandbox"):
             await session.run("1")
         assert not session.lives and begun_by() == []
@@ -323,14 +332,14 @@ async def test_the_sandbox_s_python_runs_where_ours_cannot(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as in an image made for another system; where there is neither, the refusal has the shell's own words."""
-    monkeypatch.setattr(python, "own", lambda: "/nowhere/python")
-    async with Session(sandbox) as session:
+    monkeypatch.setattr(python, "own_interpreter", lambda: "/nowhere/python")
+    async with ReplSession(sandbox) as session:
         try:
             assert (await session.run("6 * 7")).value == 42
         except ToolError as error:
             assert "python3" in str(error)  # this machine's system has none
-    monkeypatch.setattr(python, "BEGIN", python.BEGIN.replace("python3", "no-python3"))
-    async with Session(sandbox) as session:
+    monkeypatch.setattr(python, "START_SCRIPT", python.START_SCRIPT.replace("python3", "no-python3"))
+    async with ReplSession(sandbox) as session:
         with pytest.raises(ToolError, match="no-python3: not found"):
             await session.run("1")
 
@@ -340,7 +349,7 @@ async def test_where_no_process_can_be_shut_in_no_code_is_run(
 ) -> None:
     """It fails closed, and says why: on a machine that nobody has written a filter for."""
     monkeypatch.setattr(process, "ARCHITECTURES", ())
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         with pytest.raises(ToolError, match="there is no filter of system calls for"):
             await session.run("1")
         assert begun_by() == []
@@ -349,7 +358,7 @@ async def test_where_no_process_can_be_shut_in_no_code_is_run(
 @pytest.mark.parametrize("machine", seccomp.ARCHITECTURES)
 def test_the_filter_is_a_program_that_ends(machine: str) -> None:
     """Every jump leads forward to an instruction, and what nothing allows is denied."""
-    code = program(machine)
+    code = filter_program(machine)
     assert code[-1][0] == 0x06 and code[-1][3] >> 16 == 0x0005
     for place, (kind, yes, no, _) in enumerate(code):
         if kind in (0x15, 0x25, 0x45):
@@ -362,8 +371,8 @@ async def test_a_fault_of_the_host_is_not_shown_to_code(sandbox: Sandbox) -> Non
     async def broken() -> None:
         raise ValueError(SECRET)
 
-    async with Session(sandbox, {"broken": broken}) as session:
+    async with ReplSession(sandbox, {"broken": broken}) as session:
         with pytest.raises(ValueError, match=SECRET):
             await session.run("try:\n    broken()\nexcept BaseException as e:\n    FINAL(str(e))")
         assert not session.is_complete
-    assert Fault("ValueError", "x").kind == "ValueError"
+    assert HostFunctionError("ValueError", "x").kind == "ValueError"

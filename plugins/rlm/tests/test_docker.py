@@ -12,9 +12,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline_rlm.repl.process import Limits
-from trunkline_rlm.repl.python_runtime import own, runtime
-from trunkline_rlm.repl.session import Session, TimedOut
+from trunkline_rlm.repl.process import ReplLimits
+from trunkline_rlm.repl.python_runtime import own_interpreter, runtime_mounts
+from trunkline_rlm.repl.session import CodeTimeoutError, ReplSession
 from trunkline_sandbox.docker.backend import Docker
 from trunkline_sandbox.settings import SandboxSettings
 
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not Path("/bin/busybox").exists(), reason="busybox is not here (busybox-static)"),
     pytest.mark.skipif(
-        not runtime(), reason="this Python is the system's, which an image would have to bring"
+        not runtime_mounts(), reason="this Python is the system's, which an image would have to bring"
     ),
 ]
 
@@ -62,7 +62,7 @@ def _root() -> bytes:
 def _libraries() -> set[Path]:
     """What the interpreter and its modules are linked to, of the system."""
     modules = Path(str(sysconfig.get_config_var("DESTSHARED"))).glob("*.so")
-    programs = [own(), *map(str, modules)]
+    programs = [own_interpreter(), *map(str, modules)]
     said = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
     words = {word for line in said.splitlines() for word in line.split() if word.startswith("/")}
     return {Path(word) for word in words if not word.endswith(":") and not word.startswith(sys.base_prefix)}
@@ -75,11 +75,11 @@ async def test_code_runs_in_a_container(docker: Docker) -> None:
     async def double(number: int) -> int:
         return number * 2
 
-    async with Session(docker, {"double": double}, Limits(timeout=5.0)) as session:
+    async with ReplSession(docker, {"double": double}, ReplLimits(timeout=5.0)) as session:
         assert (await session.run("x = double(21)\nx")).value == 42
         assert "Memory error" in ((await session.run("'x' * 10**9")).error or "")
         assert (await session.run("x + 1")).value == 43
-        with anyio.fail_after(60), pytest.raises(TimedOut):
+        with anyio.fail_after(60), pytest.raises(CodeTimeoutError):
             await session.run("while True: pass")
         assert not session.lives
     assert await docker.end_all() == 0

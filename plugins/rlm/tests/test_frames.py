@@ -10,9 +10,9 @@ from rlm_escapes import WAY_OUT, open_session
 
 from trunkline import Sandbox
 from trunkline_rlm.repl import frames, process
-from trunkline_rlm.repl.frames import Call, Done, Hostile
-from trunkline_rlm.repl.process import Limits
-from trunkline_rlm.repl.session import Broken, Session
+from trunkline_rlm.repl.frames import CallFrame, DoneFrame, HostileFrameError
+from trunkline_rlm.repl.process import ReplLimits
+from trunkline_rlm.repl.session import ProcessBrokenError, ReplSession
 
 pytestmark = pytest.mark.anyio
 
@@ -35,11 +35,13 @@ HOSTILE: dict[str, bytes | str] = {
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_a_hostile_frame_ends_the_session(sandbox: Sandbox, name: str) -> None:
     """Who has taken the process over can write anything to the pipe: the host reads what it knows, or ends it."""
-    async with Session(sandbox, limits=Limits(timeout=10.0, output=2_000_000), checked=False) as session:
+    async with ReplSession(
+        sandbox, limits=ReplLimits(timeout=10.0, output=2_000_000), checked=False
+    ) as session:
         data = HOSTILE[name]
         made = repr(data) if isinstance(data, bytes) else f"len(body := {data}).to_bytes(4, 'big') + body"
         code = f"{WAY_OUT}view = {made}\nwhile view:\n    view = view[os.write(1, view):]\nwhile True: pass"
-        with anyio.fail_after(30), pytest.raises(Broken):
+        with anyio.fail_after(30), pytest.raises(ProcessBrokenError):
             await session.run(code)
         assert not session.lives
 
@@ -55,12 +57,12 @@ FLOODS = {
 async def test_a_flood_is_no_burden(sandbox: Sandbox, name: str) -> None:
     """Frames that are right one by one, and too many: the session ends long before its time, and the host has kept next
     to nothing of them."""
-    async with open_session(sandbox, Limits(timeout=60.0, calls=100)) as session:
+    async with open_session(sandbox, ReplLimits(timeout=60.0, calls=100)) as session:
         code = (
             f"{WAY_OUT}frames = b''.join(len(each).to_bytes(4, 'big') + each for each in {FLOODS[name]})\n"
             "while True:\n    os.write(1, frames)"
         )
-        with anyio.fail_after(40), pytest.raises(Broken):
+        with anyio.fail_after(40), pytest.raises(ProcessBrokenError):
             await session.run(code)
         assert len(session.output) == 0 and not session.lives
 
@@ -83,15 +85,15 @@ async def test_a_process_that_does_not_listen_any_more_is_ended(
     code = f"{WAY_OUT}os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nwhile True: pass"
     async with open_session(sandbox) as session:
         assert (await session.run(code)).value == 1
-        with anyio.fail_after(30), pytest.raises(Broken):
+        with anyio.fail_after(30), pytest.raises(ProcessBrokenError):
             await session.run("x" * 1_000_000)
         assert not session.lives
 
 
 def test_frames_are_read_in_their_shapes_alone() -> None:
     """Values may be anything of JSON; everything else has a type and a bound."""
-    assert isinstance(frames.decoded(b'["done",{"a":[1]},"",null,false,[]]'), Done)
-    assert isinstance(frames.decoded(b'["call","f",[1],{"a":2}]'), Call)
+    assert isinstance(frames.decode_frame(b'["done",{"a":[1]},"",null,false,[]]'), DoneFrame)
+    assert isinstance(frames.decode_frame(b'["call","f",[1],{"a":2}]'), CallFrame)
     for body in (
         b'["done",1]',
         b'["call",1,[],{}]',
@@ -101,21 +103,21 @@ def test_frames_are_read_in_their_shapes_alone() -> None:
         b"[]",
         b'["out","a","b"]',
     ):
-        with pytest.raises(Hostile):
-            frames.decoded(body)
+        with pytest.raises(HostileFrameError):
+            frames.decode_frame(body)
     for size in (0, frames.LARGEST + 1, 0xFFFFFFFF):
-        with pytest.raises(Hostile):
-            frames.length(size.to_bytes(4, "big"))
+        with pytest.raises(HostileFrameError):
+            frames.frame_length(size.to_bytes(4, "big"))
 
 
 @given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda some: b'["call","f",' + some + b"]"))
 def test_no_bytes_bring_anything_but_a_frame_or_a_refusal(body: bytes) -> None:
     """Whatever comes out of the pipe is a frame with values in it, or is hostile."""
     try:
-        frame = frames.decoded(body)
-        if isinstance(frame, Call):
+        frame = frames.decode_frame(body)
+        if isinstance(frame, CallFrame):
             frame.given()
-        elif isinstance(frame, Done):
+        elif isinstance(frame, DoneFrame):
             _ = (frame.value, frame.variables)
-    except Hostile:
+    except HostileFrameError:
         pass

@@ -12,14 +12,14 @@ import pytest
 from rlm_processes import begun_by, lives, none_left
 
 from trunkline import Sandbox
-from trunkline_rlm.repl.process import Limits
+from trunkline_rlm.repl.process import ReplLimits
 from trunkline_rlm.repl.session import (
-    Broken,
-    Complete,
-    Fault,
+    CodeTimeoutError,
+    HostFunctionError,
+    ProcessBrokenError,
+    ReplSession,
     SandboxViolation,
-    Session,
-    TimedOut,
+    SessionCompleteError,
 )
 
 pytestmark = pytest.mark.anyio
@@ -49,14 +49,14 @@ VALUES: dict[str, Any] = {
 
 async def test_rlm_t9_ordinary_code_works(sandbox: Sandbox) -> None:
     """RLM-T9: the value of the last expression comes back, whatever ordinary Python it is."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         for code, value in VALUES.items():
             assert ((await session.run(code)).value, code) == (value, code)
 
 
 async def test_rlm_t9_variables_and_output_persist(sandbox: Sandbox) -> None:
     """RLM-T9, F16: variables are kept over runs, output gathers and can be cleared, a reset begins anew."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         await session.run("x = [1]\nprint('one')")
         ran = await session.run("x.append(2)\nsys.stderr.write('two')\nx")
         assert (ran.value, ran.output, session.output) == ([1, 2], "two", "one\ntwo")
@@ -89,7 +89,7 @@ ERRORS = {
 
 async def test_rlm_t10_an_error_is_a_text_and_the_session_lives(sandbox: Sandbox) -> None:
     """RLM-F16, T10: every exception reads by its kind, too much memory included, and the session goes on."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         await session.run("kept = 1")
         for code, error in ERRORS.items():
             ran = await session.run(code)
@@ -100,7 +100,7 @@ async def test_rlm_t10_an_error_is_a_text_and_the_session_lives(sandbox: Sandbox
 async def test_rlm_t10_the_host_stays_small(sandbox: Sandbox) -> None:
     """RLM-T10: whatever the code asks for, the host takes no more than what may come out of it."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         for code in (
             "'x' * (100 * 1024 * 1024)",
             "[0] * 10**9",
@@ -114,13 +114,13 @@ async def test_rlm_t10_the_host_stays_small(sandbox: Sandbox) -> None:
 async def test_rlm_t10_a_loop_without_end_is_stopped(sandbox: Sandbox) -> None:
     """RLM-T10: at the timeout, within three seconds, everything is gone, so nothing takes processor time; the next run
     has a new process."""
-    async with Session(sandbox, limits=Limits(timeout=1.0)) as session:
+    async with ReplSession(sandbox, limits=ReplLimits(timeout=1.0)) as session:
         await session.run("1")
         running = begun_by()
         assert running
         for _ in range(3):  # a machine that is busy with something else gets another chance
             begun = time.monotonic()
-            with pytest.raises(TimedOut):
+            with pytest.raises(CodeTimeoutError):
                 await session.run("while True: pass")
             took = time.monotonic() - begun
             if took < 3:
@@ -139,13 +139,13 @@ async def test_waiting_for_the_host_does_not_count(sandbox: Sandbox) -> None:
         await anyio.sleep(2.0)
         return "done"
 
-    async with Session(sandbox, {"slow": slow}, Limits(timeout=1.5)) as session:
+    async with ReplSession(sandbox, {"slow": slow}, ReplLimits(timeout=1.5)) as session:
         assert (await session.run("slow()")).value == "done"
 
 
 async def test_cancelling_a_run_ends_its_process(sandbox: Sandbox) -> None:
     """Nothing goes on computing for somebody who left."""
-    session = Session(sandbox)
+    session = ReplSession(sandbox)
     await session.run("1")
     running = begun_by()
     with anyio.move_on_after(0.3):
@@ -161,9 +161,9 @@ async def test_functions_of_the_host(sandbox: Sandbox) -> None:
         return by.join(words)
 
     async def refuse() -> None:
-        raise Fault("ValueError", "not now")
+        raise HostFunctionError("ValueError", "not now")
 
-    async with Session(sandbox, {"join": join, "refuse": refuse}) as session:
+    async with ReplSession(sandbox, {"join": join, "refuse": refuse}) as session:
         assert (await session.run("join(['a', 'b'], by='-')")).value == "a-b"
         assert (
             await session.run("try:\n  refuse()\nexcept ValueError as e:\n  said = str(e)\nsaid")
@@ -175,35 +175,35 @@ async def test_functions_of_the_host(sandbox: Sandbox) -> None:
 
 async def test_rlm_t11_final_counts_once(sandbox: Sandbox) -> None:
     """RLM-F15, T11: the first answer counts, None is an answer, and then the session is over."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         with pytest.raises(RuntimeError):
             _ = session.result
         ran = await session.run("FINAL(None)\nFINAL(2)")
         assert "FINAL was called already" in (ran.error or "")
         assert session.is_complete and session.result is None
-        with pytest.raises(Complete, match="already complete"):
+        with pytest.raises(SessionCompleteError, match="already complete"):
             await session.run("1")
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         await session.run("FINAL({'a': [1]})")
         assert session.result == {"a": [1]}
 
 
 async def test_an_answer_stands_when_the_code_does_not_end(sandbox: Sandbox) -> None:
     """What FINAL was given is not lost when the code is stopped after it."""
-    async with Session(sandbox, limits=Limits(timeout=0.5)) as session:
-        with pytest.raises(TimedOut):
+    async with ReplSession(sandbox, limits=ReplLimits(timeout=0.5)) as session:
+        with pytest.raises(CodeTimeoutError):
             await session.run("FINAL('kept')\nwhile True: pass")
         assert session.result == "kept"
 
 
 async def test_a_process_that_dies_is_told(sandbox: Sandbox) -> None:
     """A crash of the interpreter ends one run, and says so."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         await session.run("1")
         for process in begun_by():
             with suppress(psutil.NoSuchProcess):  # it went with another one
                 process.kill()
-        with pytest.raises(Broken):
+        with pytest.raises(ProcessBrokenError):
             await session.run("2")
         assert (await session.run("3")).value == 3
 
@@ -216,7 +216,7 @@ async def test_too_many_calls_are_refused(sandbox: Sandbox) -> None:
         nonlocal count
         count += 1
 
-    async with Session(sandbox, {"tick": tick}, Limits(calls=20)) as session:
+    async with ReplSession(sandbox, {"tick": tick}, ReplLimits(calls=20)) as session:
         assert "more than 20 calls" in ((await session.run("while True: tick()")).error or "")
         assert count == 20
 
@@ -228,7 +228,7 @@ async def test_rlm_t13_fifty_sessions_at_once(sandbox: Sandbox) -> None:
     all_there = anyio.Event()
 
     async def one(number: int) -> None:
-        async with Session(sandbox) as session:
+        async with ReplSession(sandbox) as session:
             await session.run(f"mine = {number}\nprint('session', mine)")
             there.add(number)
             if len(there) == 50:
@@ -247,7 +247,7 @@ async def test_rlm_t13_fifty_sessions_at_once(sandbox: Sandbox) -> None:
 
 async def test_a_session_is_small(sandbox: Sandbox) -> None:
     """All that runs for one takes less than 64 MB together; so fifty fit on a small machine."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         await session.run("1")
         assert sum(process.memory_info().rss for process in begun_by()) < 64 * MB
 
@@ -258,7 +258,7 @@ async def test_a_session_is_small(sandbox: Sandbox) -> None:
 )
 async def test_what_is_not_allowed_is_told_at_once(sandbox: Sandbox, code: str) -> None:
     """The check names line and thing, and nothing of the code is run."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         with pytest.raises(SandboxViolation, match="line 2"):
             await session.run(f"ran = 1\n{code}")
         assert "not defined" in ((await session.run("ran")).error or "")
@@ -277,7 +277,7 @@ async def test_what_standard_modules_load_late_is_there(sandbox: Sandbox) -> Non
         "json.loads('[1]') + sorted({2}) + heapq.nsmallest(1, [3])": [1, 2, 3],
         "'ä'.encode('latin-1').hex() + 'x'.encode('utf-16-le').hex()": "e47800",
     }
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         for code, value in codes.items():
             ran = await session.run(code)
             assert (code, ran.value, ran.error) == (code, value, None)
@@ -285,7 +285,7 @@ async def test_what_standard_modules_load_late_is_there(sandbox: Sandbox) -> Non
 
 async def test_a_large_value_is_an_error_of_the_code(sandbox: Sandbox) -> None:
     """A text may be as large as an object, other values are bounded lower; neither ends the session."""
-    async with Session(sandbox) as session:
+    async with ReplSession(sandbox) as session:
         assert len((await session.run("'x' * 9_000_000")).value) == 9_000_000
         for code in ("[0] * 1_200_000 + ['x' * 3_000_000]", "FINAL(['x' * 5_000_000])"):
             assert "more than 4 MB" in ((await session.run(code)).error or "")

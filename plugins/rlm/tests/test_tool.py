@@ -10,10 +10,10 @@ import pytest
 from rlm_processes import begun_by, none_left
 
 import trunkline
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.turns.messages import ToolEnded, ToolStarted
-from trunkline.home.kill_switch import Latch
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
 
@@ -65,7 +65,7 @@ async def test_an_agent_retrieves_from_real_chunks() -> None:
         memory = BlockMemory(running.bus, "main", "owner")
         kept = await memory.remember("Anna keeps the key in the shed.", tags=["house"], conversation="conv_1")
         answer = await running.say("go")
-        result = msgspec.json.decode(unmarked(answer.text))
+        result = msgspec.json.decode(unwrap_tool_result(answer.text))
         assert "key in the shed" in result["answer"]
         assert result["source_chunks"] == list(kept.chunk_ids)
         assert result["traversal_path"][0].startswith("search_chunks")
@@ -82,7 +82,7 @@ async def test_a_budget_of_the_owner_ends_a_retrieval() -> None:
     usage = trunkline.Usage(input_tokens=100_000)
     reply = [code("llm_query('more')"), trunkline.Finish(usage=usage, model="m")]
     async with asked(reply, reply, **{"plugins.rlm.max_cost_usd": 0.1}) as (running, plugin):
-        result = msgspec.json.decode(unmarked((await running.say("go")).text))
+        result = msgspec.json.decode(unwrap_tool_result((await running.say("go")).text))
         assert result["answer"] is None and "used up" in result["ended"]
         assert sum(request.purpose == "repl" for request in plugin.model.requests) == 1
 
@@ -111,7 +111,7 @@ async def test_panic_ends_code_and_lets_none_begin() -> None:
             while not begun_by():  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         began = begun_by()
-        Latch(running.home.path).pull("the owner")
+        KillSwitch(running.home.path).pull("the owner")
         await none_left(began)
         await running.answer(accepted)
         assert begun_by() == []

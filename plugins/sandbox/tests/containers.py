@@ -49,9 +49,9 @@ def engine() -> object:
 
 def of_home(home: Path) -> dict[str, str]:
     """The containers of a home, each with its state."""
-    from trunkline_sandbox.labels import HOME_LABEL, home_mark
+    from trunkline_sandbox.labels import HOME_LABEL, home_id
 
-    wanted = {"label": f"{HOME_LABEL}={home_mark(home)}"}
+    wanted = {"label": f"{HOME_LABEL}={home_id(home)}"}
     found = engine().api.containers(all=True, filters=wanted)  # type: ignore[attr-defined]
     return {one["Id"]: one["State"] for one in found}
 

@@ -29,7 +29,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     async def ran(program: str, *, grouped: bool = False, **settings: Any) -> SandboxResult:
         if not grouped:
-            monkeypatch.setattr("trunkline_sandbox.bubblewrap.cgroups.find", lambda: None)
+            monkeypatch.setattr("trunkline_sandbox.bubblewrap.cgroups.find_root", lambda: None)
             monkeypatch.setattr("trunkline_sandbox.bubblewrap.limits.os.geteuid", lambda: 1_000)
         sandbox = Bubblewrap(SandboxSettings(**settings), tmp_path / "home")
         words = ("/usr/bin/python3", "-c", program)
@@ -145,7 +145,7 @@ print("fine")
 @pytest.mark.parametrize("program", [ONE_FILE, MANY_FILES, REMOVED], ids=["one", "many", "removed"])
 async def test_a_workspace_is_not_filled_beyond_its_bound(run: Run, program: str, grouped: bool) -> None:
     """By one large file, by many small ones, and by files that nobody sees any more."""
-    if grouped and cgroups.find() is None:
+    if grouped and cgroups.find_root() is None:
         pytest.skip("no control group can be made here")
     found = await run(program, grouped=grouped, workspace=100)
     assert found.killed == "disk"

@@ -12,12 +12,12 @@ import pytest
 
 import trunkline
 from trunkline.errors import ToolError
-from trunkline.home.kill_switch import Latch
-from trunkline.testing.sandbox_fixture import BEATING
+from trunkline.home.kill_switch import KillSwitch
+from trunkline.testing.sandbox_fixture import HEARTBEAT_SCRIPT
 from trunkline.testing.sandbox_suite import SandboxSuite
 from trunkline_sandbox.bubblewrap import process_cleanup
-from trunkline_sandbox.bubblewrap.backend import HIDE, Bubblewrap
-from trunkline_sandbox.bubblewrap.probe import cure
+from trunkline_sandbox.bubblewrap.backend import MASKER_PROGRAM, Bubblewrap
+from trunkline_sandbox.bubblewrap.probe import with_remedy
 from trunkline_sandbox.settings import SandboxSettings
 
 
@@ -52,7 +52,9 @@ anyio.run(main)
 async def test_a_killed_worker_leaves_nothing_running(tmp_path: Path) -> None:
     """Its programs die with it, and what they began."""
     worker = await anyio.open_process(
-        [sys.executable, "-c", CRASHES, str(tmp_path), f"{BEATING} sleep 60"], stdout=None, stderr=None
+        [sys.executable, "-c", CRASHES, str(tmp_path), f"{HEARTBEAT_SCRIPT} sleep 60"],
+        stdout=None,
+        stderr=None,
     )
     suite = TestContract()
     try:
@@ -71,7 +73,7 @@ async def test_without_control_groups_each_process_is_held(
 ) -> None:
     """Memory of each process, and the share of the processors, where this machine lets us make no groups. Root is
     refused then: the kernel does not bound how many processes it begins."""
-    monkeypatch.setattr("trunkline_sandbox.bubblewrap.cgroups.find", lambda: None)
+    monkeypatch.setattr("trunkline_sandbox.bubblewrap.cgroups.find_root", lambda: None)
     sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
     if os.geteuid() == 0:
         assert "as an ordinary user" in (await sandbox.unavailable() or "")
@@ -94,10 +96,10 @@ async def test_without_control_groups_each_process_is_held(
 async def test_nothing_is_begun_while_panic_holds(tmp_path: Path) -> None:
     """Also by who knows of no worker; after the release it is."""
     sandbox = Bubblewrap(SandboxSettings(), tmp_path)
-    Latch(tmp_path).pull("a test")
+    KillSwitch(tmp_path).pull("a test")
     with pytest.raises(ToolError, match="trunkline panic --release"):
         await sandbox.run(("true",), workspace=tmp_path, env={})
-    Latch(tmp_path).release()
+    KillSwitch(tmp_path).release()
     assert (await sandbox.run(("true",), workspace=tmp_path, env={})).exit_code == 0
 
 
@@ -109,8 +111,8 @@ async def test_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monke
     assert "apt install bubblewrap" in (await sandbox.unavailable() or "")
     with pytest.raises(ToolError, match="apt install bubblewrap"):
         await sandbox.run(("true",), workspace=tmp_path, env={})
-    assert "sysctl" in cure("bwrap: setting up uid map: Permission denied")
-    assert "systempaths" in cure("bwrap: Can't mount proc on /newroot/proc: Operation not permitted")
+    assert "sysctl" in with_remedy("bwrap: setting up uid map: Permission denied")
+    assert "systempaths" in with_remedy("bwrap: Can't mount proc on /newroot/proc: Operation not permitted")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
         with anyio.move_on_after(wait / 1000):
             await sandbox.run(("true",), workspace=tmp_path, env={})
     with anyio.fail_after(60):
-        while dict(process_cleanup._held(tmp_path / "home")):  # noqa: ASYNC110  the kernel takes its time
+        while dict(process_cleanup._open_handles(tmp_path / "home")):  # noqa: ASYNC110  the kernel takes its time
             await anyio.sleep(0.05)
 
 
@@ -207,7 +209,11 @@ def test_protected_files_that_go_meanwhile_stop_no_program(tmp_path: Path) -> No
     """A file or folder that is removed between its finding and its hiding is nobody's trouble; what stays is hidden."""
     command = ["unshare", "--user", "--map-root-user", "--mount", "/usr/bin/python3", "-c", GOING]
     done = subprocess.run(
-        [*command, str(HIDE.parent), str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+        [*command, str(MASKER_PROGRAM.parent), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     if "unshare failed" in done.stderr:
         pytest.skip("no namespaces can be made here")

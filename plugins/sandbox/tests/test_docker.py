@@ -151,7 +151,7 @@ async def test_a_workspace_is_not_filled_beyond_its_bound(
     (workspace / "old").write_bytes(bytes(before * 2**20))
     found = await sandbox.run(("sh", "-c", FILLS), workspace=workspace, env={})
     assert (found.killed, found.exit_code) == ("disk", None)
-    held = usage.disk(workspace, None, lambda: False)
+    held = usage.disk_bytes(workspace, None, lambda: False)
     assert held < (max(100, before + 64) + 400) * 2**20
     done = await sandbox.run(("sh", "-c", "rm file-*; echo x > small"), workspace=workspace, env={})
     assert (done.killed, done.exit_code) == ("", 0)

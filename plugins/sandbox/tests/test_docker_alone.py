@@ -15,7 +15,7 @@ import pytest
 from anyio.abc import SocketStream
 from containers import IMAGE, becomes, needs_busybox
 
-from trunkline.contracts.sandbox.detached_program import Ending, Record
+from trunkline.contracts.sandbox.detached_program import DetachedProgram, ExitRecord
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.commands import run_trunkline
@@ -25,7 +25,7 @@ from trunkline_sandbox.docker import backend as backends
 from trunkline_sandbox.docker import engine as engines
 from trunkline_sandbox.docker import process as processes
 from trunkline_sandbox.docker.backend import Docker
-from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.settings import SandboxSettings
 
 pytestmark = [pytest.mark.anyio, needs_busybox, pytest.mark.usefixtures("image")]
@@ -54,20 +54,20 @@ async def house(base: Path, seconds: float) -> AsyncIterator[Platform]:
         yield running
 
 
-async def begin(running: Platform, script: str) -> Record:
+async def begin(running: Platform, script: str) -> DetachedProgram:
     said = await call_tool(running.bus, "start_background_task", {"command": script})
     assert said.status == "ok", said
-    return Record(running.home.path / "tasks" / "main" / said.output.split()[2])
+    return DetachedProgram(running.home.path / "tasks" / "main" / said.output.split()[2])
 
 
-async def ended(record: Record) -> Ending:
+async def ended(record: DetachedProgram) -> ExitRecord:
     with anyio.fail_after(60):
         while (ending := record.ending()) is None:  # noqa: ASYNC110  another process brings it about
             await anyio.sleep(0.05)
     return ending
 
 
-def keeper_of(record: Record) -> psutil.Process:
+def keeper_of(record: DetachedProgram) -> psutil.Process:
     words = ["trunkline.workers.tools.program_supervisor", str(record.folder)]
     everybody = psutil.process_iter(["cmdline"])
     (found,) = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
@@ -102,7 +102,7 @@ class Between:
 
     def __init__(self, path: Path) -> None:
         self.host = f"unix://{path}"
-        self._real = Engine().host.removeprefix("unix://")
+        self._real = DockerEngine().host.removeprefix("unix://")
         self._goes_on = threading.Event()
         self._goes_on.set()
         self._listener = socket.socket(socket.AF_UNIX)

@@ -9,7 +9,7 @@ import anyio.abc
 import pytest
 
 from trunkline_sandbox.docker.backend import Docker
-from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.settings import SandboxSettings
 
 pytestmark = pytest.mark.anyio
@@ -53,9 +53,9 @@ async def test_an_engine_that_breaks_off_is_told_as_its_failure(
     one that is not there and has no programs."""
     async with engine(answer) as host:
         with pytest.raises(EngineError):
-            await Engine(host).call("GET", "/containers/json")
+            await DockerEngine(host).call("GET", "/containers/json")
         with pytest.raises(EngineError):
-            await Engine(host).attached("one")
+            await DockerEngine(host).attached("one")
         sandbox = Docker(SandboxSettings(backend="docker"), tmp_path / "home", host=host)
         assert "engine fails" in (await sandbox.unavailable() or "")
         with pytest.raises(EngineError):

@@ -27,14 +27,16 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lay(tmp_path / "system.slice" / "tools.service")
     lay(tmp_path / "system.slice" / "tools.service" / "worker", processes="1")
     monkeypatch.setattr(cgroups, "_mounts", lambda: {"": tmp_path})
-    monkeypatch.setattr(cgroups, "_own", lambda: {"": "/system.slice/tools.service/worker"})
+    monkeypatch.setattr(cgroups, "_own_groups", lambda: {"": "/system.slice/tools.service/worker"})
     return tmp_path / "system.slice" / "tools.service"
 
 
 def test_a_group_that_is_left_to_us_is_opened(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its controllers are switched on, nobody's above it are touched."""
     monkeypatch.setattr(cgroups, "_is_ours", lambda folder: folder == unit)
-    assert cgroups._offered(unit) == {"+pids"}  # a plain file keeps the last word that was written
+    assert cgroups._enabled_controllers(unit) == {
+        "+pids"
+    }  # a plain file keeps the last word that was written
     assert (unit.parent / "cgroup.subtree_control").read_text() == "cpu memory pids"
     assert (unit / "worker" / "cgroup.subtree_control").read_text() == ""
 
@@ -49,7 +51,7 @@ def test_what_is_not_left_to_us_is_not_touched(
         lay(unit, processes="17")
     if wrong == "without controllers":
         lay(unit, controllers="cpu")
-    assert cgroups._offered(unit) == set()
+    assert cgroups._enabled_controllers(unit) == set()
     assert (unit / "cgroup.subtree_control").read_text() == ""
 
 
@@ -59,9 +61,9 @@ def test_a_scope_of_a_user_finds_the_slice_above_it(tmp_path: Path, monkeypatch:
     lay(tmp_path / "app.slice", on="memory pids")
     lay(tmp_path / "app.slice" / "run-1.scope", processes="1")
     monkeypatch.setattr(cgroups, "_mounts", lambda: {"": tmp_path})
-    monkeypatch.setattr(cgroups, "_own", lambda: {"": "/app.slice/run-1.scope"})
+    monkeypatch.setattr(cgroups, "_own_groups", lambda: {"": "/app.slice/run-1.scope"})
     slice_ = tmp_path / "app.slice"
-    assert cgroups.find() == cgroups.Place(2, (("memory", slice_), ("pids", slice_)))
+    assert cgroups.find_root() == cgroups.CgroupRoot(2, (("memory", slice_), ("pids", slice_)))
 
 
 def _unified() -> Path | None:
@@ -99,10 +101,10 @@ def test_the_kernel_lets_programs_into_a_group_that_was_opened(
     """With a controller that this kernel has. Root's own right is no delegation: without systemd's mark nothing is
     switched on."""
     monkeypatch.setattr(cgroups, "NEEDED", frozenset({CONTROLLER}))
-    monkeypatch.setattr(cgroups, "_own", lambda: {"": f"/{real.name}/worker"})
-    assert cgroups._offered(real) == set()
+    monkeypatch.setattr(cgroups, "_own_groups", lambda: {"": f"/{real.name}/worker"})
+    assert cgroups._enabled_controllers(real) == set()
     os.setxattr(real, "trusted.delegate", b"1")
-    place = cgroups.find()
+    place = cgroups.find_root()
     assert place is not None and place.folders[0] == (CONTROLLER, real)
     process = int((real / "worker" / "cgroup.procs").read_text())
     (real / "trunkline-x").mkdir()

@@ -11,8 +11,8 @@ from trunkline_sandbox import health
 async def test_nothing_is_said_of_bubblewrap_where_docker_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever named Docker is not sent to install slirp4netns; whoever may get bubblewrap is."""
     monkeypatch.setenv("PATH", "/nowhere")
-    for check in (partial(health.limits, workspace=4096), health.network):
+    for check in (partial(health.limits_check, workspace=4096), health.network_check):
         result = await check("docker")
         assert result.status == "ok" and "Docker" in result.summary
-    missing = await health.network("auto")
+    missing = await health.network_check("auto")
     assert missing.status == "warning" and "apt install slirp4netns" in missing.hint

@@ -11,10 +11,10 @@ import msgspec
 import psutil
 import pytest
 
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.tool_calls import audited, call_tool
+from trunkline.testing.tool_calls import assert_audited, call_tool
 
 needs_it = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="bubblewrap is not installed (apt install bubblewrap)"
@@ -50,7 +50,7 @@ class House:
 
 def bare(outcome: ToolOutcome) -> ToolOutcome:
     """The outcome without the mark that says that it is data."""
-    return msgspec.structs.replace(outcome, output=unmarked(outcome.output))
+    return msgspec.structs.replace(outcome, output=unwrap_tool_result(outcome.output))
 
 
 @asynccontextmanager
@@ -61,7 +61,7 @@ async def house(base: Path, **permissions: Any) -> AsyncIterator[House]:
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
         found = House(running)
         yield found
-        await audited(running.bus, found.refused)
+        await assert_audited(running.bus, found.refused)
 
 
 async def until(holds: Any, seconds: float = 60.0) -> None:

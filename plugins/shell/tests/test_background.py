@@ -12,9 +12,9 @@ import anyio.to_thread
 import pytest
 from house import House, house, keeper_of, needs_it, until
 
-from trunkline.contracts.sandbox.detached_program import Record, records
+from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.home.kill_switch import Latch
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.processes import process_platform
 from trunkline.testing.tool_calls import call_tool
@@ -34,8 +34,10 @@ def none_is_left(tmp_path: Path) -> Iterator[None]:
             record.cancel("cancelled")
 
 
-def _all(base: Path) -> list[Record]:
-    return [record for folder in base.glob("**/tasks/*") if folder.is_dir() for record in records(folder)]
+def _all(base: Path) -> list[DetachedProgram]:
+    return [
+        record for folder in base.glob("**/tasks/*") if folder.is_dir() for record in list_programs(folder)
+    ]
 
 
 async def started(home: House, command: Any, **more: Any) -> str:
@@ -125,9 +127,9 @@ async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) ->
         assert '"programs": 1' in done.stdout
         assert await rests(workspace)
         keeper.resume()
-        await until(lambda: Record(home / "tasks" / "main" / task).standing() == "ended")
+        await until(lambda: DetachedProgram(home / "tasks" / "main" / task).standing() == "ended")
         assert await rests(workspace)
-        Latch(home).release()
+        KillSwitch(home).release()
         await platform.restart("tools")
         assert "ended by panic" in (await call("background_task_status", {"task": task})).output
         assert await rests(workspace)
@@ -138,7 +140,7 @@ async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Pa
     """As after a restart of the machine: the program is gone with it, and nobody begins it again."""
     async with house(tmp_path) as home:
         task = await started(home, BEAT)
-        record = Record(home.running.home.path / "tasks" / "main" / task)
+        record = DetachedProgram(home.running.home.path / "tasks" / "main" / task)
         await until(lambda: "begun" in record.tail(9, 99))
         await goes_on(home.workspace)
         keeper_of(home.running.home.path, task).kill()
@@ -160,9 +162,9 @@ async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path)
         assert "cancelled" in (await home.call("cancel_background_task", task=task)).output
         assert await rests(home.workspace)
         again = await started(home, STUBBORN)
-        latch = Latch(home.running.home.path)
+        latch = KillSwitch(home.running.home.path)
         latch.pull("a test")
-        record = Record(latch.home / "tasks" / "main" / again)
+        record = DetachedProgram(latch.home / "tasks" / "main" / again)
         await until(lambda: record.standing() == "ended")
         assert await rests(home.workspace)
         refused = await home.call("start_background_task", command="true")

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from trunkline.testing.commands import run_trunkline
-from trunkline.testing.tool_calls import call_tool, permit
+from trunkline.testing.tool_calls import call_tool, write_permissions
 
 pytestmark = [pytest.mark.anyio, needs_it]
 
@@ -232,7 +232,7 @@ async def test_MB_T7_no_way_of_naming_it_shows_a_protected_file(tmp_path: Path) 
         assert (await home.run(["cat", "/etc/shadow"])).output.startswith("exit code 1")
         assert SECRET not in (await home.run(["cat", ".env"])).output
         for scope in ("block", "workspace"):  # the same workspace shown to a block of a narrower scope
-            await permit(home.running.bus, scope, scope=scope, allow_shell=True)
+            await write_permissions(home.running.bus, scope, scope=scope, allow_shell=True)
             theirs = home.running.home.workspace(scope)
             theirs.mkdir(parents=True)
             (theirs / ".env").write_text(SECRET)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from house import house, needs_it
 
-from trunkline._util.paths import beneath
+from trunkline._util.paths import open_beneath
 from trunkline.errors import ToolError
 from trunkline.testing.contexts import tool_context
-from trunkline_shell.developer_tools import _split
-from trunkline_shell.project_types import Project, found
+from trunkline_shell.developer_tools import _split_project
+from trunkline_shell.project_types import ProjectFolder, find_command
 
 pytestmark = pytest.mark.anyio
 
@@ -51,11 +51,11 @@ def test_a_project_s_own_programs(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    with beneath(tmp_path) as folder:
-        project = Project.at(folder, "")
+    with open_beneath(tmp_path) as folder:
+        project = ProjectFolder.at(folder, "")
         for wish, argv in expected.items():
             verb, _, what = wish.partition(" ")
-            made = found(project, verb, what)  # type: ignore[arg-type]
+            made = find_command(project, verb, what)  # type: ignore[arg-type]
             assert (None if made is None else " ".join(made)) == argv, wish
 
 
@@ -65,11 +65,11 @@ def test_the_nearest_project_is_linted(tmp_path: Path) -> None:
     (tmp_path / "a/b/src/x.py").write_text("")
     (tmp_path / "a/b/pyproject.toml").write_text("")
     context = tool_context(tmp_path)
-    assert _split(context, "a/b/src/x.py") == ("a/b", "src/x.py")
-    assert _split(context, "a/b") == ("a/b", "")
-    assert _split(context, "") == ("", "")
+    assert _split_project(context, "a/b/src/x.py") == ("a/b", "src/x.py")
+    assert _split_project(context, "a/b") == ("a/b", "")
+    assert _split_project(context, "") == ("", "")
     with pytest.raises(ToolError, match="no 'a/nothing'"):
-        _split(context, "a/nothing")
+        _split_project(context, "a/nothing")
 
 
 @needs_it

@@ -12,7 +12,7 @@ from test_background import BEAT, STUBBORN, beats, goes_on, rests
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.policies.messages import PermissionTable
-from trunkline.contracts.sandbox.detached_program import Record, place_of, records
+from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs, programs_folder
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.processes import process_platform
 from trunkline.testing.tool_calls import call_tool
@@ -28,12 +28,12 @@ AWAY: dict[str, Callable[[GatewayClient], Awaitable[object]]] = {
 }
 
 
-async def begun(home: House, block: str, script: str) -> Record:
+async def begun(home: House, block: str, script: str) -> DetachedProgram:
     """A task of a block that writes into the block's workspace."""
     said = await call_tool(home.running.bus, "start_background_task", {"command": script}, block=block)
     assert said.status == "ok", said
     await goes_on(home.running.home.workspace(block))
-    return Record(place_of(home.running.home.path, block) / said.output.split()[2])
+    return DetachedProgram(programs_folder(home.running.home.path, block) / said.output.split()[2])
 
 
 async def test_a_stop_ends_the_tasks_of_the_block_and_says_so(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_no_task_of_a_block_that_is_taken_away_writes_on(tmp_path: Path, h
         await gateway.create_block("garden", FREE)
         record = await begun(home, "garden", STUBBORN)
         await AWAY[how](gateway)
-        assert record.standing() == "lost" and records(place_of(places.path, "garden")) == []
+        assert record.standing() == "lost" and list_programs(programs_folder(places.path, "garden")) == []
         workspace = places.workspace("garden")
         if how == "archive":
             (workspace,) = (places.workspaces / ".archive").iterdir()

@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 from house import House, house, keeper_of, needs_it, until
 
-from trunkline.contracts.sandbox.detached_program import Record, records
+from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs
 from trunkline.testing.commands import run_trunkline
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ async def test_a_person_sees_tasks_and_stops_them(tmp_path: Path) -> None:
         ended = await started(home, "for i in 1 2 3; do echo line $i; done; printf '\\033[2J'; exit 3")
         assert "exit code 3" in (await home.call("wait_background_task", task=ended)).output
         runs = await started(home, "echo begun; sleep 600")
-        await until(lambda: "begun" in Record(place / "tasks" / "main" / runs).tail(9, 99))
+        await until(lambda: "begun" in DetachedProgram(place / "tasks" / "main" / runs).tail(9, 99))
     listed = await tasks(place, "list")
     header, first, second = listed.stdout.splitlines()
     assert header.split()[:2] == ["ID", "BLOCK"]
@@ -79,7 +79,7 @@ async def test_one_whose_keeper_does_not_answer_is_an_error(tmp_path: Path) -> N
             keeper.resume()
         assert failed.returncode == 1
         assert f"{task} did not end" in failed.stderr and "trunkline panic" in failed.stderr
-        (record,) = records(tmp_path / "home" / "tasks" / "main")
+        (record,) = list_programs(tmp_path / "home" / "tasks" / "main")
         await until(lambda: record.standing() == "ended")
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline_skills.skill import Issue, Skill, skill_in
+from trunkline_skills.skill import Skill, SkillIssue, parse_skill
 
 
-def made(text: str) -> Skill | Issue:
-    return skill_in("pruning", "/skills/pruning", text)
+def made(text: str) -> Skill | SkillIssue:
+    return parse_skill("pruning", "/skills/pruning", text)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def made(text: str) -> Skill | Issue:
 def test_MN_T14_what_cannot_be_used_says_why(text: str, why: str) -> None:
     """Missing or malformed frontmatter, too much of anything, and YAML that would run something."""
     issue = made(text)
-    assert isinstance(issue, Issue) and why in issue.line and "/skills/pruning/SKILL.md" in issue.line
+    assert isinstance(issue, SkillIssue) and why in issue.line and "/skills/pruning/SKILL.md" in issue.line
 
 
 def test_no_merge_of_merges_grows_and_no_tag_breaks_it() -> None:

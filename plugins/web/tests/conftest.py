@@ -12,10 +12,10 @@ import anyio.abc
 import pytest
 
 from trunkline import Memory, ToolContext
-from trunkline._util.paths import beneath
+from trunkline._util.paths import open_beneath
 from trunkline.config.settings import DocumentsSettings
-from trunkline.documents.reader_pool import Reading, reading
-from trunkline.documents.reader_registry import Readers
+from trunkline.documents.reader_pool import ReaderPool, reader_pool
+from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.documents.tool_documents import BlockDocuments
 from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline_documents.plugin import trunkline_readers
@@ -121,9 +121,9 @@ async def site(opened: Open) -> Site:
 class Documents(BlockDocuments):
     """Reads apart as ever; what is kept is in ``kept``."""
 
-    def __init__(self, workspace: Path, desk: Reading) -> None:
-        files = partial(beneath, workspace)
-        readers, memory = Readers(trunkline_readers()), cast(Memory, NoMemory())
+    def __init__(self, workspace: Path, desk: ReaderPool) -> None:
+        files = partial(open_beneath, workspace)
+        readers, memory = ReaderRegistry(trunkline_readers()), cast(Memory, NoMemory())
         super().__init__(None, "main", "conv", files, readers, desk, memory)  # type: ignore[arg-type]
         self.kept: dict[str, str] = {}
 
@@ -135,7 +135,7 @@ class Documents(BlockDocuments):
 @pytest.fixture
 async def context(tmp_path: Path) -> AsyncIterator[ToolContext]:
     """A call's context, with documents that are read in a process of their own."""
-    async with reading(DocumentsSettings(seconds=30, memory=512)) as desk:
+    async with reader_pool(DocumentsSettings(seconds=30, memory=512)) as desk:
         desk.rest = lambda: None  # type: ignore[method-assign]  # one process is enough for all pages of a test
         yield tool_context(tmp_path, documents=Documents(tmp_path, desk))
 

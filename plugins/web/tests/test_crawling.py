@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from trunkline import ToolContext, ToolError
 from trunkline_web import crawler
-from trunkline_web.robots import Robots, Rule, read_robots
+from trunkline_web.robots import RobotsPolicy, RobotsRule, parse_robots
 from trunkline_web.settings import WebSettings
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +20,7 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def crawl(site: Any, context: ToolContext, path: str = "/", **arguments: Any) -> str:
-    tool = crawler.made(WebSettings(allow=(site.allow,), timeout=60.0))
+    tool = crawler.crawler_tool(WebSettings(allow=(site.allow,), timeout=60.0))
     return await tool(context, {"url": site.origin + path, **arguments})
 
 
@@ -158,23 +158,23 @@ async def test_a_labyrinth_ends(site: Any, context: ToolContext, make_page: Any,
 )
 def test_robots_txt_is_read_by_its_rfc(text: str, target: str, allowed: bool) -> None:
     """Groups by name, the longest pattern, wildcards and ends (RFC 9309)."""
-    assert read_robots(text, "Trunkline/0.1").allow(target) is allowed
+    assert parse_robots(text, "Trunkline/0.1").allow(target) is allowed
 
 
 def test_a_wish_for_pauses_is_heeded_within_reason() -> None:
     """A day between two pages is not."""
-    assert read_robots("User-agent: *\nCrawl-delay: 1.5", "Trunkline").delay == 1.5
-    assert read_robots("User-agent: *\nCrawl-delay: 86400", "Trunkline").delay == 5.0
-    assert read_robots("User-agent: *\nCrawl-delay: nan", "Trunkline").delay == 0.0
+    assert parse_robots("User-agent: *\nCrawl-delay: 1.5", "Trunkline").delay == 1.5
+    assert parse_robots("User-agent: *\nCrawl-delay: 86400", "Trunkline").delay == 5.0
+    assert parse_robots("User-agent: *\nCrawl-delay: nan", "Trunkline").delay == 0.0
 
 
 @given(st.text(max_size=300), st.text(max_size=50))
 def test_any_robots_txt_can_be_read(text: str, target: str) -> None:
     """A stranger's file breaks nothing."""
-    assert isinstance(read_robots(f"User-agent: *\n{text}", "Trunkline").allow(target), bool)
+    assert isinstance(parse_robots(f"User-agent: *\n{text}", "Trunkline").allow(target), bool)
 
 
 def test_patterns_cost_no_more_than_their_length() -> None:
     """What would have a matcher that goes back count till the end of days is done at once."""
-    rules = (Rule("/" + "*a" * 2000 + "$", False),)
-    assert Robots(rules).allow("/" + "a" * 1999 + "b")
+    rules = (RobotsRule("/" + "*a" * 2000 + "$", False),)
+    assert RobotsPolicy(rules).allow("/" + "a" * 1999 + "b")

@@ -9,7 +9,7 @@ import pytest
 
 from trunkline import ToolContext, ToolError
 from trunkline_web import fetch_tool
-from trunkline_web.charsets import decoded, visible
+from trunkline_web.charsets import decode_body, visible_text
 from trunkline_web.settings import WebSettings
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def fetch(site: Any, context: ToolContext) -> Callable[..., Any]:
     """Calls the tool for a path of the site."""
 
     async def call(path: str, **arguments: Any) -> str:
-        tool = fetch_tool.made(WebSettings(allow=(site.allow,), timeout=60.0))
+        tool = fetch_tool.fetch_tool(WebSettings(allow=(site.allow,), timeout=60.0))
         return await tool(context, {"url": site.origin + path, **arguments})
 
     return call
@@ -186,13 +186,13 @@ async def test_a_page_without_text_says_so(site: Any, fetch: Any, make_page: Any
 )
 async def test_what_is_said_of_an_encoding_counts_if_it_is_true(data: bytes, said: str, text: str) -> None:
     """A server that lies is not believed, and encodings that are no encodings of the web are not used."""
-    assert decoded(data, said) == text
+    assert decode_body(data, said) == text
 
 
 async def test_what_nobody_sees_is_taken_out() -> None:
     """Tag characters, changes of direction and control characters carry words that no person would find."""
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
-    assert visible(f"be{hidden}\u202ea\x1b[2Jns\x00\u200b") == "bea[2Jns\u200b"
+    assert visible_text(f"be{hidden}\u202ea\x1b[2Jns\x00\u200b") == "bea[2Jns\u200b"
 
 
 def pdf(text: str) -> bytes:

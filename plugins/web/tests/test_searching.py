@@ -9,7 +9,7 @@ import pytest
 
 from trunkline import ConfigError, Secret, ToolContext, ToolError
 from trunkline_web import search_tool
-from trunkline_web.health import answers_of, search_of
+from trunkline_web.health import answer_check, search_check
 from trunkline_web.settings import WebSettings
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +68,7 @@ def searxng(site: Any) -> WebSettings:
 
 
 async def search(settings: WebSettings, context: ToolContext, **arguments: Any) -> str:
-    return await search_tool.made(settings)(context, arguments)
+    return await search_tool.search_tool(settings)(context, arguments)
 
 
 async def test_brave_is_asked_as_it_wants(
@@ -191,18 +191,18 @@ async def test_the_doctor_says_how_search_stands(
     brave: Any, site: Any, make_page: Any, monkeypatch: Any
 ) -> None:
     """Not configured is fine and told with its cure; a key that is refused is a warning."""
-    assert (await search_of(brave)()).summary == "Agents search the web with Brave."
+    assert (await search_check(brave)()).summary == "Agents search the web with Brave."
     site.pages["/res/v1/web/search"] = make_page(json.dumps(BRAVE), "application/json")
-    assert (await answers_of(brave)()).status == "ok"
+    assert (await answer_check(brave)()).status == "ok"
     site.pages["/res/v1/web/search"] = make_page("", status="401 No")
-    refused = await answers_of(brave)()
+    refused = await answer_check(brave)()
     assert refused.status == "warning" and "BRAVE_API_KEY" in refused.hint
     monkeypatch.delenv("BRAVE_API_KEY")
-    found = await search_of(brave)()
+    found = await search_check(brave)()
     assert (
         found.status == "ok" and "BRAVE_API_KEY is not set" in found.summary and "searxng_url" in found.hint
     )
-    assert "none was asked" in (await answers_of(brave)()).summary
+    assert "none was asked" in (await answer_check(brave)()).summary
 
 
 @pytest.mark.parametrize(

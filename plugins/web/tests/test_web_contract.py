@@ -53,7 +53,7 @@ class _Suite(ToolSuite):
 
 class TestWebSearch(_Suite):
     def tool(self) -> Tool:
-        return search_tool.made(self.settings())
+        return search_tool.search_tool(self.settings())
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"query": "words", "count": 3, "search_lang": "en"}
@@ -61,7 +61,7 @@ class TestWebSearch(_Suite):
 
 class TestFetchWebpage(_Suite):
     def tool(self) -> Tool:
-        return fetch_tool.made(self.settings())
+        return fetch_tool.fetch_tool(self.settings())
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"url": f"http://127.0.0.1:{self.port}/", "offset": 0, "links": True}
@@ -69,7 +69,7 @@ class TestFetchWebpage(_Suite):
 
 class TestWebCrawler(_Suite):
     def tool(self) -> Tool:
-        return crawler.made(self.settings())
+        return crawler.crawler_tool(self.settings())
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"url": f"http://127.0.0.1:{self.port}/", "max_pages": 1, "max_depth": 0}

@@ -11,7 +11,7 @@ from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import TextDelta, ToolEnded, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.testing.channel_suite import until
+from trunkline.testing.channel_suite import wait_until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,7 @@ async def answered(pile: Pile, gateway: ScriptedGateway, *letters: Letter) -> No
     pile.waiting += letters
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pile.run, gateway)
-        await until(lambda: not pile.waiting)
+        await wait_until(lambda: not pile.waiting)
         tasks.cancel_scope.cancel()
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import anyio
 import pytest
 
-from trunkline.cli.say import converse
-from trunkline.cli.turn_printer import JsonSaying, Saying
+from trunkline.cli.say import send_and_follow
+from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import (
@@ -19,7 +19,7 @@ from trunkline.contracts.turns.messages import (
     TurnEnded,
 )
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.testing.channel_suite import until
+from trunkline.testing.channel_suite import wait_until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 from trunkline_bus import RemoteFault
 
@@ -33,10 +33,10 @@ def text(part: str, offset: int = 0, step: int = 0) -> TextDelta:
     return TextDelta(step=step, offset=offset, text=part)
 
 
-async def said(steps: Iterable[Step], saying: Saying) -> int:
+async def said(steps: Iterable[Step], saying: TurnPrinter) -> int:
     async with ScriptedGateway(lambda message: steps) as gateway:
         with anyio.fail_after(60):
-            return await converse(gateway, MESSAGE, saying)
+            return await send_and_follow(gateway, MESSAGE, saying)
 
 
 WITH_A_TOOL = [
@@ -50,7 +50,7 @@ async def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(
     capsys: pytest.CaptureFixture[str], stream: bool
 ) -> None:
     """Text only in standard output, once, each step on its lines; the conversation's id last in standard error."""
-    assert await said(WITH_A_TOOL, Saying(stream=stream)) == 0
+    assert await said(WITH_A_TOOL, TurnPrinter(stream=stream)) == 0
     out, err = capsys.readouterr()
     assert out == "I look.\nTwo words\n"
     assert "[ok] read_file" in err
@@ -61,7 +61,7 @@ async def test_how_a_model_gets_at_tools_is_no_news(capsys: pytest.CaptureFixtur
     """Finding and loading tools is told of only where it failed."""
     found = ToolEnded(step=0, call_id="c1", name="load_tools")
     failed = ToolEnded(step=0, call_id="c2", name="discover_tools", error=True)
-    assert await said([found, failed, text("Done."), END], Saying(stream=True)) == 0
+    assert await said([found, failed, text("Done."), END], TurnPrinter(stream=True)) == 0
     err = capsys.readouterr().err
     assert "load_tools" not in err and "[failed] discover_tools" in err
 
@@ -69,9 +69,9 @@ async def test_how_a_model_gets_at_tools_is_no_news(capsys: pytest.CaptureFixtur
 async def test_a_false_start_stays_out_of_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     """Without streaming only what is final is printed; with it the reset is told."""
     steps = [text("False"), TextReset(step=0), text("True"), END]
-    assert await said(steps, Saying(stream=False)) == 0
+    assert await said(steps, TurnPrinter(stream=False)) == 0
     assert capsys.readouterr().out == "True\n"
-    assert await said(steps, Saying(stream=True)) == 0
+    assert await said(steps, TurnPrinter(stream=True)) == 0
     out, err = capsys.readouterr()
     assert out == "False\nTrue\n" and "void" in err
 
@@ -89,7 +89,7 @@ async def test_the_exit_status_tells_how_it_ended(
     capsys: pytest.CaptureFixture[str], end: Step, status: int
 ) -> None:
     """1 failed, 3 somebody has to decide, 0 otherwise; what was answered is printed in every case."""
-    assert await said([text("Half"), end], Saying(stream=False)) == status
+    assert await said([text("Half"), end], TurnPrinter(stream=False)) == status
     out, err = capsys.readouterr()
     assert out == "Half\n" and len(err.splitlines()) >= 2
 
@@ -97,7 +97,7 @@ async def test_the_exit_status_tells_how_it_ended(
 async def test_a_failure_of_the_provider_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     """The sentence names no cause; the hint says who knows it."""
     await said(
-        [TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence="No.")], Saying(stream=False)
+        [TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence="No.")], TurnPrinter(stream=False)
     )
     error, hint, _ = capsys.readouterr().err.splitlines()
     assert error == "Error: No." and hint.startswith("Hint: ") and "doctor --online" in hint
@@ -106,14 +106,14 @@ async def test_a_failure_of_the_provider_says_what_to_do(capsys: pytest.CaptureF
 async def test_control_codes_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither the answer nor the name of a tool can steer the terminal."""
     bad = ToolEnded(step=0, call_id="c", name="\x1b[2J", error=True)
-    await said([text("\x1b]0;x\x07"), bad, END], Saying(stream=True))
+    await said([text("\x1b]0;x\x07"), bad, END], TurnPrinter(stream=True))
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err and "␛]0;x␇" in out
 
 
 async def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     """Everything a program wants to know, and nothing else in standard output."""
-    assert await said(WITH_A_TOOL, JsonSaying()) == 0
+    assert await said(WITH_A_TOOL, JsonTurnPrinter()) == 0
     out, err = capsys.readouterr()
     answer = json.loads(out)
     assert answer["answer"] == "I look.\n\nTwo words"
@@ -128,7 +128,7 @@ async def test_json_of_a_failed_turn(capsys: pytest.CaptureFixture[str]) -> None
     """The code and its fixed sentence, and status 1."""
     sentence = FIXED_SENTENCES[ErrorCode.INTERNAL]
     end = TurnEnded(reason="error", code=ErrorCode.INTERNAL, sentence=sentence)
-    assert await said([text("Half"), end], JsonSaying()) == 1
+    assert await said([text("Half"), end], JsonTurnPrinter()) == 1
     answer = json.loads(capsys.readouterr().out)
     assert (answer["answer"], answer["code"], answer["sentence"]) == ("Half", "internal", sentence)
 
@@ -137,8 +137,8 @@ async def test_leaving_early_ends_the_turn() -> None:
     """Somebody who presses Ctrl-C does not leave a turn running behind them."""
     async with ScriptedGateway(lambda message: [text("I begin"), anyio.Event()]) as gateway:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(converse, gateway, MESSAGE, Saying(stream=False))
-            await until(lambda: gateway.sent)
+            tasks.start_soon(send_and_follow, gateway, MESSAGE, TurnPrinter(stream=False))
+            await wait_until(lambda: gateway.sent)
             await anyio.sleep(0.05)
             tasks.cancel_scope.cancel()
         assert len(gateway.cancelled) == 1
@@ -149,4 +149,4 @@ async def test_a_refused_message_is_an_error() -> None:
     async with ScriptedGateway() as gateway:
         gateway.refuses = RemoteFault("not_found", "There is no block 'x'.")
         with pytest.raises(RemoteFault, match="no block"):
-            await converse(gateway, MESSAGE, Saying(stream=False))
+            await send_and_follow(gateway, MESSAGE, TurnPrinter(stream=False))

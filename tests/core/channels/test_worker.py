@@ -12,8 +12,8 @@ import trunkline
 from trunkline.config import load_config
 from trunkline.contracts.turns.messages import ReasoningDelta
 from trunkline.runtime.connection_settings import bus_settings
-from trunkline.runtime.worker_host import HostSettings, host
-from trunkline.testing.channel_suite import until
+from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
+from trunkline.testing.channel_suite import wait_until
 from trunkline.workers.channels.worker import ChannelsWorker
 from trunkline_bus import EmbeddedServer
 
@@ -54,7 +54,7 @@ class Desk(trunkline.ForegroundChannel):
     name = "desk"
     started = 0
 
-    async def attend(self, gateway: trunkline.Gateway, sitting: trunkline.Sitting) -> int:
+    async def attend(self, gateway: trunkline.Gateway, sitting: trunkline.TerminalSession) -> int:
         self.started += 1
         return 0
 
@@ -82,10 +82,10 @@ async def running(
     enabled = [channel.name for channel in channels]
     config = load_config(home, flags={"channels.enabled": [*enabled, "missing"]}, environ={})
     bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
-    settings = HostSettings(config, bus, (Plugin(*channels),))
+    settings = WorkerHostSettings(config, bus, (Plugin(*channels),))
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        await tasks.start(partial(host, ChannelsWorker, settings, stop))
+        await tasks.start(partial(run_worker, ChannelsWorker, settings, stop))
         with anyio.fail_after(30):
             yield stop
         stop.set()
@@ -97,7 +97,7 @@ async def test_a_channel_that_crashes_hurts_no_other(
     """It is logged and started again, while the others never notice."""
     good, bad = Doorbell("good"), Doorbell("bad", crashes=1)
     async with running(tmp_path, nats_server, good, bad):
-        await until(lambda: bad.running)
+        await wait_until(lambda: bad.running)
         assert (good.started, bad.started) == (1, 2)
         assert good.running
     assert "channel bad crashed" in caplog.text and "the wire is loose" in caplog.text
@@ -109,7 +109,7 @@ async def test_a_channel_that_is_done_is_not_started_again(
     """Returning means done; the worker and the others go on."""
     brief, other = Brief("brief"), Doorbell("other", crashes=1)
     async with running(tmp_path, nats_server, brief, other):
-        await until(lambda: other.running)
+        await wait_until(lambda: other.running)
         assert brief.started == 1
 
 
@@ -117,7 +117,7 @@ async def test_each_channel_speaks_under_its_own_name(tmp_path: Path, nats_serve
     """Every channel has a gateway of its own, and its wording by plugins."""
     one, two = Doorbell("one"), Doorbell("two")
     async with running(tmp_path, nats_server, one, two):
-        await until(lambda: one.running and two.running)
+        await wait_until(lambda: one.running and two.running)
         assert one.gateways[0] is not two.gateways[0]
         assert one.render is not None and two.render is not None
         thought = ReasoningDelta(step=0, offset=0, text="hm")
@@ -128,9 +128,9 @@ async def test_drain_ends_the_channels(tmp_path: Path, nats_server: EmbeddedServ
     """A channel is cancelled and has let go before the worker closes."""
     bell = Doorbell()
     async with running(tmp_path, nats_server, bell) as stop:
-        await until(lambda: bell.running)
+        await wait_until(lambda: bell.running)
         stop.set()
-        await until(lambda: not bell.running)
+        await wait_until(lambda: not bell.running)
     assert bell.started == 1
 
 
@@ -140,6 +140,6 @@ async def test_a_foreground_channel_is_left_to_chat(
     """The worker takes no terminal, and says which enabled channel nobody offers."""
     desk, bell = Desk(), Doorbell()
     async with running(tmp_path, nats_server, desk, bell):
-        await until(lambda: bell.running)
+        await wait_until(lambda: bell.running)
     assert desk.started == 0
     assert "channel missing is enabled, but no plugin offers it" in caplog.text

@@ -46,8 +46,8 @@ def test_a_conversation_is_named_by_its_owner(trunkline: Run) -> None:
     assert "Next year" in trunkline("conversations", "list", "--search", "next").stdout
     made = json.loads(trunkline("conversations", "rename", "last", "--made", "--json").stdout)
     assert made["title"] == "Where are the beans?"
-    gone = trunkline("conversations", "rename", "conv_x", "t")
-    assert gone.returncode == 1 and "no conversation whose id begins with 'conv_x'" in gone.stderr
+    gone = trunkline("conversations", "rename", "conv_1", "t")
+    assert gone.returncode == 1 and "no conversation whose id begins with 'conv_1'" in gone.stderr
     plain = trunkline("conversations", "rename", "1", "Beans", "for", "next", "year")
     assert plain.stdout.endswith(": Beans for next year\n"), plain.stderr
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from trunkline.cli.log_throttle import LINES, SECONDS, Repeats
+from trunkline.cli.log_throttle import MAX_LINES, WINDOW_SECONDS, RepeatFilter
 
 AGAIN = 17
 """The line of the code that writes again and again."""
@@ -14,7 +14,7 @@ AGAIN = 17
 @pytest.fixture
 def handler() -> logging.StreamHandler[io.StringIO]:
     made = logging.StreamHandler(io.StringIO())
-    made.addFilter(Repeats(made))
+    made.addFilter(RepeatFilter(made))
     return made
 
 
@@ -39,11 +39,11 @@ def test_a_flood_is_counted_and_others_are_heard(handler: logging.StreamHandler[
     for number in range(78_000):
         log(handler, "call %s: asking again", number, at=number / 20_000)
     log(handler, "the disk is full", at=5.0, line=99)
-    assert len(lines(handler)) == LINES + 1
+    assert len(lines(handler)) == MAX_LINES + 1
     assert lines(handler)[-1] == "the disk is full"
-    log(handler, "all is well", at=SECONDS + 1, line=99)
+    log(handler, "all is well", at=WINDOW_SECONDS + 1, line=99)
     assert lines(handler)[-2:] == [
-        f"{78_000 - LINES} more lines like this one in {SECONDS:g} s: call 77999: asking again",
+        f"{78_000 - MAX_LINES} more lines like this one in {WINDOW_SECONDS:g} s: call 77999: asking again",
         "all is well",
     ]
 
@@ -61,10 +61,10 @@ def test_who_debugs_is_told_everything(handler: logging.StreamHandler[io.StringI
 
 
 def test_a_percent_sign_in_what_was_left_out_is_text(handler: logging.StreamHandler[io.StringIO]) -> None:
-    for _ in range(LINES + 1):
+    for _ in range(MAX_LINES + 1):
         log(handler, "%s", "100 %s", at=0.0)
-    log(handler, "%s", "100 %s", at=SECONDS)
-    assert lines(handler)[-2:] == [f"1 more lines like this one in {SECONDS:g} s: 100 %s", "100 %s"]
+    log(handler, "%s", "100 %s", at=WINDOW_SECONDS)
+    assert lines(handler)[-2:] == [f"1 more lines like this one in {WINDOW_SECONDS:g} s: 100 %s", "100 %s"]
 
 
 def test_a_plugin_neither_evades_the_limit_nor_uses_up_anothers(
@@ -78,5 +78,5 @@ def test_a_plugin_neither_evades_the_limit_nor_uses_up_anothers(
             record = logging.LogRecord(logger, logging.ERROR, "log.py", 0, f"{plugin} {number}", (), None)
             record.created, record.plugin = number / 100, plugin
             handler.handle(record)
-    assert len([line for line in lines(handler) if line.startswith("noisy")]) == LINES
+    assert len([line for line in lines(handler) if line.startswith("noisy")]) == MAX_LINES
     assert "quiet 0" in lines(handler)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.cli.log_format import Readable
-from trunkline.cli.logs import JsonLines
+from trunkline.cli.log_format import TerminalFormatter
+from trunkline.cli.logs import JsonLinesFormatter
 from trunkline.config import load_config
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.script import Refuse
@@ -28,7 +28,9 @@ SECRET = {
 }
 
 
-@pytest.mark.parametrize("form", [Readable("%(message)s"), JsonLines()], ids=["text", "json"])
+@pytest.mark.parametrize(
+    "form", [TerminalFormatter("%(message)s"), JsonLinesFormatter()], ids=["text", "json"]
+)
 @pytest.mark.parametrize("kind", KEYS)
 def test_every_way_into_a_line_is_shut(
     kind: str, form: logging.Formatter, monkeypatch: pytest.MonkeyPatch
@@ -79,7 +81,7 @@ def test_what_the_configuration_names_is_kept_out_whatever_it_looks_like(tmp_pat
     config = load_config(tmp_path, environ={})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINE", "my plain secret words")
-        for form in (Readable("%(message)s", config=config), JsonLines(config=config)):
+        for form in (TerminalFormatter("%(message)s", config=config), JsonLinesFormatter(config=config)):
             said = {"msg": "sent my plain secret words and plain-words-of-a-token on"}
             line = form.format(logging.makeLogRecord(said))
             assert "plain" not in line and line.count("[REDACTED]") == 2

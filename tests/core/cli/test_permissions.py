@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.testing.platform import Platform
 
 from .conftest import Cli, Run
@@ -42,7 +42,7 @@ async def test_permissions_are_shown_and_changed(running: Platform, cli: Cli) ->
     assert before.strip() in file.read_text() and 'scope = "workspace"' in file.read_text()
     await call(running, "write_file", "other", path="x", content="theirs")
     there = running.home.workspace("other") / "x"
-    assert unmarked((await call(running, "read_file", path=str(there))).output) == "theirs"
+    assert unwrap_tool_result((await call(running, "read_file", path=str(there))).output) == "theirs"
     denied = answers(await cli("permissions", "main", "--deny-shell", "--deny-network", "--plan", "--json"))
     assert (denied["run programs"], denied["reach other hosts with tools"]) == ("no", "no")
     assert denied["use tools that change something"] == "no"
@@ -85,7 +85,7 @@ async def test_cc_t13_god_mode_is_given_at_a_terminal_only(
     )
     assert status == 0, screen
     assert set(answers(await cli("permissions", "main", "--json")).values()) == {"yes"}
-    assert unmarked((await call(running, "read_file", path=str(secret))).output) == "far away"
+    assert unwrap_tool_result((await call(running, "read_file", path=str(secret))).output) == "far away"
     assert (await call(running, "read_file", path=str(running.home.token_file))).status == "error"
     assert (await call(running, "read_file", "other", path=str(secret))).status == "error"
     assert "God Mode for 5 minutes." in await cli("audit", "--event", "permissions")

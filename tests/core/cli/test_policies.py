@@ -10,7 +10,7 @@ import anyio.to_thread
 import pytest
 
 import trunkline as face
-from trunkline.cli._support.rules import insist_on_sense
+from trunkline.cli._support.rules import check_rule
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy
@@ -89,9 +89,9 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
 def test_what_is_wrong_with_a_rule_is_said(wrong: dict[str, Any], told: str) -> None:
     """Whoever denies something must not be left in error that it is denied."""
     right: dict[str, Any] = {"subject": "*", "resource": "tool:*", "action": "read", "effect": "deny"}
-    insist_on_sense(Policy(**right))
+    check_rule(Policy(**right))
     with pytest.raises(ConfigError, match=told):
-        insist_on_sense(Policy(**{**right, **wrong}))
+        check_rule(Policy(**{**right, **wrong}))
 
 
 UNKNOWN = [

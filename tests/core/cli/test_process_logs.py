@@ -112,10 +112,10 @@ def test_a_plugin_that_runs_apart_tells_no_key(tmp_path: Path, form: str) -> Non
 def test_the_http_server_tells_no_key(tmp_path: Path) -> None:
     """What it cannot read may hold one, in the target, a header, or as the method."""
     with up(tmp_path, "json", MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
-        from trunkline.home.listeners import listeners
+        from trunkline.home.listeners import read_listeners
 
         (place,) = [
-            one.address for one in listeners(running.home / "run") if one.address.startswith("http://")
+            one.address for one in read_listeners(running.home / "run") if one.address.startswith("http://")
         ]
         host, _, port = place.removeprefix("http://").rpartition(":")
         length = f"x-api-key: {KEY}\r\ncontent-length: {KEY}"

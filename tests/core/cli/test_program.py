@@ -10,7 +10,7 @@ from collections.abc import Callable
 import click
 import pytest
 
-from trunkline.cli.errors import shown
+from trunkline.cli.errors import run_and_report
 from trunkline.cli.main import COMMANDS, cli
 from trunkline.errors import TrunklineError
 from trunkline_bus import RemoteFault
@@ -234,6 +234,6 @@ def test_each_kind_of_error_has_its_look(
     def fail() -> int:
         raise error
 
-    assert shown(fail) == status
+    assert run_and_report(fail) == status
     printed = capsys.readouterr().err
     assert printed.startswith(said) and "Traceback" not in printed and "/secret/path" not in printed

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trunkline.cli.turn_printer import JsonSaying, Saying
+from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import FeedEvent, StatusShown, TextDelta, TurnEnded
 
@@ -19,7 +19,7 @@ EVENTS: tuple[FeedEvent, ...] = (
 
 def test_a_status_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     """Before the answer, as it reads; the answer alone is on standard output."""
-    saying = Saying(stream=True)
+    saying = TurnPrinter(stream=True)
     assert [saying.take(event) for event in EVENTS] == [False, False, False, True]
     assert saying.finish(ACCEPTED) == 0
     out, err = capsys.readouterr()
@@ -29,7 +29,7 @@ def test_a_status_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> 
 def test_json_has_the_statuses_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     """Under their names; a turn without any has no such key."""
     for events, statuses in ((EVENTS, {"hud": {"humor": 80}, "silent": {"a": 1}}), (EVENTS[2:], None)):
-        saying = JsonSaying()
+        saying = JsonTurnPrinter()
         for event in events:
             saying.take(event)
         saying.finish(ACCEPTED)

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trunkline.config import Config, InvalidConfig, Origin, Secret, find_home, load_config
+from trunkline.config import Config, InvalidConfig, Secret, ValueOrigin, load_config, resolve_home
 from trunkline.config.settings import Price
 from trunkline.errors import ConfigError
 
@@ -35,7 +35,7 @@ def test_everything_has_a_default(tmp_path):
     assert settings.gateway.port == 8420 and settings.gateway.host == "127.0.0.1"
     assert settings.runtime.memory_root == tmp_path / "nowhere/memory"
     assert settings.tools.workspaces == tmp_path / "nowhere/workspaces"
-    assert config.origins["gateway.port"] == Origin("default")
+    assert config.origins["gateway.port"] == ValueOrigin("default")
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -47,10 +47,10 @@ def test_later_layers_win(tmp_path):
     assert config.settings.gateway.port == 3
     assert config.settings.gateway.max_content == 5
     assert config.settings.monitor.drain == 2.5
-    assert config.origins["gateway.port"] == Origin("flag", "the command line")
-    assert config.origins["gateway.max_content"] == Origin("file", str(tmp_path / "trunkline.toml"))
-    assert config.origins["monitor.drain"] == Origin("env", "TRUNKLINE_MONITOR__DRAIN")
-    assert config.origins["gateway.host"] == Origin("default")
+    assert config.origins["gateway.port"] == ValueOrigin("flag", "the command line")
+    assert config.origins["gateway.max_content"] == ValueOrigin("file", str(tmp_path / "trunkline.toml"))
+    assert config.origins["monitor.drain"] == ValueOrigin("env", "TRUNKLINE_MONITOR__DRAIN")
+    assert config.origins["gateway.host"] == ValueOrigin("default")
 
 
 def test_variables_are_read_as_the_setting_needs(tmp_path):
@@ -90,8 +90,8 @@ def test_paths_are_relative_to_the_home_folder(tmp_path, monkeypatch):
 def test_the_home_folder(tmp_path, monkeypatch):
     """TRUNKLINE_HOME names the home folder, else it is ~/.trunkline."""
     monkeypatch.setenv("HOME", "/people/ada")
-    assert find_home({}) == Path("/people/ada/.trunkline")
-    assert find_home({"TRUNKLINE_HOME": str(tmp_path)}) == tmp_path
+    assert resolve_home({}) == Path("/people/ada/.trunkline")
+    assert resolve_home({"TRUNKLINE_HOME": str(tmp_path)}) == tmp_path
 
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path):

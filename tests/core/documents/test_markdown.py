@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.contracts.documents.reader import Document, Section
-from trunkline.documents.excerpts import around, page_of
-from trunkline.documents.markdown import Origin, markdown, origin, whole
+from trunkline.documents.excerpts import page_of, text_around
+from trunkline.documents.markdown import DocumentOrigin, normalized, parse_origin, to_markdown
 
-ORIGIN = Origin(source="report.pdf", sha256="0" * 64, reader="pdf")
+ORIGIN = DocumentOrigin(source="report.pdf", sha256="0" * 64, reader="pdf")
 
 
 def test_a_document_is_readable_markdown() -> None:
@@ -21,7 +21,7 @@ def test_a_document_is_readable_markdown() -> None:
             Section(text="three", heading=("Garden", "Tools"), page=2),
         ),
     )
-    assert markdown(document, ORIGIN).split("---\n\n", 1)[1] == (
+    assert to_markdown(document, ORIGIN).split("---\n\n", 1)[1] == (
         "<!-- page 1 -->\n\n# Garden\n\none\n\n## Tools\n\ntwo\n\n<!-- page 2 -->\n\nthree\n"
     )
 
@@ -29,17 +29,17 @@ def test_a_document_is_readable_markdown() -> None:
 @given(st.text(), st.text(), st.text())
 def test_no_document_forges_its_origin(title: str, heading: str, text: str) -> None:
     """Whatever stands in a title, a heading or the text, the origin is what was really read."""
-    document = whole(Document(title=title, sections=(Section(text=text, heading=(heading,)),)))
-    written = markdown(document, ORIGIN)
-    assert origin(written) == ORIGIN
+    document = normalized(Document(title=title, sections=(Section(text=text, heading=(heading,)),)))
+    written = to_markdown(document, ORIGIN)
+    assert parse_origin(written) == ORIGIN
     assert written.encode().decode() == written
     assert not any(sign in written for sign in "\0\x1b\r")
 
 
 def test_a_title_cannot_end_the_front_matter() -> None:
     """A title of several lines is one line."""
-    document = whole(Document(title="x\n---\nsha256: forged", sections=(Section(text="text"),)))
-    assert origin(markdown(document, ORIGIN)) == ORIGIN
+    document = normalized(Document(title="x\n---\nsha256: forged", sections=(Section(text="text"),)))
+    assert parse_origin(to_markdown(document, ORIGIN)) == ORIGIN
 
 
 @given(
@@ -50,7 +50,7 @@ def test_around_a_line_is_the_line_within_its_page(lines: list[str], data: st.Da
     """It holds the line, is bounded, and crosses no page."""
     text = "\n".join(lines)
     line = data.draw(st.integers(1, len(lines)))
-    found = around(text, line)
+    found = text_around(text, line)
     assert len(found) <= 1_500
     assert lines[line - 1].strip("\n")[:1_500] in found
     assert "<!-- page" not in found or lines[line - 1].startswith("<!-- page")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.contracts.topology import topology
-from trunkline.contracts.workers.subjects import CLAIMS
+from trunkline.contracts.workers.subjects import CLAIM_STORE
 from trunkline_bus import Bus, BusSettings, EmbeddedServer, ServerSettings, apply, connect
 
 
@@ -24,7 +24,7 @@ async def server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
 @pytest.fixture
 async def bus(server: EmbeddedServer) -> AsyncIterator[Bus]:
     settings = BusSettings(
-        url=server.url, user=server.user, password=server.password, name="test", claims=CLAIMS.name
+        url=server.url, user=server.user, password=server.password, name="test", claims=CLAIM_STORE.name
     )
     async with connect(settings) as connected:
         await apply(connected, topology())

@@ -8,16 +8,14 @@ import pytest
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns import feed_reader
-from trunkline.contracts.turns.feed_events import Teller
+from trunkline.contracts.turns.feed_events import JournalTranslator
 from trunkline.contracts.turns.feed_reader import FeedReader, TurnNotFound
 from trunkline.contracts.turns.messages import (
     FeedEvent,
     FeedItem,
-    Finished,
     JournalEntry,
     ModelCallFinished,
     ModelCallPlanned,
-    Started,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -25,12 +23,14 @@ from trunkline.contracts.turns.messages import (
     ToolPlanned,
     ToolStarted,
     TurnEnded,
+    TurnFinished,
     TurnRecord,
     TurnRequested,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.monitor.feed_writer import TurnFeed
+from trunkline.workers.monitor.feed_writer import FeedWriter
 from trunkline_bus import Bus
 
 pytestmark = pytest.mark.anyio
@@ -176,14 +176,14 @@ async def test_an_item_that_came_first_waits_for_the_one_before(accepted: Bus) -
 
 CALL = ToolCall(id="c1", name="look", arguments={})
 STORY: tuple[JournalEntry, ...] = (
-    Started(request=request(), model="m"),
+    TurnStarted(request=request(), model="m"),
     ModelCallPlanned(step=0),
     ModelCallFinished(step=0, text="I look.", tool_calls=(CALL,), finish_reason="tool_calls"),
     ToolPlanned(call=CALL, key="k"),
     ToolFinished(call_id="c1", outcome=ToolOutcome(call="k", status="ok", output="seen")),
     ModelCallPlanned(step=1),
     ModelCallFinished(step=1, text="Done."),
-    Finished(reason="stop", message_id="msg_9", usage=Usage(input_tokens=3, output_tokens=2)),
+    TurnFinished(reason="stop", message_id="msg_9", usage=Usage(input_tokens=3, output_tokens=2)),
 )
 TOLD = [
     delta(0, "I look."),
@@ -217,9 +217,9 @@ async def test_coming_back_to_what_the_journal_told(bus: Bus) -> None:
     assert await seen(reader(bus, first.position)) == TOLD[2:]
 
 
-async def tell(bus: Bus, epoch: int, teller: Teller, *entries: JournalEntry) -> None:
+async def tell(bus: Bus, epoch: int, teller: JournalTranslator, *entries: JournalEntry) -> None:
     """Tell what the entries mean, as the monitor does."""
-    turn = TurnFeed(bus, "main", CONV, TURN, epoch)
+    turn = FeedWriter(bus, "main", CONV, TURN, epoch)
     await turn.tell(*(told for entry in entries for told in teller.tell(entry)))
 
 
@@ -231,14 +231,14 @@ async def test_what_was_shown_and_never_stored_is_not_shown_again(accepted: Bus,
     first = reader(bus)
     async with anyio.create_task_group() as tasks:
         events = first.events()
-        tasks.start_soon(tell, bus, 1, Teller(), *STORY[:3])
+        tasks.start_soon(tell, bus, 1, JournalTranslator(), *STORY[:3])
         shown = [await anext(events) for _ in range(2)]
         await events.aclose()
     assert shown == TOLD[:2]
     await until_stored(bus, 2)
     await bus.delete(FEED, await bus.last_seq(FEED, conversation=CONV, turn=TURN))
     if again_by == "a new owner":
-        await tell(bus, 2, Teller(), *STORY)
+        await tell(bus, 2, JournalTranslator(), *STORY)
     else:
         await journal(bus, *STORY)
     rest = [event for event in await seen(reader(bus, first.position)) if not isinstance(event, TextReset)]
@@ -255,7 +255,9 @@ async def until_stored(bus: Bus, count: int) -> None:
 async def test_a_failed_turn_ends_with_its_fixed_sentence(bus: Bus) -> None:
     """The sentence of a failed turn is the code's own, also when the journal tells it."""
     await journal(
-        bus, Started(request=request(), model="m"), Finished(reason="error", code=ErrorCode.PROVIDER_ERROR)
+        bus,
+        TurnStarted(request=request(), model="m"),
+        TurnFinished(reason="error", code=ErrorCode.PROVIDER_ERROR),
     )
     ended = (await seen(reader(bus)))[-1]
     assert isinstance(ended, TurnEnded)

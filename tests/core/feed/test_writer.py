@@ -5,8 +5,8 @@ import pytest
 
 from trunkline.contracts.turns.messages import FeedItem, TextDelta
 from trunkline.contracts.turns.subjects import FEED
-from trunkline.workers.monitor.feed_writer import TurnFeed
-from trunkline_bus import Bus, Stored
+from trunkline.workers.monitor.feed_writer import FeedWriter
+from trunkline_bus import Bus, StoredMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -17,11 +17,11 @@ def delta(number: int) -> TextDelta:
     return TextDelta(step=0, offset=number, text="x")
 
 
-async def every(bus: Bus) -> list[Stored[FeedItem]]:
+async def every(bus: Bus) -> list[StoredMessage[FeedItem]]:
     return [one async for one in bus.history(FEED, after=0, **KEYS)]
 
 
-async def stored(bus: Bus, count: int) -> list[Stored[FeedItem]]:
+async def stored(bus: Bus, count: int) -> list[StoredMessage[FeedItem]]:
     """What the stream holds, once it is that much: the feed is told without waiting for the store."""
     with anyio.fail_after(60):
         while len(found := await every(bus)) != count:  # noqa: ASYNC110 - the server stores by itself
@@ -31,7 +31,7 @@ async def stored(bus: Bus, count: int) -> list[Stored[FeedItem]]:
 
 async def test_what_the_server_lost_is_sent_again_though_newer_items_are_there(bus: Bus) -> None:
     """A crash loses the last items, and what is said right after the reconnection comes behind the hole."""
-    feed = TurnFeed(bus, "main", "c", "t", 1)
+    feed = FeedWriter(bus, "main", "c", "t", 1)
     await feed.emit(*map(delta, range(5)))
     for lost in (await stored(bus, 5))[1:3]:
         await bus.delete(FEED, lost.seq)
@@ -41,7 +41,7 @@ async def test_what_the_server_lost_is_sent_again_though_newer_items_are_there(b
 
 async def test_a_former_owner_repairs_nothing(bus: Bus) -> None:
     """The new owner has told everything anew."""
-    former, owner = TurnFeed(bus, "main", "c", "t", 1), TurnFeed(bus, "main", "c", "t", 2)
+    former, owner = FeedWriter(bus, "main", "c", "t", 1), FeedWriter(bus, "main", "c", "t", 2)
     await former.emit(delta(0))
     await owner.emit(delta(0))
     await bus.delete(FEED, (await stored(bus, 2))[0].seq)

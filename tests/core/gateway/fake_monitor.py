@@ -9,21 +9,21 @@ from trunkline.contracts.gateway.subjects import STORE_MESSAGES
 from trunkline.contracts.turns.messages import (
     FeedEvent,
     FeedItem,
-    Finished,
     FinishReason,
     InboxItem,
     JournalEntry,
     ModelCallFinished,
     ModelCallPlanned,
-    Started,
     TextDelta,
     TurnEnded,
+    TurnFinished,
     TurnRecord,
     TurnRequested,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline_bus import Bus, BusError, Scope, Stored
+from trunkline_bus import Bus, BusError, Scope, StoredMessage
 
 USAGE = Usage(input_tokens=7, output_tokens=3)
 
@@ -39,7 +39,7 @@ class Desk:
 
     async def begin(self) -> None:
         """Record that the turn began."""
-        await self.journal(Started(request=self.request, model="fake"), ModelCallPlanned(step=0))
+        await self.journal(TurnStarted(request=self.request, model="fake"), ModelCallPlanned(step=0))
 
     async def journal(self, *entries: JournalEntry) -> None:
         """Record entries."""
@@ -84,7 +84,7 @@ class Desk:
         message_id = answer.id if text else None
         await self.journal(
             ModelCallFinished(step=0, text=text, usage=USAGE),
-            Finished(reason=reason, message_id=message_id, usage=USAGE, code=code),
+            TurnFinished(reason=reason, message_id=message_id, usage=USAGE, code=code),
         )
         sentence = FIXED_SENTENCES[code] if code else None
         await self.show(
@@ -145,7 +145,7 @@ class FakeMonitor:
         self.script = echo
         self.seen.clear()
 
-    async def _waiting(self) -> list[Stored[InboxItem]]:
+    async def _waiting(self) -> list[StoredMessage[InboxItem]]:
         try:
             return [stored async for stored in self._bus.history(INBOX)]
         except BusError:

@@ -19,7 +19,7 @@ from trunkline.contracts.memory.messages import MemoryHistory, ReadMemory, Write
 from trunkline.contracts.memory.subjects import MEMORY_HISTORY, MEMORY_READ, MEMORY_WRITE
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.block_file import KEYS, value_of
+from trunkline.workers.gateway.block_file import KEYS, parse_value
 from trunkline.workers.gateway.http.schemas import BlockState
 from trunkline_bus import RemoteFault
 
@@ -298,7 +298,7 @@ async def test_nobody_but_the_owner_changes_a_block() -> None:
 )
 async def test_words_become_values(key: str, words: list[str], meant: Any) -> None:
     """What a person types after ``KEY=``. What it cannot mean goes on as it is, and is refused with the key's name."""
-    assert value_of(key, words) == meant
+    assert parse_value(key, words) == meant
 
 
 def test_every_key_of_the_file_can_be_set() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trunkline.contracts.blocks.messages import BlockConfig, Pulse, PulseBeat, PulseState
+from trunkline.contracts.blocks.messages import BlockConfig, Pulse, PulseHeartbeat, PulseState
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.gateway.subjects import STORE_MESSAGES
@@ -17,8 +17,8 @@ from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway import block_stopper
-from trunkline.workers.gateway.blocks import together
-from trunkline.workers.gateway.http.schemas import Blocks, BlockState, Error
+from trunkline.workers.gateway.blocks import merge_pulses
+from trunkline.workers.gateway.http.schemas import BlockState, BlockStates, Error
 from trunkline_bus import RemoteFault
 
 from .conftest import House
@@ -62,7 +62,7 @@ async def test_a_block_is_made_and_shown(own_house: House) -> None:
     )
     assert (made.status, made.conversations) == ("SLEEPING", 0)
     assert abs((datetime.now(UTC) - made.created_at).total_seconds()) < 60
-    listed = msgspec.json.decode((await own_house.http.get("/api/blocks")).content, type=Blocks)
+    listed = msgspec.json.decode((await own_house.http.get("/api/blocks")).content, type=BlockStates)
     assert [block.name for block in listed.blocks] == ["garden", "main"]
     assert (
         msgspec.json.decode((await own_house.http.get("/api/blocks/garden")).content, type=BlockState) == made
@@ -165,7 +165,7 @@ async def test_a_block_whose_turns_do_not_end_stays(
     own_house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is taken away from under a turn: if it does not end, the block stays, and takes messages again."""
-    monkeypatch.setattr(block_stopper, "SECONDS", 0.5)
+    monkeypatch.setattr(block_stopper, "STOP_TIMEOUT", 0.5)
     own_house.monitor.paused = True
     await own_house.terminal.send(SendMessage(content="hi"))
     for refused in (
@@ -217,7 +217,7 @@ async def test_the_pulse_is_what_living_monitors_say(house: House) -> None:
     said: list[tuple[str, PulseState]] = [("a", "ACTIVE"), ("b", "BUSY"), ("c", "ERROR")]
     for monitor, status in said:
         pulse = Pulse(status=status, last_run=ran, current_task="t" if status == "BUSY" else None)
-        await bucket.put(monitor, PulseBeat(block="main", monitor=monitor, pulse=pulse))
+        await bucket.put(monitor, PulseHeartbeat(block="main", monitor=monitor, pulse=pulse))
     shown = (await house.terminal.block("main")).pulse
     assert (shown.status, shown.current_task, shown.last_run) == ("BUSY", "t", ran)
     await bucket.delete("b")
@@ -231,4 +231,4 @@ def test_the_order_of_states() -> None:
     """BUSY before ERROR before ACTIVE before SLEEPING."""
     order: tuple[PulseState, ...] = ("SLEEPING", "ACTIVE", "ERROR", "BUSY")
     for count in range(1, 5):
-        assert together(Pulse(status=status) for status in order[:count]).status == order[count - 1]
+        assert merge_pulses(Pulse(status=status) for status in order[:count]).status == order[count - 1]

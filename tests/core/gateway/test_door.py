@@ -16,7 +16,7 @@ from trunkline.config import InvalidConfig, load_config
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.errors import StorageError, TrunklineError
-from trunkline.runtime.http.auth import Door, load_token
+from trunkline.runtime.http.auth import HttpAuth, load_token
 from trunkline.testing.platform import platform
 from trunkline.workers.gateway.http.schemas import Error
 
@@ -72,7 +72,7 @@ async def test_the_token_opens_both_doors(house: House) -> None:
 
 async def test_a_thousand_guesses_are_refused() -> None:
     """PA-T8: random credentials do not open the door."""
-    door = Door("the-real-token-of-this-home", ())
+    door = HttpAuth("the-real-token-of-this-home", ())
     dice = random.Random(7)
     for _ in range(1000):
         guess = "".join(dice.choices(string.printable + "äß€", k=dice.randint(0, 60)))

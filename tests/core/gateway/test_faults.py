@@ -20,9 +20,9 @@ from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline.home.paths import Home
 from trunkline.runtime.connection_settings import bus_settings
 from trunkline.runtime.worker import Worker
-from trunkline.runtime.worker_host import HostSettings, host
+from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
 from trunkline.testing.platform import clean_environ, platform
-from trunkline.workers.gateway.http.openapi import OPERATIONS, document
+from trunkline.workers.gateway.http.openapi import OPERATIONS, openapi_document
 from trunkline.workers.gateway.http.schemas import Error, Readiness
 from trunkline.workers.gateway.worker import GatewayWorker
 from trunkline_bus import Bus, EmbeddedServer, RemoteFault, ServerSettings, connect
@@ -45,7 +45,7 @@ async def lone_gateway(home: Path, server: EmbeddedServer, stop: anyio.Event) ->
     async with anyio.create_task_group() as tasks:
 
         async def run(*, task_status: anyio.abc.TaskStatus[Worker]) -> None:
-            await host(GatewayWorker, HostSettings(config, bus), stop, task_status=task_status)
+            await run_worker(GatewayWorker, WorkerHostSettings(config, bus), stop, task_status=task_status)
 
         yield await tasks.start(run)
         tasks.cancel_scope.cancel()
@@ -211,7 +211,7 @@ async def test_a_restarted_gateway_knows_its_turns(tmp_path: Path) -> None:
 async def test_the_contract_is_served(own_house: House) -> None:
     """``/openapi.json`` describes every route that there is, and every reference in it leads somewhere."""
     served = (await own_house.http.get("/openapi.json")).json()
-    assert served == msgspec.json.decode(msgspec.json.encode(document()))
+    assert served == msgspec.json.decode(msgspec.json.encode(openapi_document()))
     for method, path, *_ in OPERATIONS:
         response = await own_house.http.request(method, path.format(id="x", name="x", call="x"), content=b"!")
         assert response.status_code != 405, (method, path)

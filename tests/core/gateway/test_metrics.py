@@ -12,19 +12,19 @@ from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
-    Finished,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
     ModelCallPlanned,
-    Started,
     ToolFinished,
+    TurnFinished,
     TurnRecord,
     TurnRequested,
+    TurnStarted,
 )
 from trunkline.errors import ErrorCode
 from trunkline.telemetry import semconv
-from trunkline.telemetry.turn_metrics import MODELS, Tally
+from trunkline.telemetry.turn_metrics import MAX_MODELS, TurnMetrics
 from trunkline.testing.platform import Platform, platform
 from trunkline.workers.gateway.prometheus import Exposition
 
@@ -32,7 +32,7 @@ LINE = re.compile(r'[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? [0-9.e+-]+
 BEGIN = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-class Meter(Tally):
+class Meter(TurnMetrics):
     """Counts into Prometheus' text."""
 
     def __init__(self) -> None:
@@ -49,12 +49,12 @@ def told(meter: Meter, turn: str, *steps: tuple[float, JournalEntry]) -> None:
         meter.take(record, BEGIN + timedelta(seconds=seconds))
 
 
-def started(model: str = "openai/gpt-5") -> Started:
+def started(model: str = "openai/gpt-5") -> TurnStarted:
     message = Message(id="m", role="user", content="a secret")
     request = TurnRequested(
         turn="t", block="garden", conversation="c", message=message, actor="ann", channel="test"
     )
-    return Started(request=request, model=model)
+    return TurnStarted(request=request, model=model)
 
 
 def answered(meter: Meter, turn: str, model: str = "openai/gpt-5") -> None:
@@ -63,7 +63,7 @@ def answered(meter: Meter, turn: str, model: str = "openai/gpt-5") -> None:
         meter, turn,
         (0, started(model)), (0, ModelCallPlanned(step=0)),
         (0.02, ModelCallFinished(step=0, text="a secret", usage=usage, first_chunk=0.015)),
-        (0.3, Finished(reason="stop", usage=usage)),
+        (0.3, TurnFinished(reason="stop", usage=usage)),
     )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_a_failure_has_its_code_and_no_more() -> None:
     meter = Meter()
     failed = ModelCallFailed(step=0, code=ErrorCode.RATE_LIMITED, fault="a secret", partial="a secret")
     told(meter, "t", (0, started()), (0, ModelCallPlanned(step=0)), (1, failed))
-    told(meter, "t", (1, Finished(reason="error", code=ErrorCode.RATE_LIMITED)))
+    told(meter, "t", (1, TurnFinished(reason="error", code=ErrorCode.RATE_LIMITED)))
     meter.skip()
     text = meter.text()
     assert 'error_type="rate_limited"} 1' in text and "secret" not in text
@@ -111,11 +111,11 @@ def test_names_cannot_break_out_or_fill_the_store() -> None:
     """Whoever may name a model: quotes and line breaks are escaped, and beyond a hundred names all are one."""
     meter = Meter()
     answered(meter, "turn", 'x/evil"} 1\nfake_metric 9\\')
-    for number in range(2 * MODELS):
+    for number in range(2 * MAX_MODELS):
         answered(meter, f"turn_{number}", f"openai/model-{number}")
     text = meter.text()
     assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []
-    assert len(set(re.findall(r'request_model="([^"]*)"', text))) <= MODELS + 1
+    assert len(set(re.findall(r'request_model="([^"]*)"', text))) <= MAX_MODELS + 1
     assert 'gen_ai_provider_name="other"' in text
 
 
@@ -144,9 +144,9 @@ def test_a_gauge_says_how_it_stands_and_nothing_of_before() -> None:
 
 def test_every_measure_has_one_definition() -> None:
     """One name each, in both spellings, and a histogram has bounds."""
-    assert len({measure.name for measure in semconv.MEASURES}) == len(semconv.MEASURES)
-    assert len({measure.prometheus for measure in semconv.MEASURES}) == len(semconv.MEASURES)
-    assert all(bool(measure.bounds) == (measure.kind == "histogram") for measure in semconv.MEASURES)
+    assert len({measure.name for measure in semconv.METRICS}) == len(semconv.METRICS)
+    assert len({measure.prometheus for measure in semconv.METRICS}) == len(semconv.METRICS)
+    assert all(bool(measure.bounds) == (measure.kind == "histogram") for measure in semconv.METRICS)
 
 
 async def scraped(running: Platform, token: bool = True) -> httpx.Response:

@@ -46,7 +46,7 @@ async def test_a_whole_answer(house: House, client: openai.AsyncOpenAI) -> None:
     assert answer.model == "main"
     stored = await house.terminal.conversation(raw.headers["x-conversation-id"])
     assert [message.content for message in stored.messages] == ["hi", "You said: hi"]
-    msgspec.json.decode(raw.content, type=shapes.Completion)
+    msgspec.json.decode(raw.content, type=shapes.ChatCompletion)
 
 
 async def test_a_streamed_answer(house: House, client: openai.AsyncOpenAI) -> None:
@@ -66,7 +66,10 @@ async def test_a_streamed_answer(house: House, client: openai.AsyncOpenAI) -> No
 
 async def test_every_chunk_keeps_the_contract(house: House) -> None:
     """No undocumented field in any chunk (ARCH-4), and ``[DONE]`` at the end."""
-    for options, shape in (({}, shapes.Chunk), ({"include_usage": True}, shapes.ChunkWithUsage)):
+    for options, shape in (
+        ({}, shapes.ChatCompletionChunk),
+        ({"include_usage": True}, shapes.ChatCompletionChunkWithUsage),
+    ):
         body = {"model": "main", "messages": HI, "stream": True, "stream_options": options}
         response = await house.http.post("/v1/chat/completions", json=body)
         lines = [line.removeprefix("data: ") for line in response.text.splitlines() if line]

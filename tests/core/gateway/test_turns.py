@@ -12,13 +12,13 @@ from trunkline.contracts.turns.messages import (
     ApprovalDecided,
     ApprovalRecorded,
     ApprovalRequested,
-    Parked,
     ToolStarted,
     TurnCancelRequested,
+    TurnParked,
     TurnSteered,
 )
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.workers.gateway.http.schemas import Accepted, Error, Turn
+from trunkline.workers.gateway.http.schemas import Accepted, Error, TurnDetail
 from trunkline_bus import RemoteFault
 
 from .conftest import House, until
@@ -31,8 +31,8 @@ NEW = "/conversations/messages"
 HASH = "h" * 64
 
 
-def turn(response: httpx.Response) -> Turn:
-    return msgspec.json.decode(response.content, type=Turn)
+def turn(response: httpx.Response) -> TurnDetail:
+    return msgspec.json.decode(response.content, type=TurnDetail)
 
 
 async def seen(house: House, kind: type, count: int = 1) -> list[object]:
@@ -138,7 +138,7 @@ async def test_the_first_decision_counts(house: House) -> None:
 
     async def script(desk: Desk) -> None:
         await desk.journal(asked)
-        await desk.journal(Parked())
+        await desk.journal(TurnParked())
         await desk.show(
             ToolStarted(step=0, call=call), ApprovalRequested(call=call, call_hash=HASH, question="Write x?")
         )

@@ -35,7 +35,7 @@ async def test_a_full_disk_holds_no_call_up_and_loses_no_line(
     small: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lines wait on their stream meanwhile."""
-    monkeypatch.setattr(audit_writer, "SECONDS", 0.2)
+    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 0.2)
     caplog.set_level(logging.ERROR)
     async with platform(small, workers=("memory", "tools", "gateway")) as running:
         big = small / "memory/.git/big"

@@ -1,12 +1,12 @@
 """What memory keeps in mind of conversations has a bound, however small each of them is."""
 
-from trunkline.contracts.conversations.messages import Message, now
-from trunkline.workers.memory.conversations import Conversation, ConversationCache, Header
+from trunkline.contracts.conversations.messages import Message, utc_now
+from trunkline.workers.memory.conversations import ConversationCache, ConversationFile, Header
 
 
-def small(number: int) -> Conversation:
-    header = Header(id=f"c{number}", block="main", title=None, created_at=now())
-    return Conversation.begun(header, [Message(id=f"m{number}", role="user", content="ok")], b"{}\n{}\n")
+def small(number: int) -> ConversationFile:
+    header = Header(id=f"c{number}", block="main", title=None, created_at=utc_now())
+    return ConversationFile.begun(header, [Message(id=f"m{number}", role="user", content="ok")], b"{}\n{}\n")
 
 
 def test_many_short_conversations_are_let_go_of_like_few_long_ones() -> None:

@@ -14,7 +14,7 @@ import pytest
 from trunkline.contracts.memory.messages import MemoryFinding, SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.errors import StorageError
-from trunkline.workers.memory.fsck.offline_check import examine_root
+from trunkline.workers.memory.fsck.offline_check import check_root
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
@@ -27,7 +27,7 @@ Opened = Callable[..., AbstractAsyncContextManager[GitMemoryStore]]
 
 def examined(root: Path, *, mend: bool = True) -> dict[str, MemoryFinding]:
     """The findings of an examination, by id."""
-    return {finding.id: finding for finding in examine_root(root, root.parent / "cache", mend=mend)}
+    return {finding.id: finding for finding in check_root(root, root.parent / "cache", mend=mend)}
 
 
 def spoil(root: Path, oid: str, how: str) -> None:

@@ -13,9 +13,15 @@ import pyrage
 import pytest
 
 from trunkline._util.archives import encryption
-from trunkline._util.archives.encryption import Keys, Lock, Locked, lock, unlock
-from trunkline.contracts.memory.archive_extraction import unpacked
-from trunkline.contracts.memory.import_preparation import prepared
+from trunkline._util.archives.encryption import (
+    ArchiveEncryptionError,
+    DecryptionKeys,
+    Recipients,
+    decrypt,
+    encrypt,
+)
+from trunkline.contracts.memory.archive_extraction import extract_archive
+from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.errors import TrunklineError
@@ -105,52 +111,52 @@ def test_a_folder_whose_history_is_elsewhere_is_refused(tmp_path: Path) -> None:
         subprocess.run(["git", "-C", str(root), *arguments], check=True, timeout=30)
     (root / ".git/hooks").mkdir(exist_ok=True)
     (root / ".git/hooks/pre-commit").write_text("#!/bin/sh\n")
-    with prepared(root, [], tmp_path / "cache") as archive, tarfile.open(archive) as tar:
+    with prepare_import(root, [], tmp_path / "cache") as archive, tarfile.open(archive) as tar:
         names = [name.removeprefix("memory/.git/") for name in tar.getnames()]
     assert not [name for name in names if "hooks" in name or "config" in name or "logs" in name]
     (root / ".git/objects/info/alternates").write_text("/elsewhere\n")
-    with pytest.raises(TrunklineError, match="not whole"), prepared(root, [], tmp_path / "cache"):
+    with pytest.raises(TrunklineError, match="not whole"), prepare_import(root, [], tmp_path / "cache"):
         pass
 
 
 # The age format -------------------------------------------------------------------------------------------------
 
 
-def locked(data: bytes, to: Lock) -> bytes:
+def locked(data: bytes, to: Recipients) -> bytes:
     target = io.BytesIO()
-    lock(io.BytesIO(data), target, to)
+    encrypt(io.BytesIO(data), target, to)
     return target.getvalue()
 
 
-def opened(data: bytes, keys: Keys) -> bytes:
+def opened(data: bytes, keys: DecryptionKeys) -> bytes:
     target = io.BytesIO()
-    unlock(io.BytesIO(data), target, keys)
+    decrypt(io.BytesIO(data), target, keys)
     return target.getvalue()
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000])
 def test_others_open_what_a_passphrase_locks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """At every edge of the format's pieces; and we open what others lock."""
-    monkeypatch.setattr(encryption, "WORK", 10)
+    monkeypatch.setattr(encryption, "SCRYPT_WORK", 10)
     data = os.urandom(size)
-    made = locked(data, Lock(passphrase="grün ☃"))
+    made = locked(data, Recipients(passphrase="grün ☃"))
     assert pyrage.passphrase.decrypt(made, "grün ☃") == data
-    assert opened(made, Keys(passphrase="grün ☃")) == data
+    assert opened(made, DecryptionKeys(passphrase="grün ☃")) == data
 
 
 def test_what_was_changed_or_cut_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any byte of it, its end, or more behind it: refused, with a sentence."""
-    monkeypatch.setattr(encryption, "WORK", 10)
-    made = locked(b"x" * 70_000, Lock(passphrase="p"))
+    monkeypatch.setattr(encryption, "SCRYPT_WORK", 10)
+    made = locked(b"x" * 70_000, Recipients(passphrase="p"))
     places = [*range(0, 220, 7), 65_000, len(made) - 1]
     bad = [made[:place] + bytes([made[place] ^ 1]) + made[place + 1 :] for place in places]
     bad += [made[:-1], made[:-17], made[: len(made) - 4_500], made + b"x", made[:150], b""]
     for one in bad:
-        with pytest.raises(Locked):
-            opened(one, Keys(passphrase="p"))
+        with pytest.raises(ArchiveEncryptionError):
+            opened(one, DecryptionKeys(passphrase="p"))
     costly = made.replace(b" 10\n", b" 40\n", 1)
-    with pytest.raises(Locked, match="too long"):
-        opened(costly, Keys(passphrase="p"))
+    with pytest.raises(ArchiveEncryptionError, match="too long"):
+        opened(costly, DecryptionKeys(passphrase="p"))
 
 
 # Archives of others that mean harm --------------------------------------------------------------------------------
@@ -172,7 +178,7 @@ def test_a_zip_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
     """Nothing is written outside of the folder it is unpacked into."""
     (tmp_path / "in").mkdir()
     with pytest.raises(TrunklineError, match="leads out"):
-        unpacked(zipped(tmp_path / "x.zip", name), tmp_path / "in")
+        extract_archive(zipped(tmp_path / "x.zip", name), tmp_path / "in")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "x.zip"]
 
 
@@ -190,10 +196,10 @@ def test_a_zip_of_links_bombs_or_noise_is_refused(tmp_path: Path) -> None:
     for number, (said, file) in enumerate(cases.items()):
         (tmp_path / str(number)).mkdir()
         with pytest.raises(TrunklineError, match=said):
-            unpacked(file, tmp_path / str(number))
+            extract_archive(file, tmp_path / str(number))
     (tmp_path / "twice").mkdir()
     with zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive:
         archive.writestr("a", "1")
         archive.writestr("a/b", "2")
     with pytest.raises(TrunklineError, match="beside each other"):
-        unpacked(tmp_path / "twice.zip", tmp_path / "twice")
+        extract_archive(tmp_path / "twice.zip", tmp_path / "twice")

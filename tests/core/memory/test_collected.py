@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from trunkline.workers.memory.document_collections import collection
-from trunkline.workers.memory.document_collections.collection_store import Collections
+from trunkline.workers.memory.document_collections.collection_store import CollectionStore
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def collections(tmp_path: Path) -> AsyncIterator[Collections]:
-    found = Collections(tmp_path / "conversations")
+async def collections(tmp_path: Path) -> AsyncIterator[CollectionStore]:
+    found = CollectionStore(tmp_path / "conversations")
     yield found
     await found.aclose()
 
@@ -24,7 +24,7 @@ def within(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
-async def test_mn_t14_a_rare_word_outscores_a_common_one(collections: Collections) -> None:
+async def test_mn_t14_a_rare_word_outscores_a_common_one(collections: CollectionStore) -> None:
     """BM25: of two documents that hold one word of the question each, that with the rarer word comes first; words that
     are nowhere find nothing, and so does an empty collection."""
     assert await collections.search("conv", "quetzal", 8) == ()
@@ -37,7 +37,7 @@ async def test_mn_t14_a_rare_word_outscores_a_common_one(collections: Collection
     assert await collections.search("conv", "xylophone", 8) == ()
 
 
-async def test_each_conversation_has_its_own(collections: Collections) -> None:
+async def test_each_conversation_has_its_own(collections: CollectionStore) -> None:
     """Whatever a conversation is called, no other sees its documents, and no path leads out of the cache."""
     names = ["conv", "../conv", "a/b", "", "con\0v", "x" * 500, "ünï"]
     for number, name in enumerate(names):
@@ -50,14 +50,14 @@ async def test_each_conversation_has_its_own(collections: Collections) -> None:
 @pytest.mark.parametrize(
     "name", ["../out.md", "/etc/passwd", "a/../../b", ".git/config", "nul\0", "", "a" * 3_000]
 )
-async def test_hostile_names_are_refused(collections: Collections, name: str) -> None:
+async def test_hostile_names_are_refused(collections: CollectionStore, name: str) -> None:
     """A document is called as a file of memory may be."""
     with pytest.raises(Refusal):
         await collections.put("conv", name, "text")
     assert await collections.documents("conv") == ()
 
 
-async def test_a_document_is_replaced_by_its_name(collections: Collections) -> None:
+async def test_a_document_is_replaced_by_its_name(collections: CollectionStore) -> None:
     """What it said before is not found any more."""
     await collections.put("conv", "a.md", "apples")
     await collections.put("conv", "a.md", "pears")
@@ -66,7 +66,7 @@ async def test_a_document_is_replaced_by_its_name(collections: Collections) -> N
     assert len(await collections.search("conv", "pears", 8)) == 1
 
 
-async def test_there_is_a_bound(collections: Collections, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_there_is_a_bound(collections: CollectionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversation cannot fill the disk; what is there can still be replaced."""
     monkeypatch.setattr(collection, "MOST_BYTES", 100)
     await collections.put("conv", "a.md", "x" * 90)
@@ -77,11 +77,11 @@ async def test_there_is_a_bound(collections: Collections, monkeypatch: pytest.Mo
 
 async def test_they_outlive_a_restart_and_nothing_outlives_a_clear(tmp_path: Path) -> None:
     """A new worker finds them; after a clear no byte of them is left in the folder."""
-    first = Collections(tmp_path)
+    first = CollectionStore(tmp_path)
     await first.put("conv", "a.md", "the quetzal")
     await first.search("conv", "quetzal", 8)
     await first.aclose()
-    second = Collections(tmp_path)
+    second = CollectionStore(tmp_path)
     assert len(await second.search("conv", "quetzal", 8)) == 1
     assert await second.clear("conv") == 1
     assert within(tmp_path) == []
@@ -92,7 +92,7 @@ async def test_they_outlive_a_restart_and_nothing_outlives_a_clear(tmp_path: Pat
 @pytest.mark.parametrize("harm", ["head", "objects", "index"])
 async def test_what_is_damaged_begins_anew(tmp_path: Path, harm: str) -> None:
     """A cache that a crash left in pieces is an empty one; an index alone is made again from the texts."""
-    first = Collections(tmp_path)
+    first = CollectionStore(tmp_path)
     await first.put("conv", "a.md", "the quetzal")
     await first.search("conv", "quetzal", 8)
     await first.aclose()
@@ -106,14 +106,14 @@ async def test_what_is_damaged_begins_anew(tmp_path: Path, harm: str) -> None:
                 file.write_bytes(b"")
     else:
         (place / "index.db").write_bytes(b"damaged" * 1_000)
-    second = Collections(tmp_path)
+    second = CollectionStore(tmp_path)
     assert len(await second.search("conv", "quetzal", 8)) == int(harm == "index")
     await second.put("conv", "b.md", "another quetzal")
     assert "b.md" in {one.source for one in await second.search("conv", "quetzal", 8)}
     await second.aclose()
 
 
-async def test_a_hit_comes_with_what_stands_around_it(collections: Collections) -> None:
+async def test_a_hit_comes_with_what_stands_around_it(collections: CollectionStore) -> None:
     """Enough to answer from: the section with its heading, not the whole document and not the next page."""
     birds = "# Birds\n\nThe quetzal nests in moss.\nIt is green."
     await collections.put("conv", "a.md", f"# Trees\n\nAn oak.\n\n{birds}\n\n<!-- page 2 -->\n\nNext page.\n")

@@ -13,7 +13,7 @@ from tests.unprivileged import run_bound
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.fsck.offline_check import examine_root
+from trunkline.workers.memory.fsck.offline_check import check_root
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
@@ -108,7 +108,7 @@ async def test_the_doctor_mends_it(
             await store.change(Change({"notes/a.md": text, "other/b.md": text}, actor="agent", reason=""))
     harm(root)
     (root / "notes/a.md").write_text("by hand")
-    found = {one.id: one for one in examine_root(root, root.parent / "cache", mend=True)}
+    found = {one.id: one for one in check_root(root, root.parent / "cache", mend=True)}
     assert any(one.status == "mended" for one in found.values()), found
     async with opened() as store:
         await store.append_conversation(append())

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from trunkline.workers.memory.search.dates import period_in
+from trunkline.workers.memory.search.dates import parse_period
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)
 
@@ -48,6 +48,6 @@ NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)
 )
 def test_a_time_is_understood(said: str, start: str | None, end: str | None) -> None:
     """From the beginning to before the end, in whole days; nothing where no time is meant."""
-    found = period_in(said, NOW)
+    found = parse_period(said, NOW)
     assert (found and found.start.date().isoformat()) == start
     assert start is None or (found is not None and found.end.date().isoformat() == end)

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message
-from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.git_store import GitMemoryStore
@@ -41,7 +41,7 @@ async def test_an_archive_needs_nothing_but_tar_and_git(
     files = await store.export(tmp_path / "x.tar")
     unpack(tmp_path / "x.tar", tmp_path / "out")
     memory = tmp_path / "out/memory"
-    assert files == len(SEED) + 1
+    assert files == len(INITIAL_FILES) + 1
     assert (memory / "notes/ünï.md").read_text() == "changed"
     assert "git -C memory log" in (tmp_path / "out/README.txt").read_text()
     assert git("fsck", "--full", "--strict", "--no-dangling", at=memory) == ""
@@ -63,7 +63,11 @@ async def test_an_archive_says_what_it_holds_and_proves_it(
     unpack(tmp_path / "x.tar", tmp_path / "out")
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert manifest["form"] == "trunkline-memory" and manifest["schema"] == 1
-    assert (manifest["files"], manifest["conversations"], manifest["commits"]) == (len(SEED) + 2, 1, 3)
+    assert (manifest["files"], manifest["conversations"], manifest["commits"]) == (
+        len(INITIAL_FILES) + 2,
+        1,
+        3,
+    )
     assert manifest["blocks"] == ["garden", "main"]
     assert sums_fit(tmp_path / "out")
     listed = (tmp_path / "out/SHA256SUMS").read_text()

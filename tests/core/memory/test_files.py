@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.git_store import GitMemoryStore
-from trunkline.workers.memory.paths import checked
+from trunkline.workers.memory.paths import normalize_path
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +53,7 @@ async def test_a_file_is_plain_on_disk(write: Write, root: Path) -> None:
     """A person finds the text under the same name, and nothing else lies around (ARCH-1)."""
     await write("notes/a.md", "hello")
     assert (root / "notes/a.md").read_text() == "hello"
-    assert names_in(root) - {".git"} == {"notes", *(path.split("/")[0] for path in SEED)}
+    assert names_in(root) - {".git"} == {"notes", *(path.split("/")[0] for path in INITIAL_FILES)}
 
 
 @pytest.mark.parametrize("path", HOSTILE, ids=lambda path: ascii(path)[:24])
@@ -325,11 +325,11 @@ PATHS = st.lists(NAMES | st.sampled_from(["..", ".", "", "~", ".git", ".GIT", "a
 def test_an_allowed_path_is_plain_and_inside(path: str) -> None:
     """Whatever the rules let through has no way up or out, and is its own plain form."""
     try:
-        plain = checked(path)
+        plain = normalize_path(path)
     except Refusal as refusal:
         assert refusal.code == "invalid_path"
         return
-    assert plain == checked(plain)
+    assert plain == normalize_path(plain)
     assert not plain.startswith(("/", "~"))
     assert not {"", ".", "..", ".git"} & {part.lower() for part in plain.split("/")}
     joined = Path("/root/memory", plain)

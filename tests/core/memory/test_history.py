@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.git_store import GitMemoryStore
@@ -183,7 +183,7 @@ async def test_what_is_ignored_stays_out(opened: Opened, root: Path, git: Git) -
         (root / "inner/x.md").write_text("x")
     async with opened():
         pass
-    assert git("ls-files").split() == sorted(SEED)
+    assert git("ls-files").split() == sorted(INITIAL_FILES)
 
 
 async def test_packing_keeps_everything(store: GitMemoryStore, write: Write, git: Git, root: Path) -> None:

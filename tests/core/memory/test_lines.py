@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.workers.memory.history.line_diff import count, merged, runs, split
+from trunkline.workers.memory.history.line_diff import count_lines, matching_lines, merge_lines, split_lines
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"d\0\n"]), max_size=12)
 
@@ -12,24 +12,24 @@ LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"d\0\n"]), max
 def test_runs_are_the_same_lines_in_order(old: list[bytes], new: list[bytes], end: bytes) -> None:
     """Each run names lines that are equal in both texts, and runs never overlap."""
     first, second = b"".join(old), b"".join(new) + end
-    before, after = split(first), split(second)
-    assert (count(first), count(second)) == (len(before), len(after))
+    before, after = split_lines(first), split_lines(second)
+    assert (count_lines(first), count_lines(second)) == (len(before), len(after))
     at_old = at_new = 0
-    for run in runs(first, second):
+    for run in matching_lines(first, second):
         assert run.old >= at_old and run.new >= at_new and run.length > 0
         assert before[run.old : run.old + run.length] == after[run.new : run.new + run.length]
         at_old, at_new = run.old + run.length, run.new + run.length
     if first == second:
-        assert sum(run.length for run in runs(first, second)) == len(before)
+        assert sum(run.length for run in matching_lines(first, second)) == len(before)
 
 
 @given(base=LINES, ours=LINES)
 def test_one_sided_changes_merge_to_that_side(base: list[bytes], ours: list[bytes]) -> None:
     """Where only one side changed, or both did the same, the result is that side."""
     first, second = b"".join(base), b"".join(ours)
-    assert merged(first, second, first) == second
-    assert merged(first, first, second) == second
-    assert merged(first, second, second) == second
+    assert merge_lines(first, second, first) == second
+    assert merge_lines(first, first, second) == second
+    assert merge_lines(first, second, second) == second
 
 
 @given(top=LINES, bottom=LINES, ours=LINES, theirs=LINES)
@@ -41,10 +41,10 @@ def test_changes_apart_are_both_kept(
     text = [
         b"".join([*above, *middle, *below]) for above, below in ((top, bottom), (ours, bottom), (top, theirs))
     ]
-    assert merged(*text) == b"".join([*ours, *middle, *theirs])
+    assert merge_lines(*text) == b"".join([*ours, *middle, *theirs])
 
 
 def test_changes_of_the_same_line_do_not_merge() -> None:
     """Both changed it, or one changed what the other took out."""
-    assert merged(b"a\nb\n", b"A\nb\n", b"x\nb\n") is None
-    assert merged(b"a\nb\n", b"b\n", b"A\nb\n") is None
+    assert merge_lines(b"a\nb\n", b"A\nb\n", b"x\nb\n") is None
+    assert merge_lines(b"a\nb\n", b"b\n", b"A\nb\n") is None

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from trunkline.contracts.memory.messages import RevertMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.git_store import GitMemoryStore
-from trunkline.workers.memory.paths import parents, under
+from trunkline.workers.memory.paths import is_under, parents
 from trunkline_bus import Refusal
 
 PATHS = st.sampled_from(["a", "b", "a/x", "a/y", "b/z/q", "c", "d/e"])
@@ -95,14 +95,14 @@ class Model(RuleBasedStateMachine):
     @rule(path=PATHS)
     def delete(self, path: str) -> None:
         """A file or folder."""
-        after = {file: data for file, data in self.files.items() if not under(file, path)}
+        after = {file: data for file, data in self.files.items() if not is_under(file, path)}
         self.change(lambda: self.store.delete(path, actor="a", reason=""), after, after != self.files)
 
     @rule(source=PATHS, goal=PATHS)
     def move(self, source: str, goal: str) -> None:
         """A file or folder to where nothing is."""
-        moved = {file: data for file, data in self.files.items() if under(file, source)}
-        possible = bool(moved) and not under(goal, source) and goal not in self.files and self.fits(goal)
+        moved = {file: data for file, data in self.files.items() if is_under(file, source)}
+        possible = bool(moved) and not is_under(goal, source) and goal not in self.files and self.fits(goal)
         after = {file: data for file, data in self.files.items() if file not in moved}
         after |= {goal + file.removeprefix(source): data for file, data in moved.items()}
         self.change(lambda: self.store.move(source, goal, actor="a", reason=""), after, possible)
@@ -127,7 +127,7 @@ class Model(RuleBasedStateMachine):
 
     def back(self, wish: RevertMemory, path: str, then: Files) -> None:
         """A revert makes the path what it was, unless it is that already or there is no room for it."""
-        after = {file: data for file, data in self.files.items() if not under(file, path)} | inside(
+        after = {file: data for file, data in self.files.items() if not is_under(file, path)} | inside(
             then, path
         )
         room = all(self.fits(file, after) for file in inside(then, path))
@@ -208,7 +208,7 @@ class Model(RuleBasedStateMachine):
         """No file above a path, no folder in its place."""
         there = self.files if files is None else files
         return not (set(parents(path)) & there.keys()) and not any(
-            other != path and under(other, path) for other in there
+            other != path and is_under(other, path) for other in there
         )
 
     def on_disk(self) -> Files:
@@ -224,7 +224,7 @@ class Model(RuleBasedStateMachine):
 
 def inside(files: Files, path: str) -> Files:
     """The files at or under a path."""
-    return {file: data for file, data in files.items() if under(file, path)}
+    return {file: data for file, data in files.items() if is_under(file, path)}
 
 
 Model.TestCase.settings = settings(

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.contracts.conversations.messages import Message
-from trunkline.workers.memory.conversations import Conversation, Header
+from trunkline.workers.memory.conversations import ConversationFile, Header
 from trunkline.workers.memory.index import file_kinds
-from trunkline.workers.memory.index.conversation import turns
+from trunkline.workers.memory.index.conversation import message_passages
 from trunkline.workers.memory.index.document import document_passages
-from trunkline.workers.memory.index.document_splitter import LETTERS, LINES, OVERLAP, pieces
-from trunkline.workers.memory.index.file_kinds import passages
+from trunkline.workers.memory.index.document_splitter import LETTERS, LINES, OVERLAP, split_document
+from trunkline.workers.memory.index.file_kinds import file_passages
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=120)
 
@@ -23,13 +23,13 @@ def test_headings_and_pages_are_joints() -> None:
     """Each piece knows its line, its page and the headings above it."""
     body = "word " * 100
     text = f"# A\n\n{body}\n\n## B\n\n{body}\n\n<!-- page 2 -->\n\nmore of B\n\n# C\n\n{body}\n"
-    found = [(one.line, one.page, one.headings) for one in pieces("a.md", text)]
+    found = [(one.line, one.page, one.headings) for one in split_document("a.md", text)]
     assert found == [(1, 0, ("A",)), (5, 0, ("A", "B")), (10, 2, ("A", "B"))]
 
 
 def test_a_form_feed_is_a_page_too() -> None:
     """Text that other programs made of paged formats has them."""
-    assert [(one.line, one.page) for one in pieces("a.txt", "one\n\ftwo\nstill two\n\fthree")] == [
+    assert [(one.line, one.page) for one in split_document("a.txt", "one\n\ftwo\nstill two\n\fthree")] == [
         (1, 1), (2, 2), (4, 3),
     ]  # fmt: skip
 
@@ -39,7 +39,7 @@ def test_code_is_taken_apart_at_definitions() -> None:
     functions = [
         f"# Says {name}.\ndef {name}():\n" + f"    print('{name}')\n" * 30 for name in ("one", "two")
     ]
-    found = list(pieces("a.py", "\n\n".join(functions)))
+    found = list(split_document("a.py", "\n\n".join(functions)))
     assert [one.headings for one in found] == [("def one():",), ("def two():",)]
     assert found[1].text.startswith("# Says two.\ndef two():")
 
@@ -47,7 +47,7 @@ def test_code_is_taken_apart_at_definitions() -> None:
 def test_rows_stay_under_the_names_of_their_columns() -> None:
     """What a row means is found with it."""
     text = "plant,kilos\n" + "\n".join(f"bean {number},{number}" for number in range(200))
-    found = list(pieces("a.csv", text))
+    found = list(split_document("a.csv", text))
     assert len(found) > 2
     assert {one.headings for one in found[1:]} == {("plant,kilos",)}
 
@@ -55,7 +55,7 @@ def test_rows_stay_under_the_names_of_their_columns() -> None:
 def test_text_without_joints_overlaps_by_a_tenth() -> None:
     """An endless line is cut at ends of sentences, and what is on both sides of a cut is found whole."""
     text = " ".join(f"Sentence number {number} ends." for number in range(1_000))
-    found = [one.text for one in pieces("a.txt", text)]
+    found = [one.text for one in split_document("a.txt", text)]
     assert all(one.rstrip().endswith(".") for one in found)
     for one, after in pairwise(found):
         assert after[:OVERLAP] in one + text[text.index(one) + len(one) :][: OVERLAP + 2]
@@ -65,7 +65,7 @@ def test_text_without_joints_overlaps_by_a_tenth() -> None:
 def test_a_heading_in_code_is_none() -> None:
     """A comment in a fenced block begins nothing."""
     text = "# A\n" + "text " * 200 + "\n```\n# comment\n```\nend"
-    assert len(list(pieces("a.md", text))) == 1
+    assert len(list(split_document("a.md", text))) == 1
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.py", "a.csv", "a.txt"])
@@ -77,7 +77,7 @@ def test_a_heading_in_code_is_none() -> None:
 def test_nothing_is_lost_and_nothing_is_too_large(name: str, lines: list[str]) -> None:
     """Every line that says something is in a piece that begins on or before it, whatever the text."""
     text = "\n".join(lines)
-    found = list(pieces(name, text))
+    found = list(split_document(name, text))
     assert all(len(one.text) <= LETTERS + LINES and one.text.count("\n") < LINES for one in found)
     for number, line in enumerate(text.split("\n"), start=1):
         said = line.strip("\f")
@@ -96,7 +96,7 @@ def test_a_document_is_found_by_its_page() -> None:
 def test_no_line_of_json_keeps_the_index_busy(line: str) -> None:
     """However much white space is in it, a line is looked at in one pass."""
     begun = time.process_time()
-    assert passages("a.json", line.replace("{}", " " * 100_000).encode())
+    assert file_passages("a.json", line.replace("{}", " " * 100_000).encode())
     assert time.process_time() - begun < 5.0
 
 
@@ -106,7 +106,7 @@ def test_no_message_keeps_the_index_busy(blank: str) -> None:
     said = [Message(id=f"m{n}", role="user", content=f"a{blank}b?") for n in range(2)]
     header = Header(id="c", block="main", title=None, created_at=said[0].created_at)
     begun = time.process_time()
-    found = turns(Conversation(header, said, [2, 3], b""), 0, 3)
+    found = message_passages(ConversationFile(header, said, [2, 3], b""), 0, 3)
     assert [one.asks for one in found] == [True, True]
     assert time.process_time() - begun < 5.0
 
@@ -120,5 +120,5 @@ def test_a_file_that_breaks_its_parser_is_read_as_text(
         raise RuntimeError("no parser is without faults")
 
     monkeypatch.setattr(file_kinds, "document_passages", breaks)
-    assert any("quetzal" in one.text for one in passages("documents/a.md", b"quetzal\n"))
+    assert any("quetzal" in one.text for one in file_passages("documents/a.md", b"quetzal\n"))
     assert "documents/a.md" in caplog.text

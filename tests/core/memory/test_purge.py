@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
-from trunkline.acl.roles import roles
+from trunkline.acl.roles import all_roles
 from trunkline.contracts import subjects
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.purger import Purger
 from trunkline.workers.memory.git_store import GitMemoryStore
-from trunkline.workers.memory.purge.purged_turn_rule import Late
-from trunkline.workers.memory.purge.service import Purges
+from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+from trunkline.workers.memory.purge.service import PurgeService
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ async def purge(
 ) -> MemoryPurged:
     """Purge as the owner does, with nothing around memory."""
     wish = PurgeMemory(target=target, confirm=confirm or target, actor="owner", reason="asked to")
-    return await Purges(chunks.store, purgers, None, Late()).purge(wish, Scope())
+    return await PurgeService(chunks.store, purgers, None, PurgedTurnRule()).purge(wish, Scope())
 
 
 def everything(git: Git) -> str:
@@ -202,6 +202,8 @@ async def test_a_sweep_that_was_cut_short_is_finished_at_the_next_start(
 def test_only_the_owner_may_purge() -> None:
     """C43: no worker that a model or a channel can move has the right to ask for it."""
     allowed = {
-        role.name for role in roles(("telegram",), ("far",), ("acme",)) if subjects.MEMORY_PURGE in role.calls
+        role.name
+        for role in all_roles(("telegram",), ("far",), ("acme",))
+        if subjects.MEMORY_PURGE in role.calls
     }
     assert allowed == {"operator"}

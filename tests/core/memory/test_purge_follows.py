@@ -281,46 +281,46 @@ async def test_an_audit_line_that_names_the_file_loses_its_content(
 async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: Write, damage: str) -> None:
     """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
     mended. Conversations are stored, and people write, all the same."""
-    from trunkline.workers.memory.purge.purged_turn_rule import Late
-    from trunkline.workers.memory.purge.service import Purges
+    from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+    from trunkline.workers.memory.purge.service import PurgeService
 
     await write("letter.md", LETTER)
     await purge(chunks, "letter.md")
     notes = (await chunks.store.read("audit/purges.jsonl")).content
     await write("audit/purges.jsonl", f"{notes}{damage}\n")
-    late = Late()
+    late = PurgedTurnRule()
     chunks.store._parts.committer.rules = (late,)
-    await Purges(chunks.store, (), None, late).remember()
+    await PurgeService(chunks.store, (), None, late).remember()
     scope = Scope(block="main", conversation="conv_a", turn="turn_a")
     change = Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope)
     with pytest.raises(Refusal, match=r"audit/purges\.jsonl:2 cannot be read"):
         await chunks.store.change(change)
     await said(chunks.store, "conv_b", "hello")
     await write("audit/purges.jsonl", notes)
-    late = Late()
+    late = PurgedTurnRule()
     chunks.store._parts.committer.rules = (late,)
-    await Purges(chunks.store, (), None, late).remember()
+    await PurgeService(chunks.store, (), None, late).remember()
     await chunks.store.change(change)
 
 
 async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
     """A learner that was asking a model meanwhile cannot bring it back, but the conversation may begin anew."""
     from trunkline.contracts.memory.purge import PurgeMemory
-    from trunkline.workers.memory.purge.purged_turn_rule import Late
-    from trunkline.workers.memory.purge.service import Purges
+    from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+    from trunkline.workers.memory.purge.service import PurgeService
 
-    late = Late()
+    late = PurgedTurnRule()
     chunks.store._parts.committer.rules = (late,)
     await said(chunks.store, "conv_zebra", SECRET)
-    await Purges(chunks.store, (), None, late).purge(
+    await PurgeService(chunks.store, (), None, late).purge(
         PurgeMemory(target="conv_zebra", confirm="conv_zebra", actor="owner"), Scope()
     )
     scope = Scope(block="main", conversation="conv_zebra", turn="turn_conv_zebra")
     with pytest.raises(Refusal) as refused:
         await chunks.store.change(Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope))
     assert refused.value.code == "purged"
-    again = Late()
-    await Purges(chunks.store, (), None, again).remember()
+    again = PurgedTurnRule()
+    await PurgeService(chunks.store, (), None, again).remember()
     chunks.store._parts.committer.rules = (again,)
     with pytest.raises(Refusal):
         await chunks.store.change(Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope))

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from trunkline.testing.commands import run_trunkline
-from trunkline.testing.home_search import holding
+from trunkline.testing.home_search import files_holding
 from trunkline.testing.platform import clean_environ, platform
 
 pytestmark = pytest.mark.kill
@@ -86,7 +86,7 @@ def test_a_purge_that_was_killed_is_finished_by_the_next(
     """At any step of it, with a process that dies at once."""
     home, conversation = tmp_path / "home", stopped[1]
     shutil.copytree(stopped[0], home, symlinks=True)
-    assert "memory/.git" in holding(home, MARK.encode())
+    assert "memory/.git" in files_holding(home, MARK.encode())
     environ = clean_environ() | {"TRUNKLINE_HOME": str(home)}
     died = subprocess.run(
         [sys.executable, "-c", KILLED, step, conversation], env=environ, timeout=120, check=False
@@ -95,7 +95,7 @@ def test_a_purge_that_was_killed_is_finished_by_the_next(
     again = run_trunkline(home, "memory", "purge", conversation, "--confirm", conversation, "--json")
     assert again.returncode == 0, again.stderr
     assert str(home / "workspaces") in {kept["where"] for kept in json.loads(again.stdout)["kept"]}
-    assert {name.split("/")[0] for name in holding(home, MARK.encode())} == {"workspaces"}
+    assert {name.split("/")[0] for name in files_holding(home, MARK.encode())} == {"workspaces"}
     (line,) = (home / "memory/audit/purges.jsonl").read_text().splitlines()
     note = json.loads(line)
     assert note["state"] == "done" and any(conversation in path for path in note["paths"])

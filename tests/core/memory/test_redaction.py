@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from tests.core.memory.chunks.conftest import chunks_at
 
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.chunks import Layer, Remember
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.redaction import Redaction
+from trunkline.workers.memory.redaction import RedactionRule
 from trunkline_bus import Scope
 
-REDACTION = Redaction(Secrets())
+REDACTION = RedactionRule(Redactor())
 THREE = "api_key=ABC123 token: qwerty password=swordfish"
 
 

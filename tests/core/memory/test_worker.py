@@ -19,7 +19,7 @@ from trunkline.contracts.conversations.messages import (
 )
 from trunkline.contracts.memory.chunks import Remember
 from trunkline.contracts.memory.client import BlockMemory
-from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline.contracts.memory.messages import (
     UNREADABLE,
     BlameMemory,
@@ -60,7 +60,7 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
 )
-from trunkline.contracts.workers.subjects import EXPORTS
+from trunkline.contracts.workers.subjects import EXPORT_STORE
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.plugins import Plugins
 from trunkline.testing.platform import Platform, platform
@@ -212,9 +212,9 @@ async def test_an_export_lies_in_the_bucket(bus: Bus) -> None:
     """The reply names the object, its size and the number of files."""
     await write(bus, "a.md", "x")
     done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
-    data = await bus.objects(EXPORTS).get(done.object)
+    data = await bus.objects(EXPORT_STORE).get(done.object)
     assert data is not None
-    assert (len(data), done.files) == (done.size, len(SEED) + 2), "a.md, and the block"
+    assert (len(data), done.files) == (done.size, len(INITIAL_FILES) + 2), "a.md, and the block"
 
 
 class Rules:
@@ -310,7 +310,9 @@ class Elsewhere:
 async def test_a_plugins_store_is_used_when_it_is_named(tmp_path: Path) -> None:
     """Only ``[memory] store`` puts another store in the place of the built-in one; an unknown name stops the start."""
     async with platform(tmp_path / "one", plugins=[Elsewhere()], workers=("memory",)) as running:
-        assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == len(SEED) + 1
+        assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == len(
+            INITIAL_FILES
+        ) + 1
         offered = Plugins.load(running.config, extra=[Elsewhere()]).memory_stores()
     named = {"memory.store": next(owned.owner for owned in offered if "Elsewhere" in owned.owner)}
     async with platform(

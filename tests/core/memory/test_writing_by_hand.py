@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline._util.archives.manifest import Manifest
+from trunkline._util.archives.manifest import ArchiveManifest
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory import file_stability
 from trunkline.workers.memory.git_store import GitMemoryStore
@@ -79,7 +79,7 @@ async def test_a_file_that_is_written_slowly_is_committed_once_and_whole(
             program = written(root / name, 60)
             said, _ = await anyio.to_thread.run_sync(program.communicate)
             await committed(git, name, "59 of a long text")
-            if float(said) < file_stability.QUIET / 2:
+            if float(said) < file_stability.STABLE_SECONDS / 2:
                 break
         else:
             pytest.skip("this machine is too busy for a program that writes all the time")
@@ -118,7 +118,7 @@ async def test_a_file_that_never_rests_is_committed_now_and_then(
     store: GitMemoryStore, root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A log that is always written to is in history as it was at some moments, and the commits say so."""
-    monkeypatch.setattr(file_stability, "PATIENCE", 1.0)
+    monkeypatch.setattr(file_stability, "MAX_UNSTABLE_SECONDS", 1.0)
     async with tended(store):
         program = written(root / "events.log", 1_200)
         try:
@@ -170,7 +170,7 @@ async def test_an_export_says_what_is_still_being_written(
             for name in ("manifest.json", "memory/done.md", "memory/slow.md")
             if (file := tar.extractfile(name))
         }
-    gaps = msgspec.json.decode(texts["manifest.json"], type=Manifest).gaps
+    gaps = msgspec.json.decode(texts["manifest.json"], type=ArchiveManifest).gaps
     assert [gap.what for gap in gaps] == ["slow.md"]
     assert "writing" in gaps[0].why
     assert (texts["memory/done.md"], texts["memory/slow.md"]) == (b"done", b"before")

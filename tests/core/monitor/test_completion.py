@@ -17,7 +17,7 @@ from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
-from trunkline.workers.monitor.prices import Prices
+from trunkline.workers.monitor.prices import PriceTable
 
 pytestmark = pytest.mark.anyio
 
@@ -103,7 +103,7 @@ async def test_the_cost_is_the_usage_times_the_price() -> None:
     """Whole millionths of a dollar: cached input at its own price, and the price is named."""
     usage = Usage(input_tokens=1_000, cached_tokens=400, output_tokens=33, reasoning_tokens=3)
     async with asking([["yes", trunkline.Finish(usage=usage, model="scripted-1")]]) as (running, _):
-        answer = await trunkline.BlockModel(running.bus, "main").complete("true?", purpose="summary")
+        answer = await trunkline.BlockCompleter(running.bus, "main").complete("true?", purpose="summary")
         assert answer.usage == usage and answer.text == "yes"
         assert answer.cost == round(600 * 2.5 + 400 * 1.25 + 33 * 10)
         assert (answer.price, answer.adapter, answer.model) == ("2.5/1.25/10", "scripted", "scripted-1")
@@ -113,7 +113,7 @@ async def test_the_cost_is_the_usage_times_the_price() -> None:
 async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody is told of a wrong cost: it is 0, has no price, and a warning names the setting. Once."""
     async with asking(["a b", "b"], **{"models.prices": {}}) as (running, _):
-        model = trunkline.BlockModel(running.bus, "main")
+        model = trunkline.BlockCompleter(running.bus, "main")
         for _ in range(2):
             answer = await model.complete("x", max_cost=1)
             assert (answer.cost, answer.price) == (0, "")
@@ -124,7 +124,7 @@ async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytes
 async def test_a_question_that_may_cost_too_much_is_not_asked() -> None:
     """The budget is checked before the call, and bounds the answer's length when there is room for one."""
     async with asking(["short"]) as (running, plugin):
-        model = trunkline.BlockModel(running.bus, "main")
+        model = trunkline.BlockCompleter(running.bus, "main")
         with pytest.raises(trunkline.CompletionError) as refused:
             await model.complete("word " * 1_000, max_cost=1_000)
         assert refused.value.code == "over_budget" and plugin.model.requests == []
@@ -137,7 +137,7 @@ async def test_the_price_of_a_default_model_is_known_after_its_first_answer() ->
     """An adapter's own default has a name only when it answers; from then on it is held to the budget too."""
     prices = {"scripted/scripted": {"input": 2.5, "output": 10.0}}
     async with asking(["short", "again"], **{"models.prices": prices}) as (running, plugin):
-        model = trunkline.BlockModel(running.bus, "main")
+        model = trunkline.BlockCompleter(running.bus, "main")
         assert (await model.complete("two words", max_cost=1)).cost == 15
         with pytest.raises(trunkline.CompletionError) as refused:
             await model.complete("two words", max_cost=1)
@@ -147,7 +147,7 @@ async def test_the_price_of_a_default_model_is_known_after_its_first_answer() ->
 async def test_tokens_that_nobody_counted_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     """A provider that says no usage is free, and the log says that too."""
     async with asking([["a", trunkline.Finish(model="m")]]) as (running, _):
-        answer = await trunkline.BlockModel(running.bus, "main").complete("x")
+        answer = await trunkline.BlockCompleter(running.bus, "main").complete("x")
         assert (answer.cost, answer.usage) == (0, Usage())
     assert any("does not say how many tokens" in record.message for record in caplog.records)
 
@@ -156,7 +156,7 @@ async def test_an_asker_that_goes_away_ends_the_call() -> None:
     """The vendor's stream is closed, and the monitor has nothing left to do."""
     async with asking(lambda request: [anyio.sleep_forever]) as (running, plugin):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(trunkline.BlockModel(running.bus, "main").complete, "x")
+            tasks.start_soon(trunkline.BlockCompleter(running.bus, "main").complete, "x")
             await _until(lambda: len(plugin.model.requests) == 1)
             tasks.cancel_scope.cancel()
         # a generator that is closed or cancelled where it waits
@@ -169,7 +169,7 @@ async def test_a_deadline_ends_the_call() -> None:
     """After ``timeout`` the asker is told so, and may ask again."""
     replies: list[ReplyItems] = [["a", anyio.sleep_forever], "b"]
     async with asking(replies) as (running, _):
-        model = trunkline.BlockModel(running.bus, "main")
+        model = trunkline.BlockCompleter(running.bus, "main")
         with pytest.raises(trunkline.CompletionError) as late:
             await model.complete("x", timeout=0.3)
         assert late.value.code == "timeout"
@@ -181,7 +181,7 @@ async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence() -> None:
     async with asking() as (running, _):
         for program, code in (("status:500", "provider_error"), ("overflow", "context_overflow")):
             with pytest.raises(trunkline.CompletionError) as failed:
-                await trunkline.BlockModel(running.bus, "main").complete(program)
+                await trunkline.BlockCompleter(running.bus, "main").complete(program)
             assert failed.value.code == code and "scripted" not in str(failed.value)
 
 
@@ -196,7 +196,7 @@ async def test_a_wrong_question_is_refused_where_it_is_asked() -> None:
     async with asking(["a"]) as (running, plugin):
         for wrong in wrongs:
             with pytest.raises(trunkline.CompletionError) as refused:
-                await trunkline.BlockModel(running.bus, "main").complete(**{"prompt": "x", **wrong})
+                await trunkline.BlockCompleter(running.bus, "main").complete(**{"prompt": "x", **wrong})
             assert refused.value.code == "invalid_request" and plugin.model.requests == []
 
 
@@ -210,7 +210,7 @@ async def test_a_completion_has_a_span_of_its_own() -> None:
             spans.extend(message.data.spans)
 
         await running.bus.subscribe(SPANS, hear)
-        await trunkline.BlockModel(running.bus, "main").complete("x", purpose="summary")
+        await trunkline.BlockCompleter(running.bus, "main").complete("x", purpose="summary")
         await _until(lambda: any(span.name == "chat" for span in spans))
         await _until(
             lambda: any("trunkline.model.cost" in span.attributes for span in spans)
@@ -226,13 +226,13 @@ async def test_without_a_monitor_the_asker_is_told_so() -> None:
     """An error with a code, after a short while."""
     async with platform(workers=("gateway", "memory", "tools")) as running:
         with pytest.raises(trunkline.CompletionError) as failed:
-            await trunkline.BlockModel(running.bus, "main").complete("x")
+            await trunkline.BlockCompleter(running.bus, "main").complete("x")
         assert failed.value.code == "engine_unavailable"
 
 
 def test_prices_by_exact_name_then_by_pattern() -> None:
     """An exact name counts before a pattern, a longer pattern before a shorter one; no name is a prefix of another."""
-    prices = Prices(
+    prices = PriceTable(
         {
             "a/large": Price(input=3, output=9),
             "a/large-*": Price(input=2, output=8),
@@ -252,7 +252,7 @@ def test_prices_by_exact_name_then_by_pattern() -> None:
 
 def test_many_small_costs_are_exact() -> None:
     """No float is added up: 0.15 dollars per million tokens, a million times one token."""
-    rate = Prices({"x": Price(input=0.15, output=0.6)}).of("x")
+    rate = PriceTable({"x": Price(input=0.15, output=0.6)}).of("x")
     assert rate is not None
     assert rate.cost(Usage(input_tokens=1_000_000)) == 150_000
     assert rate.cost(Usage(input_tokens=10, output_tokens=5)) == 5  # 1.5 + 3.0, the half up
@@ -293,7 +293,7 @@ async def test_when_its_monitor_is_killed_another_one_answers(tmp_path: Path) ->
         answers: list[str] = []
 
         async def ask() -> None:
-            answers.append((await trunkline.BlockModel(running.bus, "main").complete("x")).text)
+            answers.append((await trunkline.BlockCompleter(running.bus, "main").complete("x")).text)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)

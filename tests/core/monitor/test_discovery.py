@@ -16,9 +16,15 @@ from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
 from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
 from trunkline.contracts.turns.messages import ToolEnded
-from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline.workers.monitor.tool_selection import LOADS, Showing, gone, showing, visible
+from trunkline.workers.monitor.tool_selection import (
+    LOADED_TOOLS_KEY,
+    ToolSelectionSettings,
+    missing_tools,
+    select_tools,
+    selection_settings,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -108,7 +114,7 @@ class Coming(ToolSource):
         return SourcedTool(made("tide", "Tell the tide at a harbour."), source="harbour:sea")
 
 
-def result(answer: Answer) -> str:
+def result(answer: TurnAnswer) -> str:
     return next(event.output for event in answer.events if isinstance(event, ToolEnded))
 
 
@@ -289,18 +295,29 @@ def test_what_is_visible_follows_from_the_transcript() -> None:
             content="",
             tool_calls=(ToolCall(id="1", name="c"), ToolCall(id="2", name="?")),
         ),
-        Message(id="2", role="tool", content="", metadata={LOADS: ["a", 7, "b", "zz", "read_result"]}),
-        Message(id="3", role="user", content="", metadata={LOADS: ["d"]}),
-        Message(id="4", role="tool", content="", metadata={LOADS: "d"}),
+        Message(
+            id="2", role="tool", content="", metadata={LOADED_TOOLS_KEY: ["a", 7, "b", "zz", "read_result"]}
+        ),
+        Message(id="3", role="user", content="", metadata={LOADED_TOOLS_KEY: ["d"]}),
+        Message(id="4", role="tool", content="", metadata={LOADED_TOOLS_KEY: "d"}),
     ]
 
-    def names(how: Showing, messages: Sequence[Message]) -> list[str]:
-        return [one.name for one in visible(specs, own, how, messages)]
+    def names(how: ToolSelectionSettings, messages: Sequence[Message]) -> list[str]:
+        return [one.name for one in select_tools(specs, own, how, messages)]
 
-    assert names(Showing(discovery=True), told) == ["b", *META, "c", "a", "read_result"]
-    assert names(Showing(), told) == ["a", "b", "c", "d", "read_result"]
-    assert names(Showing(discovery=True, always=("mcp:*",)), []) == ["d", *META]
-    assert [one.name for one in visible(specs, (), Showing(discovery=True), [])] == ["a", "b", "c", "d"]
-    assert gone(specs, own, told) == ("zz",)
-    assert [showing(wish, None, 4, 3).discovery for wish in ("auto", "on", "off")] == [True, True, False]
-    assert not showing("auto", None, 3, 3).discovery
+    assert names(ToolSelectionSettings(discovery=True), told) == ["b", *META, "c", "a", "read_result"]
+    assert names(ToolSelectionSettings(), told) == ["a", "b", "c", "d", "read_result"]
+    assert names(ToolSelectionSettings(discovery=True, always=("mcp:*",)), []) == ["d", *META]
+    assert [one.name for one in select_tools(specs, (), ToolSelectionSettings(discovery=True), [])] == [
+        "a",
+        "b",
+        "c",
+        "d",
+    ]
+    assert missing_tools(specs, own, told) == ("zz",)
+    assert [selection_settings(wish, None, 4, 3).discovery for wish in ("auto", "on", "off")] == [
+        True,
+        True,
+        False,
+    ]
+    assert not selection_settings("auto", None, 3, 3).discovery

@@ -13,7 +13,7 @@ from tests.visitors import HEADER, Visitors
 
 from trunkline.contracts.gateway.access import Identity
 from trunkline.errors import TrunklineError
-from trunkline.home.listeners import listeners
+from trunkline.home.listeners import read_listeners
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
@@ -54,7 +54,7 @@ async def test_no_port_is_open_unless_it_is_asked_for(tmp_path: Path) -> None:
     """Without the setting a monitor opens nothing; the bus is all that listens."""
     async with platform(tmp_path, workers=("monitor",)) as running:
         assert running.engine_url == ""
-        assert all("bus" in one.purpose for one in listeners(tmp_path / "run"))
+        assert all("bus" in one.purpose for one in read_listeners(tmp_path / "run"))
 
 
 async def test_pa_t8_nobody_without_the_token_or_from_elsewhere_comes_in(tmp_path: Path) -> None:

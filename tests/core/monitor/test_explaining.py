@@ -6,7 +6,7 @@ import pytest
 
 from trunkline._util.secrets.log_redactor import LogRedactor
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.workers.monitor.model_errors import LONGEST, Explainer
+from trunkline.workers.monitor.model_errors import MAX_LINE_CHARS, ModelErrorFormatter
 
 KEY = "sk-" + "a1B2c3D4e5F6" * 100
 HIDDEN = {
@@ -29,7 +29,9 @@ HIDDEN = {
 
 def why(detail: str) -> str:
     """The line."""
-    return Explainer(LogRedactor({})).why(ModelError(ErrorCode.PROVIDER_ERROR, "refused", detail), "openai/m")
+    return ModelErrorFormatter(LogRedactor({})).why(
+        ModelError(ErrorCode.PROVIDER_ERROR, "refused", detail), "openai/m"
+    )
 
 
 @pytest.mark.parametrize("detail", HIDDEN)
@@ -37,7 +39,7 @@ def test_no_address_path_or_key_is_told(detail: str) -> None:
     """Under whatever top-level domain, with blanks, and longer than what is looked at."""
     told = why(detail)
     assert [part for part in HIDDEN[detail] if part in told] == []
-    assert len(told) <= LONGEST + 2
+    assert len(told) <= MAX_LINE_CHARS + 2
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.commands import run_trunkline
-from trunkline.testing.platform import UNASKED, Answer, Platform, platform
+from trunkline.testing.platform import UNASKED, Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
@@ -79,7 +79,7 @@ async def stored(running: Platform, conversation: str) -> tuple[Message, ...]:
     return (await running.gateway.conversation(conversation, include_tools=True)).messages
 
 
-async def forked(running: Platform, answer: Answer, step: int, **wish: Any) -> Answer:
+async def forked(running: Platform, answer: TurnAnswer, step: int, **wish: Any) -> TurnAnswer:
     turn = answer.accepted.turn
     return await running.answer(await running.gateway.fork(ForkTurn(turn=turn, step=step, **wish)))
 

@@ -24,24 +24,24 @@ from trunkline.contracts.turns.messages import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
-    Finished,
     ModelCallPlanned,
-    Started,
     TextDelta,
     ToolEnded,
+    TurnFinished,
     TurnRecord,
     TurnRequested,
+    TurnStarted,
     TurnSteered,
 )
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline.workers.gateway.block_cache import KnownBlocks
-from trunkline.workers.gateway.conversations import Conversations
-from trunkline.workers.gateway.turn_lookup import Turns
+from trunkline.workers.gateway.block_cache import BlockCache
+from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline_bus import CallTimeout, Payload, RemoteFault, Subject, Topic, apply, new_id
-from trunkline_bus.streams.jetstream import api as jetstream
+from trunkline_bus.streams.jetstream import request_api as jetstream
 
 pytestmark = pytest.mark.anyio
 
@@ -160,10 +160,10 @@ async def said_in(running: Platform, conversation: str) -> list[str]:
     return [message.content for message in view.messages]
 
 
-async def ends_of(running: Platform, accepted: MessageAccepted) -> list[Finished]:
+async def ends_of(running: Platform, accepted: MessageAccepted) -> list[TurnFinished]:
     keys = {"conversation": accepted.conversation, "turn": accepted.turn}
     entries = [e async for s in running.bus.history(JOURNAL, after=0, **keys) for e in s.data.entries]
-    return [entry for entry in entries if isinstance(entry, Finished)]
+    return [entry for entry in entries if isinstance(entry, TurnFinished)]
 
 
 def steering(into: MessageAccepted, text: str) -> TurnSteered:
@@ -335,7 +335,7 @@ async def test_a_turn_that_only_the_journal_knows_is_ended_before_the_next() -> 
             turn="turn_lost", block="main", conversation=first.conversation, message=message, actor="owner",
             channel=CHANNEL,
         )  # fmt: skip
-        entries = (Started(request=request, model=""), ModelCallPlanned(step=0))
+        entries = (TurnStarted(request=request, model=""), ModelCallPlanned(step=0))
         record = TurnRecord(turn="turn_lost", epoch=1, owner="dead", entries=entries)
         await running.bus.append(JOURNAL, record, conversation=first.conversation, turn="turn_lost")
         assert (await running.say("say:three", conversation=first.conversation)).text == "three"
@@ -475,14 +475,14 @@ async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
         first = await running.send("call:wait {} ;; say:one")
         await status_is(running, first.turn, "running")
 
-        class Late(Turns):
+        class Late(TurnLookup):
             async def block_of(self, conversation: str) -> str | None:
                 tools.gate.set()
                 await running.answer(first)
                 await until(lambda: inbox_is_empty(running, conversation))
                 return await super().block_of(conversation)
 
-        found = Conversations(running.bus, Late(running.bus), KnownBlocks(running.bus))
+        found = ConversationService(running.bus, Late(running.bus), BlockCache(running.bus))
         assert await found.block_of(first.conversation) == first.block
 
 

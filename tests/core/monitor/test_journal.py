@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.contracts.turns.messages import Finished, Resumed, Started
+from trunkline.contracts.turns.messages import TurnFinished, TurnResumed, TurnStarted
 from trunkline.testing.platform import platform
 from trunkline.workers.monitor.journal import Fenced, Journal
 
@@ -33,9 +33,9 @@ async def test_who_was_overtaken_is_told_by_what_it_reads(two: Two) -> None:
     first, second = two
     request = requested()
     await first.replay(request.turn)
-    await first.write(request, 1, (Started(request=request, model="m"),))
+    await first.write(request, 1, (TurnStarted(request=request, model="m"),))
     assert len(await second.replay(request.turn)) == 1
-    await second.write(request, 2, (Resumed(), Finished(reason="stop")))
+    await second.write(request, 2, (TurnResumed(), TurnFinished(reason="stop")))
     with pytest.raises(Fenced):
         await first.replay(request.turn)
 
@@ -45,9 +45,9 @@ async def test_who_finds_out_anew_reads_what_others_wrote(two: Two) -> None:
     first, second = two
     request = requested()
     await first.replay(request.turn)
-    await first.write(request, 1, (Started(request=request, model="m"),))
+    await first.write(request, 1, (TurnStarted(request=request, model="m"),))
     await second.replay(request.turn)
-    await second.write(request, 2, (Resumed(), Finished(reason="stop")))
+    await second.write(request, 2, (TurnResumed(), TurnFinished(reason="stop")))
     first.forget()
     assert len(await first.replay(request.turn)) == 2
     assert first.unfinished is None
@@ -59,8 +59,8 @@ async def test_being_overtaken_is_seen_without_a_turn(two: Two) -> None:
     request = requested()
     assert not await first.is_overtaken()
     await first.replay(request.turn)
-    await first.write(request, 1, (Started(request=request, model="m"),))
+    await first.write(request, 1, (TurnStarted(request=request, model="m"),))
     assert not await first.is_overtaken()
     await second.replay(request.turn)
-    await second.write(request, 2, (Resumed(),))
+    await second.write(request, 2, (TurnResumed(),))
     assert await first.is_overtaken()

@@ -11,7 +11,7 @@ from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.messages import ForkTurn
 from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
 from trunkline.contracts.turns.messages import ToolEnded
-from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -59,11 +59,11 @@ class World:
         return [tool.name for tool in self.model.requests[request].tools]
 
 
-def result(answer: Answer) -> str:
+def result(answer: TurnAnswer) -> str:
     return next(event.output for event in answer.events if isinstance(event, ToolEnded))
 
 
-async def forked(running: Platform, answer: Answer, step: int, says: str) -> Answer:
+async def forked(running: Platform, answer: TurnAnswer, step: int, says: str) -> TurnAnswer:
     wish = ForkTurn(turn=answer.accepted.turn, step=step, content=says)
     return await running.answer(await running.gateway.fork(wish))
 

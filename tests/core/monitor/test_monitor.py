@@ -19,7 +19,7 @@ from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
 from trunkline.contracts.memory.messages import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.adapter import ModelAdapter
-from trunkline.contracts.streams import INBOX_STREAM, PARTITIONS
+from trunkline.contracts.streams import DEFAULT_PARTITIONS, INBOX_STREAM
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, ToolInvocation
 from trunkline.contracts.turns.context import ContextPart, TurnInfo
@@ -27,21 +27,21 @@ from trunkline.contracts.turns.messages import (
     ApprovalDecided,
     ApprovalRequested,
     MessageSteered,
-    Started,
     StatusShown,
     TextDelta,
     ToolEnded,
     ToolStarted,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.errors import FIXED_SENTENCES
 from trunkline.telemetry import semconv
-from trunkline.telemetry.trace_tree import notes_of
+from trunkline.telemetry.trace_tree import span_notes
 from trunkline.testing.platform import CHANNEL, Platform, platform, text_of
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
-from trunkline_bus.streams.jetstream import api
+from trunkline_bus.streams.jetstream import request_api
 
 pytestmark = pytest.mark.anyio
 
@@ -117,9 +117,9 @@ async def test_a_done_item_that_a_server_brings_back_is_taken_out() -> None:
         await running.bus.link.subscribe("trunkline.turn.inbox.*", keep, on_slow=lambda: None)
         conversation = (await running.say("say:one")).accepted.conversation
         await until(lambda: inbox_holds(running, conversation, 0))
-        for part in range(PARTITIONS):  # from here on nobody is given anything
+        for part in range(DEFAULT_PARTITIONS):  # from here on nobody is given anything
             forever = {"pause_until": "2100-01-01T00:00:00Z"}
-            await api(running.bus.link, f"CONSUMER.PAUSE.{INBOX_STREAM}.part-{part}", forever)
+            await request_api(running.bus.link, f"CONSUMER.PAUSE.{INBOX_STREAM}.part-{part}", forever)
         await running.bus.link.publish(bodies[0].subject, bodies[0].data)
         await until(lambda: inbox_holds(running, conversation, 1))
         os.kill(int((running.home.bus / "server.pid").read_text()), signal.SIGKILL)
@@ -352,7 +352,7 @@ async def test_a_beginning_that_was_begun_already_is_answered_once(tmp_path: Pat
     async with platform(tmp_path, plugins=[Models(model)], config=settings) as running:
         accepted = (await running.say("say:a")).accepted
         journal = [s.data async for s in running.bus.history(JOURNAL, conversation=accepted.conversation)]
-    (request,) = (entry.request for entry in journal[0].entries if isinstance(entry, Started))
+    (request,) = (entry.request for entry in journal[0].entries if isinstance(entry, TurnStarted))
     claims = msgspec.structs.replace(request, begins=True)
     async with platform(tmp_path, plugins=[Models(model)], config=settings) as running:
         await running.bus.append(INBOX, claims, msg_id="again", conversation=accepted.conversation)
@@ -420,7 +420,7 @@ async def _notes_of_turn(running: Platform, turn: str) -> str:
                 for span in batch.data.spans:
                     ours = span.name.startswith("invoke_agent") and span.attributes.get(semconv.TURN) == turn
                     if ours and not span.unfinished:
-                        return notes_of(span)
+                        return span_notes(span)
             await anyio.sleep(0.05)
 
 

@@ -15,7 +15,7 @@ import trunkline
 from trunkline.contracts.workers.panic import Panic
 from trunkline.contracts.workers.subjects import PANIC
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.home.kill_switch import Latch
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ScriptedModel
@@ -49,18 +49,18 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
                 if len(events) == 3:
                     await running.bus.publish(PANIC, Panic(on=True, by="somebody"))
         assert events[-1].reason == "cancelled"
-        assert Latch(home).read().by == "somebody"
+        assert KillSwitch(home).read().by == "somebody"
         asked = len(models.model.requests)
         assert (await running.say("say:no")).ended.code == ErrorCode.PANIC
         with pytest.raises(trunkline.CompletionError) as refused:
-            await trunkline.BlockModel(running.bus, "main", actor="owner").complete("say:no")
+            await trunkline.BlockCompleter(running.bus, "main", actor="owner").complete("say:no")
         assert (refused.value.code, str(refused.value)) == ("panic", FIXED_SENTENCES[ErrorCode.PANIC])
         assert len(models.model.requests) == asked
     async with platform(home, plugins=[models], config=SETTINGS) as running:
         assert (await running.say("say:no")).ended.code == ErrorCode.PANIC
         await running.bus.publish(PANIC, Panic(on=False, by="somebody"))
         with anyio.fail_after(60):
-            await Latch(home).until(False)
+            await KillSwitch(home).until(False)
         assert (await running.say("say:yes")).text == "yes"
 
 

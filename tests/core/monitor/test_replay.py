@@ -17,21 +17,21 @@ from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.turns.messages import (
     CancelRecorded,
     FeedItem,
-    Finished,
     JournalEntry,
-    Resumed,
-    Started,
-    Steered,
+    SteerRecorded,
     TextDelta,
     TurnEnded,
+    TurnFinished,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import UNASKED, platform
 from trunkline.workers.monitor.journal import RAW_JOURNAL, RawRecord
-from trunkline.workers.monitor.replay import Replay, replay
-from trunkline.workers.monitor.turn import Command, Phase, Release, Store, Turn
+from trunkline.workers.monitor.replay import ReplayReport, replay
+from trunkline.workers.monitor.turn import Command, ParkTurn, Phase, StoreTurn, Turn
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -51,7 +51,7 @@ def lived(seed: int, crashes: list[int]) -> Written:
     """A turn of the invented world, as its owners wrote it."""
     chance = random.Random(seed)
     world, turn, epoch = World(chance), Turn(), 1
-    entries, todo = turn.advance(Started(request=requested(), model="m"))
+    entries, todo = turn.advance(TurnStarted(request=requested(), model="m"))
     written: Written = [(epoch, entries)]
     pending: list[Command] = list(todo)
     for moment in range(400):
@@ -63,21 +63,21 @@ def lived(seed: int, crashes: list[int]) -> Written:
             for entry in [entry for _, record in written for entry in record]:
                 turn.apply(entry)
             parked = turn.phase is Phase.PARKED
-            entries, todo = turn.advance(Resumed())
+            entries, todo = turn.advance(TurnResumed())
             written.append((epoch, entries))
-            pending = [Release()] if parked else list(todo)
+            pending = [ParkTurn()] if parked else list(todo)
         command = pending.pop(chance.randrange(len(pending)))
         happened = [world.does(command, turn)]
-        if isinstance(command, Release):
-            happened.insert(0, Resumed())
+        if isinstance(command, ParkTurn):
+            happened.insert(0, TurnResumed())
         if chance.random() < 0.1:
-            happened.append(Steered(message=Message(id=f"msg_{moment}", role="user", content="more")))
+            happened.append(SteerRecorded(message=Message(id=f"msg_{moment}", role="user", content="more")))
         entries, todo = turn.advance(*happened)
         written.append((epoch, entries))
         pending += todo
         if chance.random() < 0.05 and (entries := cancelled(turn, chance)):
             written.append((epoch, entries))
-            pending = [Store(turn.reason)] if turn.phase is Phase.CLOSING else pending
+            pending = [StoreTurn(turn.reason)] if turn.phase is Phase.CLOSING else pending
     return written
 
 
@@ -111,7 +111,7 @@ def test_a_record_that_is_not_what_the_machine_says_is_found(seed: int, data: st
     assert not replay("turn_1", raw(written[:number] + written[number + 1 :])).same
     epoch, entries = written[-1]
     end = entries[-1]
-    assert isinstance(end, Finished)
+    assert isinstance(end, TurnFinished)
     other = msgspec.structs.replace(end, message_id="msg_other")
     done = replay("turn_1", raw([*written[:-1], (epoch, (*entries[:-1], other))]))
     assert done.entries_same and done.end_same is False and not done.same
@@ -130,8 +130,8 @@ def test_a_byte_that_this_version_would_write_otherwise_is_found() -> None:
 
 def test_a_turn_that_was_given_up_is_not_held_against_the_machine() -> None:
     """Its last record was written past the machine."""
-    end = Finished(reason="error", code=ErrorCode.INTERNAL)
-    done = replay("turn_1", raw([(1, (Started(request=requested(), model=""), end))]))
+    end = TurnFinished(reason="error", code=ErrorCode.INTERNAL)
+    done = replay("turn_1", raw([(1, (TurnStarted(request=requested(), model=""), end))]))
     assert done.same and done.end_same is None and done.told_same is None and done.phase == "done"
 
 
@@ -155,7 +155,7 @@ async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
                 feed and isinstance(feed[-1].event, TurnEnded)
             ):  # a reader is told before it is stored
                 feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
-        done: Replay = replay(keys["turn"], records, feed)
+        done: ReplayReport = replay(keys["turn"], records, feed)
         assert done.same and done.feed_same is True and done.text == answer.text
         assert replay(keys["turn"], records, list(map(_spoilt, feed))).feed_same is False
         assert replay(keys["turn"], records, feed[:-1]).feed_same is None

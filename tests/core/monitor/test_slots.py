@@ -5,7 +5,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 from anyio.lowlevel import checkpoint
 
-from trunkline.workers.monitor.slots import Slots
+from trunkline.workers.monitor.slots import TurnSlots
 
 pytestmark = pytest.mark.anyio
 
@@ -14,7 +14,7 @@ class Race:
     """Turns that want a slot; ``ran`` is the order in which they got one."""
 
     def __init__(self, limit: int) -> None:
-        self.slots = Slots(limit)
+        self.slots = TurnSlots(limit)
         self.ran: list[str] = []
         self.together = self.most = self.asked = 0
 

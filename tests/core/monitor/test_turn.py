@@ -14,32 +14,32 @@ from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
-    Finished,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
     ModelCallPlanned,
-    Parked,
-    Resumed,
-    Started,
-    Steered,
+    SteerRecorded,
     ToolFinished,
     ToolPlanned,
+    TurnFinished,
+    TurnParked,
     TurnRequested,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.errors import ErrorCode
 from trunkline.workers.monitor.turn import (
     TRANSITIONS,
-    AskModel,
+    CallModel,
     Command,
+    ParkTurn,
     Phase,
-    Release,
-    RunTool,
-    Store,
+    RunToolCall,
+    StoreTurn,
     Turn,
     TurnProtocolError,
 )
-from trunkline.workers.monitor.turn_messages import UNDECIDED, UNFINISHED, last_answer, new_messages
+from trunkline.workers.monitor.turn_messages import UNDECIDED, UNFINISHED, last_answer_id, new_messages
 
 
 def requested(**changes: object) -> TurnRequested:
@@ -52,14 +52,14 @@ def requested(**changes: object) -> TurnRequested:
 
 
 def started(turn: Turn, **changes: object) -> tuple[Command, ...]:
-    return turn.advance(Started(request=requested(**changes), model="scripted"))[1]
+    return turn.advance(TurnStarted(request=requested(**changes), model="scripted"))[1]
 
 
 def calls(*names: str) -> tuple[ToolCall, ...]:
     return tuple(ToolCall(id=f"c{n}", name=name) for n, name in enumerate(names))
 
 
-def result(command: RunTool, text: str = "ok") -> ToolFinished:
+def result(command: RunToolCall, text: str = "ok") -> ToolFinished:
     return ToolFinished(
         call_id=command.call.id, outcome=ToolOutcome(call=command.key, status="ok", output=text)
     )
@@ -68,14 +68,14 @@ def result(command: RunTool, text: str = "ok") -> ToolFinished:
 def test_a_message_is_answered_in_three_records() -> None:
     """Start and plan go together, then the answer, then the end: three writes for a plain turn."""
     turn = Turn()
-    entries, commands = turn.advance(Started(request=requested(), model="m"))
-    assert [type(e) for e in entries] == [Started, ModelCallPlanned]
-    assert commands == (AskModel(0),)
+    entries, commands = turn.advance(TurnStarted(request=requested(), model="m"))
+    assert [type(e) for e in entries] == [TurnStarted, ModelCallPlanned]
+    assert commands == (CallModel(0),)
     entries, commands = turn.advance(ModelCallFinished(step=0, text="hi", usage=Usage(input_tokens=3)))
-    assert [type(e) for e in entries] == [ModelCallFinished] and commands == (Store("stop"),)
+    assert [type(e) for e in entries] == [ModelCallFinished] and commands == (StoreTurn("stop"),)
     messages = new_messages(turn)
     assert [(m.role, m.content) for m in messages] == [("user", "hello"), ("assistant", "hi")]
-    entries, commands = turn.advance(Finished(reason="stop", message_id=last_answer(messages)))
+    entries, commands = turn.advance(TurnFinished(reason="stop", message_id=last_answer_id(messages)))
     assert turn.phase is Phase.DONE and commands == ()
 
 
@@ -87,11 +87,11 @@ def test_parallel_calls_run_together_and_return_in_call_order() -> None:
         ModelCallFinished(step=0, text="let me look", tool_calls=calls("a", "b", "c"))
     )
     assert [type(e) for e in entries] == [ModelCallFinished, ToolPlanned, ToolPlanned, ToolPlanned]
-    runs = [c for c in commands if isinstance(c, RunTool)]
+    runs = [c for c in commands if isinstance(c, RunToolCall)]
     assert [c.call.name for c in runs] == ["a", "b", "c"] and len({c.key for c in runs}) == 3
     assert turn.advance(result(runs[2], "C"))[1] == ()
     assert turn.advance(result(runs[0], "A"))[1] == ()
-    assert turn.advance(result(runs[1], "B"))[1] == (AskModel(1),)
+    assert turn.advance(result(runs[1], "B"))[1] == (CallModel(1),)
     assistant, *results = new_messages(turn)[1:]
     assert assistant.content == "let me look" and [c.name for c in assistant.tool_calls] == ["a", "b", "c"]
     assert [m.content for m in results] == ["A", "B", "C"]
@@ -105,8 +105,8 @@ def test_there_is_no_iteration_cap() -> None:
         _, (run,) = turn.advance(
             ModelCallFinished(step=step, tool_calls=(ToolCall(id=f"c{step}", name="a"),))
         )
-        assert isinstance(run, RunTool)
-        assert turn.advance(result(run))[1] == (AskModel(step + 1),)
+        assert isinstance(run, RunToolCall)
+        assert turn.advance(result(run))[1] == (CallModel(step + 1),)
 
 
 def test_a_message_steered_while_the_model_thinks_is_answered_in_the_same_turn() -> None:
@@ -114,9 +114,9 @@ def test_a_message_steered_while_the_model_thinks_is_answered_in_the_same_turn()
     turn = Turn()
     started(turn)
     extra = Message(id="msg_s", role="user", content="and this")
-    assert turn.advance(Steered(message=extra))[1] == ()
-    assert turn.advance(ModelCallFinished(step=0, text="one"))[1] == (AskModel(1),)
-    assert turn.advance(ModelCallFinished(step=1, text="two"))[1] == (Store("stop"),)
+    assert turn.advance(SteerRecorded(message=extra))[1] == ()
+    assert turn.advance(ModelCallFinished(step=0, text="one"))[1] == (CallModel(1),)
+    assert turn.advance(ModelCallFinished(step=1, text="two"))[1] == (StoreTurn("stop"),)
     assert [m.content for m in new_messages(turn)] == ["hello", "one", "and this", "two"]
     assert turn.knows("msg_s") and not turn.knows("msg_x")
 
@@ -125,7 +125,9 @@ def test_a_cancel_keeps_the_partial_text_and_marks_it() -> None:
     """What was shown is stored, marked as partial."""
     turn = Turn()
     started(turn)
-    assert turn.advance(CancelRecorded(by="owner", mode="now", partial="half an"))[1] == (Store("cancelled"),)
+    assert turn.advance(CancelRecorded(by="owner", mode="now", partial="half an"))[1] == (
+        StoreTurn("cancelled"),
+    )
     answer = new_messages(turn)[-1]
     assert answer.content == "half an" and answer.partial
 
@@ -148,7 +150,7 @@ def test_stopping_after_the_step_lets_the_tools_finish() -> None:
     started(turn)
     _, runs = turn.advance(ModelCallFinished(step=0, tool_calls=calls("a")))
     assert turn.advance(CancelRecorded(by="owner", mode="after_step"))[1] == ()
-    assert turn.advance(result(runs[0]))[1] == (Store("stopped"),)  # type: ignore[arg-type]
+    assert turn.advance(result(runs[0]))[1] == (StoreTurn("stopped"),)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("cancelled_first", [True, False])
@@ -161,7 +163,7 @@ def test_a_turn_that_is_to_stop_asks_nobody(cancelled_first: bool) -> None:
     stop = CancelRecorded(by="owner", mode="after_step")
     for entry in (stop, asked) if cancelled_first else (asked, stop):
         assert turn.advance(entry)[1] == ()
-    assert turn.advance(result(runs[0]))[1] == (Store("stopped"),)  # type: ignore[arg-type]
+    assert turn.advance(result(runs[0]))[1] == (StoreTurn("stopped"),)  # type: ignore[arg-type]
     assert [m.content for m in new_messages(turn, closing=True)][2:] == ["ok", UNDECIDED]
 
 
@@ -170,9 +172,9 @@ def test_a_turn_that_is_to_stop_takes_no_more_messages_in() -> None:
     turn = Turn()
     started(turn)
     turn.advance(CancelRecorded(by="owner", mode="after_step"))
-    late = Steered(message=Message(id="msg_s", role="user", content="and this"))
+    late = SteerRecorded(message=Message(id="msg_s", role="user", content="and this"))
     assert turn.advance(late) == ((), ()) and not turn.knows("msg_s")
-    assert turn.advance(ModelCallFinished(step=0, text="one"))[1] == (Store("stop"),)
+    assert turn.advance(ModelCallFinished(step=0, text="one"))[1] == (StoreTurn("stop"),)
 
 
 def test_an_approval_parks_the_turn_once_nothing_else_runs() -> None:
@@ -183,12 +185,12 @@ def test_an_approval_parks_the_turn_once_nothing_else_runs() -> None:
     asked = ApprovalAsked(call_id="c1", call_hash="h", question="Run risky?")
     assert turn.advance(asked)[1] == ()
     entries, commands = turn.advance(result(runs[0]))  # type: ignore[arg-type]
-    assert isinstance(entries[-1], Parked) and commands == (Release(),) and turn.phase is Phase.PARKED
-    entries, commands = turn.advance(Resumed(), ApprovalRecorded(call_id="c1", allow=True, by="owner"))
+    assert isinstance(entries[-1], TurnParked) and commands == (ParkTurn(),) and turn.phase is Phase.PARKED
+    entries, commands = turn.advance(TurnResumed(), ApprovalRecorded(call_id="c1", allow=True, by="owner"))
     assert list(commands) == [replace(runs[1], approved="h")]  # type: ignore[type-var]
     turn.advance(ApprovalRecorded(call_id="c1", allow=False, by="somebody later"))
     assert turn.actions[1].approved == "h"
-    assert turn.advance(result(runs[1]))[1] == (AskModel(1),)  # type: ignore[arg-type]
+    assert turn.advance(result(runs[1]))[1] == (CallModel(1),)  # type: ignore[arg-type]
 
 
 def test_a_denial_is_a_result_for_the_model() -> None:
@@ -197,7 +199,7 @@ def test_a_denial_is_a_result_for_the_model() -> None:
     started(turn)
     turn.advance(ModelCallFinished(step=0, tool_calls=calls("risky")))
     turn.advance(ApprovalAsked(call_id="c0", call_hash="h", question="?"))
-    assert turn.advance(ApprovalRecorded(call_id="c0", allow=False, by="owner"))[1] == (AskModel(1),)
+    assert turn.advance(ApprovalRecorded(call_id="c0", allow=False, by="owner"))[1] == (CallModel(1),)
     assert "denied by the owner" in new_messages(turn)[-1].content
 
 
@@ -207,7 +209,7 @@ def test_a_call_to_a_clients_tool_ends_the_turn() -> None:
     started(turn, client_tools=(ToolSchema(name="theirs"),))
     _, commands = turn.advance(ModelCallFinished(step=0, tool_calls=calls("ours", "theirs")))
     assert [c.call.name for c in commands] == ["ours"]  # type: ignore[union-attr]
-    assert turn.advance(result(commands[0]))[1] == (Store("tool_calls"),)  # type: ignore[arg-type]
+    assert turn.advance(result(commands[0]))[1] == (StoreTurn("tool_calls"),)  # type: ignore[arg-type]
     assert len([m for m in new_messages(turn, closing=True) if m.role == "tool"]) == 1
 
 
@@ -216,19 +218,21 @@ def test_a_failed_model_call_ends_the_turn_with_its_code() -> None:
     turn = Turn()
     started(turn)
     failed = ModelCallFailed(step=0, code=ErrorCode.CONTEXT_OVERFLOW, partial="so far")
-    assert turn.advance(failed)[1] == (Store("error", ErrorCode.CONTEXT_OVERFLOW),)
+    assert turn.advance(failed)[1] == (StoreTurn("error", ErrorCode.CONTEXT_OVERFLOW),)
     assert new_messages(turn)[-1].partial
 
 
 def test_an_entry_without_a_place_is_refused_on_replay() -> None:
     """A journal that makes no sense is not guessed at."""
     with pytest.raises(TurnProtocolError, match="Finished in phase new"):
-        Turn().apply(Finished(reason="stop"))
+        Turn().apply(TurnFinished(reason="stop"))
 
 
 def test_every_phase_but_the_last_takes_a_new_owner() -> None:
     """A crash is possible anywhere, so is a takeover."""
-    assert all(Resumed in row for phase, row in TRANSITIONS.items() if phase not in (Phase.NEW, Phase.DONE))
+    assert all(
+        TurnResumed in row for phase, row in TRANSITIONS.items() if phase not in (Phase.NEW, Phase.DONE)
+    )
     assert TRANSITIONS[Phase.DONE] == {}
 
 
@@ -242,17 +246,17 @@ class World:
 
     def does(self, command: Command, turn: Turn) -> JournalEntry:
         match command:
-            case AskModel(step=step):
+            case CallModel(step=step):
                 return self._answer(step)
-            case RunTool(call=call, key=key):
+            case RunToolCall(call=call, key=key):
                 if self.chance.random() < 0.2 and command.approved is None:
                     return ApprovalAsked(call_id=call.id, call_hash=f"hash-{key}", question="?")
                 self.finished_calls.append(key)
                 return result(command)
-            case Store(reason=reason, code=code):
+            case StoreTurn(reason=reason, code=code):
                 messages = new_messages(turn, closing=True)
-                return Finished(reason=reason, code=code, message_id=last_answer(messages))
-            case Release():
+                return TurnFinished(reason=reason, code=code, message_id=last_answer_id(messages))
+            case ParkTurn():
                 waiting = next(a for a in turn.actions if a.waiting)
                 return ApprovalRecorded(call_id=waiting.call.id, allow=self.chance.random() < 0.5, by="owner")
 
@@ -272,7 +276,7 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
     world = World(random.Random(seed))
     journal: list[JournalEntry] = []
     turn = Turn()
-    entries, todo = turn.advance(Started(request=requested(), model="m"))
+    entries, todo = turn.advance(TurnStarted(request=requested(), model="m"))
     journal += entries
     pending = list(todo)
     for moment in range(400):
@@ -284,16 +288,16 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
             for entry in journal:
                 turn.apply(entry)
             was_parked = turn.phase is Phase.PARKED
-            entries, todo = turn.advance(Resumed())
+            entries, todo = turn.advance(TurnResumed())
             journal += entries
-            pending = [Release()] if was_parked else list(todo)
-            assert not recorded & {c.key for c in pending if isinstance(c, RunTool)}
+            pending = [ParkTurn()] if was_parked else list(todo)
+            assert not recorded & {c.key for c in pending if isinstance(c, RunToolCall)}
         command = pending.pop(world.chance.randrange(len(pending)))
         happened = [world.does(command, turn)]
-        if isinstance(command, Release):
-            happened.insert(0, Resumed())
+        if isinstance(command, ParkTurn):
+            happened.insert(0, TurnResumed())
         if world.chance.random() < 0.1:
-            happened.append(Steered(message=Message(id=f"msg_{moment}", role="user", content="more")))
+            happened.append(SteerRecorded(message=Message(id=f"msg_{moment}", role="user", content="more")))
         entries, todo = turn.advance(*happened)
         journal += entries
         pending += todo
@@ -302,7 +306,7 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
     assert len({m.id for m in messages}) == len(messages)
     asked = [c.id for m in messages for c in m.tool_calls]
     assert sorted(asked) == sorted(m.tool_call_id for m in messages if m.role == "tool" and m.tool_call_id)
-    steered = [e.message.id for e in journal if isinstance(e, Steered)]
+    steered = [e.message.id for e in journal if isinstance(e, SteerRecorded)]
     assert [m.id for m in messages if m.role == "user"] == ["msg_u", *steered]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Image, Message
 from trunkline.contracts.memory.messages import WriteMemory
@@ -72,7 +72,7 @@ async def test_MN_F16_the_vision_model_looks_at_a_picture() -> None:
     async with looking() as (running, models):
         await prefer(running, "preferences.toml", 'vision_model = "seeing/all"\n')
         outcome = await describe(running)
-        assert (outcome.status, unmarked(outcome.output)) == ("ok", "A harbour.")
+        assert (outcome.status, unwrap_tool_result(outcome.output)) == ("ok", "A harbour.")
         await prefer(running, "blocks/main/block.toml", 'vision_model = "seeing/own"\n')
         assert (await describe(running)).status == "ok"
         first, second = models.seeing.requests

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline._util.egress import Guard, HostRefused, Unreachable
-from trunkline._util.egress.ip_ranges import closed
+from trunkline._util.egress import HostGuard, HostRefused, HostUnreachable
+from trunkline._util.egress.ip_ranges import reserved_reason
 
 CLOSED = (
     "0.0.0.0", "0.1.2.3", "10.0.0.5", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254",
@@ -44,30 +44,30 @@ def resolving(*answers: Sequence[str]) -> Callable[[str, int], Awaitable[Sequenc
 async def test_what_is_not_the_internet_is_closed(address: str) -> None:
     """By its address, and as what a name stands for, alone or among good ones."""
     for guard in (
-        Guard(resolve=resolving([address])),
-        Guard(resolve=resolving(["8.8.8.8", address, "1.1.1.1"])),
+        HostGuard(resolve=resolving([address])),
+        HostGuard(resolve=resolving(["8.8.8.8", address, "1.1.1.1"])),
     ):
         with pytest.raises(HostRefused, match="Nothing was sent"):
             await guard.addresses("rebound.example", 80)
     with pytest.raises(HostRefused, match=r"only the internet is open\. A person can open it: allow"):
-        await Guard(setting="allow").addresses(address, 443)
+        await HostGuard(setting="allow").addresses(address, 443)
 
 
 @pytest.mark.parametrize("address", OPEN)
 @pytest.mark.anyio
 async def test_the_internet_is_open_on_the_ports_of_the_web(address: str) -> None:
     """Ports 80 and 443, and those that the owner adds."""
-    assert list(map(str, await Guard().addresses(address, 443))) == [address]
+    assert list(map(str, await HostGuard().addresses(address, 443))) == [address]
     with pytest.raises(HostRefused, match="port 22: open are 80, 443"):
-        await Guard().addresses(address, 22)
-    assert await Guard(ports=[8443]).addresses(address, 8443)
+        await HostGuard().addresses(address, 22)
+    assert await HostGuard(ports=[8443]).addresses(address, 8443)
 
 
 @given(st.ip_addresses())
 def test_nothing_that_python_calls_private_is_open(address: IPv4Address | IPv6Address) -> None:
     """The list here is never laxer than the standard library's, for any address."""
     if not address.is_global or address.is_multicast or address.is_reserved:
-        assert closed(address)
+        assert reserved_reason(address)
 
 
 @given(st.ip_addresses(v=4))
@@ -75,7 +75,7 @@ def test_no_form_that_carries_another_address_is_open(address: IPv4Address) -> N
     """IPv4 in IPv6 is closed even where the address within were open: somebody else would do the translation."""
     number = int(address)
     carried = (number, 0xFFFF << 32 | number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80)
-    assert all(closed(IPv6Address(one)) for one in carried)
+    assert all(reserved_reason(IPv6Address(one)) for one in carried)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ async def test_the_owner_opens_by_address_network_name_and_port(
     allow: str, host: str, address: str, port: int
 ) -> None:
     """What is named is open, and not on other ports, and not to other names."""
-    guard = Guard([allow], resolve=resolving([address]))
+    guard = HostGuard([allow], resolve=resolving([address]))
     assert list(map(str, await guard.addresses(host, port))) == [address]
     with pytest.raises(HostRefused):
         await guard.addresses(host, 81)
     with pytest.raises(HostRefused):
-        await Guard([allow], resolve=resolving(["192.168.99.1"])).addresses("other.example", port)
+        await HostGuard([allow], resolve=resolving(["192.168.99.1"])).addresses("other.example", port)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ async def test_the_owner_opens_by_address_network_name_and_port(
 def test_what_opens_nothing_is_an_error(allow: str) -> None:
     """A typing error in the settings is told, and opens nothing by chance."""
     with pytest.raises(ValueError):
-        Guard([allow])
+        HostGuard([allow])
 
 
 @pytest.mark.anyio
@@ -121,10 +121,12 @@ async def test_a_host_that_cannot_be_found_is_told() -> None:
         raise OSError("no such host")
 
     for resolve in (failing, resolving([]), resolving(["nonsense"])):
-        with pytest.raises(Unreachable, match="There is no host"):
-            await Guard(resolve=resolve).addresses("nowhere.example", 80)
+        with pytest.raises(HostUnreachable, match="There is no host"):
+            await HostGuard(resolve=resolve).addresses("nowhere.example", 80)
 
 
 def test_the_examples_are_addresses() -> None:
     """The lists above say what they mean."""
-    assert all(closed(ip_address(one)) for one in CLOSED) and not any(closed(ip_address(one)) for one in OPEN)
+    assert all(reserved_reason(ip_address(one)) for one in CLOSED) and not any(
+        reserved_reason(ip_address(one)) for one in OPEN
+    )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from trunkline._util.paths import LONGEST_NAME, LONGEST_PATH, PathRefused, beneath, check_path
+from trunkline._util.paths import MAX_NAME, MAX_PATH, PathRefused, open_beneath, check_path
 from trunkline.testing.sandbox_attacks import WITH_PASSWORD
-from trunkline.testing.sandbox_walls import bare_repository
+from trunkline.testing.sandbox_isolation_suite import bare_repository
 
 SECRET = b"the secret outside"
 SETTINGS = settings(
@@ -79,7 +79,7 @@ PATHS = st.builds(
 def test_no_path_leads_out(world, tmp_path, path):
     """Whatever the path, nothing outside is read, written, made, moved or deleted."""
     before = snapshot(tmp_path / "outside")
-    with beneath(world) as folder:
+    with open_beneath(world) as folder:
         read = everything(folder, path)
     assert not any(SECRET in part for part in read)
     assert snapshot(tmp_path / "outside") == before
@@ -96,9 +96,9 @@ def test_no_path_leads_out(world, tmp_path, path):
         ("~root/x", "'~'"),
         ("a\0b", "NUL"),
         ("\udcff", "not valid text"),
-        ("x" * (LONGEST_NAME + 1), "longer than 255"),
+        ("x" * (MAX_NAME + 1), "longer than 255"),
         ("é" * 128, "longer than 255"),
-        ("a/" * (LONGEST_PATH // 2 + 1), "longer than 4096"),
+        ("a/" * (MAX_PATH // 2 + 1), "longer than 4096"),
         ("out/secret", "symbolic link"),
         ("leak", "symbolic link"),
         ("dangling", "symbolic link"),
@@ -107,7 +107,7 @@ def test_no_path_leads_out(world, tmp_path, path):
 )
 def test_the_reason_is_said(world, path, said):
     """A refusal says what about the path is not allowed."""
-    with beneath(world) as folder:
+    with open_beneath(world) as folder:
         for operation in (folder.read_bytes, lambda path: folder.write_atomic(path, b""), folder.unlink):
             with pytest.raises(PathRefused, match=said):
                 operation(path)
@@ -115,7 +115,7 @@ def test_the_reason_is_said(world, path, said):
 
 def test_links_are_seen_but_not_followed(world):
     """Listing and walking show links as links and do not go through them."""
-    with beneath(world) as folder:
+    with open_beneath(world) as folder:
         kinds = {entry.path: entry.kind for entry in folder.walk()}
     assert kinds["out"] == kinds["leak"] == kinds["a/out"] == "link"
     assert not any("secret" in path for path in kinds)
@@ -140,7 +140,7 @@ def test_swapping_a_folder_for_a_link_meanwhile(tmp_path):
     swapper = threading.Thread(target=swap)
     swapper.start()
     try:
-        with beneath(root) as folder:
+        with open_beneath(root) as folder:
             for _ in range(1500):
                 with suppress(PathRefused, FileNotFoundError, NotADirectoryError):
                     assert folder.read_bytes("way/f") != SECRET
@@ -169,7 +169,7 @@ def test_swapping_a_file_for_a_link_meanwhile(tmp_path):
     swapper = threading.Thread(target=swap)
     swapper.start()
     try:
-        with beneath(root) as folder:
+        with open_beneath(root) as folder:
             for _ in range(1500):
                 with suppress(PathRefused, FileNotFoundError):
                     assert folder.read_bytes("f") != SECRET
@@ -220,7 +220,7 @@ def test_protected_names(world, path, before):
     for name in disguised(path):
         with pytest.raises(PathRefused, match="protected"):
             check_path(before + name)
-    with beneath(world) as folder:
+    with open_beneath(world) as folder:
         for operation in (
             folder.read_bytes,
             folder.stat,
@@ -245,7 +245,7 @@ def test_nothing_reaches_into_git(world, path):
     ):
         with pytest.raises(PathRefused, match="belongs to git"):
             check_path(name)
-    with beneath(world) as folder:
+    with open_beneath(world) as folder:
         for operation in (
             folder.stat,
             folder.mkdir,
@@ -263,7 +263,7 @@ def test_nothing_is_changed_in_a_bare_repository(world):
     remote = world / "a/remote"
     bare_repository(remote)
     before = snapshot(remote), snapshot(remote / "refs/heads")
-    with beneath(world) as folder:
+    with open_beneath(world) as folder:
         for path in ("a/remote/refs/heads/main", "a/remote/config", "a/remote/new", "a/remote/hooks/update"):
             for operation in (
                 lambda path: folder.write_atomic(path, b""),
@@ -288,7 +288,7 @@ def test_settings_of_git_with_a_password_are_closed(world):
     """Neither read nor moved to where they could be."""
     for name in ("config", ".gitconfig", "config.worktree"):
         (world / name).write_text(WITH_PASSWORD[0])
-        with beneath(world) as folder:
+        with open_beneath(world) as folder:
             for operation in (folder.read_bytes, lambda path: folder.rename(path, "x")):
                 with pytest.raises(PathRefused, match="a password"):
                     operation(name)
@@ -317,7 +317,7 @@ def test_a_protected_file_cannot_be_bared_by_moving_its_folder(world):
     """``.ssh/config`` is known by its folder, so the folder cannot be renamed, nor anything put in its place."""
     (world / ".ssh").mkdir()
     (world / ".ssh/config").write_bytes(SECRET)
-    with beneath(world) as folder:
+    with open_beneath(world) as folder:
         for source, target in ((".ssh", "plain"), (".SSH", "plain"), ("a", ".ssh")):
             with pytest.raises(PathRefused, match="protected folder"):
                 folder.rename(source, target)
@@ -328,7 +328,7 @@ def test_a_protected_file_cannot_be_bared_by_moving_its_folder(world):
 def test_ordinary_names_work(tmp_path_factory, name):
     """Whatever is accepted as a path is written and read back under it, below the folder."""
     root = tmp_path_factory.mktemp("names")
-    with beneath(root) as folder:
+    with open_beneath(root) as folder:
         try:
             plain = check_path(name)
         except PathRefused:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline._util.paths import PathRefused, beneath, check_path
+from trunkline._util.paths import PathRefused, check_path, open_beneath
 from trunkline.errors import ToolError
 
 
@@ -22,7 +22,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def folder(root):
-    with beneath(root) as held:
+    with open_beneath(root) as held:
         yield held
 
 
@@ -213,5 +213,5 @@ def test_a_refusal_is_a_tool_error():
 
 def test_a_root_that_is_not_there(tmp_path):
     """Holding a folder that is absent fails at once."""
-    with pytest.raises(FileNotFoundError), beneath(tmp_path / "none"):
+    with pytest.raises(FileNotFoundError), open_beneath(tmp_path / "none"):
         pass

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trunkline._util.paths import PathRefused, Reach, beneath, real_path
+from trunkline._util.paths import PathRefused, PathScope, open_beneath, real_path
 
 
 @pytest.fixture
@@ -27,17 +27,17 @@ def world(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def workspaces(world: Path) -> Reach:
-    return Reach((world / "ws",), (world / "far/home",))
+def workspaces(world: Path) -> PathScope:
+    return PathScope((world / "ws",), (world / "far/home",))
 
 
-def anywhere(world: Path) -> Reach:
-    return Reach((world / "ws", Path("/")), (world / "far/home",))
+def anywhere(world: Path) -> PathScope:
+    return PathScope((world / "ws", Path("/")), (world / "far/home",))
 
 
 def test_a_relative_path_stays_in_the_block_however_far_absolute_ones_lead(world: Path) -> None:
     """The block's folder is the only place of a relative path."""
-    with beneath(world / "ws/main", anywhere(world)) as folder:
+    with open_beneath(world / "ws/main", anywhere(world)) as folder:
         assert folder.read_bytes("mine") == b"ws/main/mine"
         with pytest.raises(PathRefused):
             folder.read_bytes("../other/theirs")
@@ -45,7 +45,7 @@ def test_a_relative_path_stays_in_the_block_however_far_absolute_ones_lead(world
 
 def test_absolute_paths_lead_to_the_roots_and_no_further(world: Path) -> None:
     """Links and ``..`` are resolved first, and what comes of it must lie below a root."""
-    with beneath(world / "ws/main", workspaces(world)) as folder:
+    with open_beneath(world / "ws/main", workspaces(world)) as folder:
         assert folder.read_bytes(f"{world}/ws/other/theirs") == b"ws/other/theirs"
         assert folder.read_bytes(f"{world}/ws/main/../other/theirs") == b"ws/other/theirs"
         assert folder.read_bytes(f"{world}/ws/back/theirs") == b"ws/other/theirs"
@@ -61,7 +61,7 @@ def test_absolute_paths_lead_to_the_roots_and_no_further(world: Path) -> None:
 
 def test_every_operation_takes_absolute_paths(world: Path) -> None:
     """Reading, writing, moving, deleting, listing; entries carry the paths under which they are found again."""
-    with beneath(world / "ws/main", workspaces(world)) as folder:
+    with open_beneath(world / "ws/main", workspaces(world)) as folder:
         place = f"{world}/ws/other"
         folder.mkdir(f"{place}/new/deep")
         folder.write_atomic(f"{place}/new/a", b"a")
@@ -84,7 +84,7 @@ def test_every_operation_takes_absolute_paths(world: Path) -> None:
 )
 def test_what_is_closed_is_closed_under_every_name(world: Path, path: str) -> None:
     """Known by its identity: through links, and after it was moved."""
-    with beneath(world / "ws/main", anywhere(world)) as folder:
+    with open_beneath(world / "ws/main", anywhere(world)) as folder:
         for operation in (
             folder.read_bytes,
             folder.unlink,
@@ -95,12 +95,18 @@ def test_what_is_closed_is_closed_under_every_name(world: Path, path: str) -> No
                 operation(f"{world}/{path}")
         with pytest.raises(PathRefused):
             folder.rename(f"{world}/far", f"{world}/moved")
-    reach = Reach((Path("/"),), (world / "absent",))
-    with beneath(world / "ws/main", reach) as folder, pytest.raises(PathRefused, match="no agent may touch"):
+    reach = PathScope((Path("/"),), (world / "absent",))
+    with (
+        open_beneath(world / "ws/main", reach) as folder,
+        pytest.raises(PathRefused, match="no agent may touch"),
+    ):
         folder.mkdir(f"{world}/absent/x")
     (world / "far/home").rename(world / "far/elsewhere")
-    reach = Reach((Path("/"),), (world / "far/elsewhere",))
-    with beneath(world / "ws/main", reach) as folder, pytest.raises(PathRefused, match="no agent may touch"):
+    reach = PathScope((Path("/"),), (world / "far/elsewhere",))
+    with (
+        open_beneath(world / "ws/main", reach) as folder,
+        pytest.raises(PathRefused, match="no agent may touch"),
+    ):
         folder.read_bytes(f"{world}/far/elsewhere/keys/token")
     assert (world / "far/elsewhere/keys/token").read_text() == "far/home/keys/token"
 
@@ -110,7 +116,7 @@ def test_what_is_closed_is_closed_under_every_name(world: Path, path: str) -> No
 )
 def test_protected_names_are_protected_everywhere(world: Path, path: str) -> None:
     """MB-T7: in every scope, also through a link whose own name is innocent."""
-    with beneath(world / "ws/main", anywhere(world)) as folder:
+    with open_beneath(world / "ws/main", anywhere(world)) as folder:
         for operation in (folder.read_bytes, lambda one: folder.write_atomic(one, b"evil"), folder.stat):
             with pytest.raises(PathRefused):
                 operation(f"{world}/{path}")
@@ -119,11 +125,11 @@ def test_protected_names_are_protected_everywhere(world: Path, path: str) -> Non
 def test_a_home_is_the_persons_own(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``~/`` is resolved like any absolute path, and nobody else's home is."""
     monkeypatch.setenv("HOME", str(world / "far"))
-    with beneath(world / "ws/main", anywhere(world)) as folder:
+    with open_beneath(world / "ws/main", anywhere(world)) as folder:
         assert folder.read_bytes("~/open") == b"far/open"
         with pytest.raises(PathRefused, match="another person"):
             folder.read_bytes("~root/x")
-    with beneath(world / "ws/main", workspaces(world)) as folder, pytest.raises(PathRefused):
+    with open_beneath(world / "ws/main", workspaces(world)) as folder, pytest.raises(PathRefused):
         folder.read_bytes("~/open")
 
 
@@ -154,7 +160,7 @@ PIECES = st.sampled_from(
 def test_no_absolute_path_leads_out_of_its_root(world: Path, start: str, pieces: list[str]) -> None:
     """Whatever the path, what is read with the reach of workspaces really lies in them."""
     path = f"{world}/{start}{'/'.join(pieces)}"
-    with beneath(world / "ws/main", workspaces(world)) as folder:
+    with open_beneath(world / "ws/main", workspaces(world)) as folder:
         with suppress(PathRefused, OSError):
             assert folder.read_bytes(path).decode().startswith("ws/")
         with suppress(PathRefused, OSError):
@@ -181,7 +187,7 @@ def test_a_link_that_is_swapped_in_leads_nowhere(world: Path) -> None:
     thread.start()
     read = set()
     try:
-        with beneath(world / "ws/main", workspaces(world)) as folder:
+        with open_beneath(world / "ws/main", workspaces(world)) as folder:
             for _ in range(1000):
                 with suppress(PathRefused, OSError):
                     read.add(folder.read_bytes(f"{swapped}/open"))

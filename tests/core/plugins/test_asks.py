@@ -3,7 +3,7 @@
 import pytest
 
 from trunkline.errors import PluginError
-from trunkline.plugins.manifest import Asks
+from trunkline.plugins.manifest import PluginManifest
 from trunkline.plugins.pins import Pin, read_pins, write_pins
 
 RUNS = """
@@ -37,7 +37,10 @@ GUARDS = """
         return [Anybody()]
 """
 AGREED = Pin(
-    version="1.2.3", sha256="0" * 64, source="wheel", agreed=Asks(hooks=("tools",), effects=("read",))
+    version="1.2.3",
+    sha256="0" * 64,
+    source="wheel",
+    agreed=PluginManifest(hooks=("tools",), effects=("read",)),
 )
 
 

@@ -10,7 +10,7 @@ import trunkline
 from trunkline.contracts import hooks
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.turns.context import TurnInfo
-from trunkline.plugins.hook_rules import RULES
+from trunkline.plugins.hook_rules import HOOK_RULES
 
 HOOKS = {name: hook for name, hook in vars(hooks).items() if name.startswith("trunkline_")}
 
@@ -77,12 +77,12 @@ def example(hook):
 def test_every_hook_of_the_design_is_there():
     """The hooks are those of the design's table, and each is either declaring or deciding."""
     assert {name.removeprefix("trunkline_") for name in HOOKS} == DESIGN
-    assert set(RULES) | set(DECISIONS) == set(HOOKS)
+    assert set(HOOK_RULES) | set(DECISIONS) == set(HOOKS)
     firsts = {name for name, hook in HOOKS.items() if hook.trunkline_spec["firstresult"]}
     assert firsts == set(DECISIONS)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", HOOK_RULES)
 def test_a_declaring_hooks_example_works(load, sources, name):
     """The example, saved as a file in ``tool_sources``, is loaded and what it yields arrives."""
     (sources / "example.py").write_text(example(HOOKS[name]))

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
-from trunkline.policy import Asked, Decision, decide, preset
+from trunkline.policy import AccessRequest, Decision, decide, table_policies
 
 NOON = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 """A Monday."""
 
 
-def asked(tool: str = "note", action: str = "write:make", **more: Any) -> Asked:
-    return Asked(
+def asked(tool: str = "note", action: str = "write:make", **more: Any) -> AccessRequest:
+    return AccessRequest(
         subjects=frozenset({"*", "type:agent", "block:main"}),
         resources=(f"tool:{tool}", f"tool:mcp:acme:{tool}"),
         action=action,
@@ -193,7 +193,7 @@ USED = st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.integers(0, 4
 @settings(max_examples=300, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED, data=st.data())
 def test_the_order_of_policies_is_irrelevant(
-    wish: Asked, policies: list[Policy], used: Any, data: Any
+    wish: AccessRequest, policies: list[Policy], used: Any, data: Any
 ) -> None:
     """The same decision, by the same policies, in any order."""
     other = data.draw(st.permutations(policies))
@@ -203,7 +203,7 @@ def test_the_order_of_policies_is_irrelevant(
 @settings(max_examples=300, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED, one=POLICIES)
 def test_another_denial_never_permits_more(
-    wish: Asked, policies: list[Policy], used: Any, one: Policy
+    wish: AccessRequest, policies: list[Policy], used: Any, one: Policy
 ) -> None:
     """What was refused stays refused; what is still permitted is asked about as before."""
     before = decide(wish, policies, NOON, used)
@@ -213,7 +213,7 @@ def test_another_denial_never_permits_more(
 
 @settings(max_examples=300, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED)
-def test_deny_wins(wish: Asked, policies: list[Policy], used: Any) -> None:
+def test_deny_wins(wish: AccessRequest, policies: list[Policy], used: Any) -> None:
     """A denial of everything leaves nothing, whatever else there is; and without a permission nothing is permitted."""
     assert not decide(wish, [*policies, deny("*")], NOON, used).allowed
     denials = [msgspec.structs.replace(policy, effect="deny") for policy in policies]
@@ -222,7 +222,7 @@ def test_deny_wins(wish: Asked, policies: list[Policy], used: Any) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=6))
-def test_a_decision_survives_being_written_down(wish: Asked, policies: list[Policy]) -> None:
+def test_a_decision_survives_being_written_down(wish: AccessRequest, policies: list[Policy]) -> None:
     """A policy read back from its file decides the same."""
     again = msgspec.json.decode(msgspec.json.encode(policies), type=list[Policy])
     assert again == policies
@@ -233,8 +233,10 @@ def test_a_decision_survives_being_written_down(wish: Asked, policies: list[Poli
 
 
 def outcome(table: PermissionTable, action: str, resource: str = "tool:note") -> str:
-    wish = Asked(subjects=frozenset({"*", "type:agent", "block:main"}), resources=(resource,), action=action)
-    decision = decide(wish, list(preset("main", table)), NOON, {})
+    wish = AccessRequest(
+        subjects=frozenset({"*", "type:agent", "block:main"}), resources=(resource,), action=action
+    )
+    decision = decide(wish, list(table_policies("main", table)), NOON, {})
     return "refused" if not decision.allowed else "asks" if decision.asks else "runs"
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trunkline._util.text import plain_words
+from trunkline._util.text import split_plain_command
 from trunkline.contracts.tools.messages import ToolSpec
-from trunkline.policy.read_only_programs import PLAIN, is_look, only_reads
+from trunkline.policy.read_only_programs import PLAIN, is_read_only_call, is_read_only_program
 
 READS = [
     "ls -la", "ls", "cat f", "grep -rn x .", "grep -A 3 x f", "git status", "git log --oneline -5",
@@ -39,13 +39,13 @@ DOES_NOT = [
 @pytest.mark.parametrize("line", READS)
 def test_what_only_reads(line: str) -> None:
     """These need no approval, and planning permits them."""
-    assert only_reads(shlex.split(line))
+    assert is_read_only_program(shlex.split(line))
 
 
 @pytest.mark.parametrize("line", DOES_NOT)
 def test_what_does_not(line: str) -> None:
     """Whatever writes, runs another program, or is not known."""
-    assert not only_reads(shlex.split(line))
+    assert not is_read_only_program(shlex.split(line))
 
 
 WORDS = st.sampled_from(
@@ -78,7 +78,7 @@ WORDS = st.sampled_from(
 @given(program=st.sampled_from([*PLAIN, "find", "sed"]), words=st.lists(WORDS, max_size=5))
 def test_what_is_said_to_read_changes_nothing(tmp_path: Path, program: str, words: list[str]) -> None:
     """Run for real in a folder: whatever counts as reading leaves every file as it was."""
-    if not only_reads([program, *words]) or shutil.which(program) is None:
+    if not is_read_only_program([program, *words]) or shutil.which(program) is None:
         return
     (tmp_path / "d").mkdir(exist_ok=True)
     for name in ("a", "b", "d/c"):
@@ -100,7 +100,7 @@ LINES = st.text(st.sampled_from("ab -/.=:,+@%'\"\\$`;&|<>(){}[]*?!~~#^a1\n\r\t\0
 )
 def test_MB_T9_a_plain_line_is_read_as_a_shell_reads_it(line: str) -> None:
     """Whatever counts as plain words is those words to ``sh`` as well."""
-    words = plain_words(line)
+    words = split_plain_command(line)
     if not words or "=" in words[0]:
         return
     for shell in ("sh", "bash"):
@@ -114,7 +114,7 @@ def test_MB_T9_a_plain_line_is_read_as_a_shell_reads_it(line: str) -> None:
 @pytest.mark.parametrize("line", [line for line in READS if "$" not in line and "*" not in line])
 def test_MN_T5_a_line_of_text_that_only_reads_is_a_look(line: str) -> None:
     """A line for a shell counts by the words that it stands for."""
-    assert is_look(SHELL, {"command": line})
+    assert is_read_only_call(SHELL, {"command": line})
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_MN_T5_a_line_of_text_that_only_reads_is_a_look(line: str) -> None:
 )  # fmt: skip
 def test_MB_T9_any_other_text_is_not(line: str) -> None:
     """What means anything to a shell, or runs what is not known to read, is asked about."""
-    assert not is_look(SHELL, {"command": line})
+    assert not is_read_only_call(SHELL, {"command": line})
 
 
 @pytest.mark.parametrize("given", [None, 1, {}, [], [1], ["ls", 1], [["ls"]], "", "   "])
 def test_no_argument_vector_is_no_look(given: object) -> None:
     """Whatever else came under that name."""
-    assert not is_look(SHELL, {"command": given})
-    assert not is_look(SHELL, {})
+    assert not is_read_only_call(SHELL, {"command": given})
+    assert not is_read_only_call(SHELL, {})

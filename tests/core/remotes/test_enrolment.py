@@ -14,12 +14,12 @@ from anyio.abc import ByteStream
 from anyio.streams.tls import TLSListener, TLSStream
 
 from trunkline.errors import ConfigError, Unavailable
-from trunkline.runtime.remotes.certificates import DOOR, DOOR_KEY, door_certificate
-from trunkline.runtime.remotes.enrolment import JOIN_PORT, hub_of, join, way_of
-from trunkline.runtime.remotes.handshake import ALPHABET, clean_code, new_code
+from trunkline.runtime.remotes.certificates import LEAF_CERTIFICATE, LEAF_KEY, ensure_leaf_certificate
+from trunkline.runtime.remotes.enrolment import JOIN_PORT, join, leaf_remote, read_enrolment
+from trunkline.runtime.remotes.handshake import ALPHABET, new_code, normalize_code
 from trunkline.runtime.remotes.invitation import MOST_WRONG, Invitation, invite
 from trunkline.runtime.remotes.nkeys import is_public_key, new_key
-from trunkline.runtime.remotes.registry import Registry, Remote
+from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ async def waiting(folder: Path, *, name: str = "laptop", seconds: float = 30.0) 
     async def wait() -> None:
         invitation = Invitation(name, ("main",), found.code, HERE, 0, 7422)
         try:
-            found.ended = await invite(Registry(folder), invitation, seconds=seconds, ready=listening)
+            found.ended = await invite(RemoteRegistry(folder), invitation, seconds=seconds, ready=listening)
         except (ConfigError, Unavailable) as error:
             found.ended = error
 
@@ -73,10 +73,10 @@ async def test_with_the_code_a_host_is_let_in(tmp_path: Path) -> None:
         await until(lambda: door.ended)
     assert isinstance(door.ended, Remote)
     assert (joined.name, joined.host, joined.port) == ("laptop", HERE, 7422)
-    assert hub_of(remote) == joined
-    assert Registry(hub).all() == (Registry(hub).find("laptop"),)
-    assert Registry(hub).find("laptop") is not None
-    assert way_of(remote).url == f"tls://{HERE}:7422"
+    assert read_enrolment(remote) == joined
+    assert RemoteRegistry(hub).all() == (RemoteRegistry(hub).find("laptop"),)
+    assert RemoteRegistry(hub).find("laptop") is not None
+    assert leaf_remote(remote).url == f"tls://{HERE}:7422"
     for file in (*hub.iterdir(), *remote.iterdir()):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
     seed = (remote / "seed").read_text().strip()
@@ -99,7 +99,7 @@ async def test_a_code_is_good_once(tmp_path: Path) -> None:
             tasks.start_soon(come, folder)
     assert len(refused) == 1
     assert [(folder / "hub.toml").exists() for folder in folders].count(True) == 1
-    assert len(Registry(tmp_path / "hub").all()) == 1
+    assert len(RemoteRegistry(tmp_path / "hub").all()) == 1
 
 
 async def test_a_wrong_code_learns_nothing_and_may_not_be_tried_often(tmp_path: Path) -> None:
@@ -113,21 +113,21 @@ async def test_a_wrong_code_learns_nothing_and_may_not_be_tried_often(tmp_path: 
         assert isinstance(door.ended, Unavailable)
         with pytest.raises(Unavailable, match="cannot be talked to"):
             await join(tmp_path / "late", HERE, door.port, door.code)
-    assert Registry(tmp_path / "hub").all() == ()
+    assert RemoteRegistry(tmp_path / "hub").all() == ()
     assert not (tmp_path / "guess").exists()
 
 
 async def _answer_blindly(port: int) -> None:
-    from trunkline.runtime.remotes.framing import TurnedAway, receive, send
-    from trunkline.runtime.remotes.handshake import Answer, Challenge, Hello, new_nonce
+    from trunkline.runtime.remotes.framing import RefusedByPeer, receive, send
+    from trunkline.runtime.remotes.handshake import Challenge, ChallengeResponse, Hello, new_nonce
 
     async with await anyio.connect_tcp(
         HERE, port, tls=True, ssl_context=_trusting(), tls_standard_compatible=False
     ) as stream:
         await send(stream, Hello(new_nonce()))
         await receive(stream, Challenge)
-        await send(stream, Answer(new_key()[1], HERE, "0" * 64))
-        with pytest.raises(TurnedAway):
+        await send(stream, ChallengeResponse(new_key()[1], HERE, "0" * 64))
+        with pytest.raises(RefusedByPeer):
             await receive(stream, Challenge)
 
 
@@ -145,16 +145,16 @@ async def test_whoever_sits_between_gets_nothing(tmp_path: Path) -> None:
     async with waiting(tmp_path / "hub") as door, between(tmp_path / "evil", door.port) as port:
         with pytest.raises(Unavailable, match="does not know the code"):
             await join(tmp_path / "remote", HERE, port, door.code)
-    assert Registry(tmp_path / "hub").all() == ()
+    assert RemoteRegistry(tmp_path / "hub").all() == ()
     assert not (tmp_path / "remote").exists()
 
 
 @asynccontextmanager
 async def between(folder: Path, port: int) -> AsyncIterator[int]:
     """Somebody in the middle; yields the port where he pretends to be the hub."""
-    door_certificate(folder, (HERE,))
+    ensure_leaf_certificate(folder, (HERE,))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / DOOR, folder / DOOR_KEY)
+    context.load_cert_chain(folder / LEAF_CERTIFICATE, folder / LEAF_KEY)
     plain = await anyio.create_tcp_listener(local_host=HERE)
     listener = TLSListener(plain.listeners[0], context, standard_compatible=False)
 
@@ -209,7 +209,7 @@ async def test_what_is_there_already_is_not_replaced(tmp_path: Path) -> None:
         await until(lambda: door.ended)
     with pytest.raises(ConfigError, match="There is a remote called laptop already"):
         await invite(
-            Registry(tmp_path / "hub"), Invitation("laptop", ("main",), new_code(), HERE, 0, 7422), seconds=1,
+            RemoteRegistry(tmp_path / "hub"), Invitation("laptop", ("main",), new_code(), HERE, 0, 7422), seconds=1,
             ready=lambda port: None,
         )  # fmt: skip
     with pytest.raises(ConfigError, match="enrolled already"):
@@ -236,17 +236,17 @@ def test_a_registry_file_that_was_mended_wrongly_lets_nobody_in(tmp_path: Path, 
     }  # fmt: skip
     file = tmp_path / "laptop.toml"
     file.write_text("\n".join(lines.values()))
-    assert Registry(tmp_path).all()
+    assert RemoteRegistry(tmp_path).all()
     file.write_text("\n".join({**lines, change.split()[0]: change}.values()))
     with pytest.raises(ConfigError, match="cannot be used"):
-        Registry(tmp_path).all()
+        RemoteRegistry(tmp_path).all()
 
 
 def test_codes_and_keys() -> None:
     """A code has 80 random bits; a key's checksum tells a mistyped one."""
     assert len(ALPHABET) == 32
     assert len(set(ALPHABET)) == 32
-    codes = {clean_code(new_code()) for _ in range(100)}
+    codes = {normalize_code(new_code()) for _ in range(100)}
     assert len(codes) == 100
     assert {len(code) for code in codes} == {16}
     seed, public = new_key()

@@ -14,7 +14,7 @@ from trunkline.config import load_config
 from trunkline.contracts.models.adapter import ModelAdapter, ModelEvent, ModelRequest
 from trunkline.errors import ConfigError
 from trunkline.plugins import Plugins
-from trunkline.runtime.adapter_selection import default_adapter, who_answers
+from trunkline.runtime.adapter_selection import default_adapter, describe_default_adapter
 from trunkline.testing.platform import clean_environ
 
 
@@ -51,7 +51,7 @@ def asked(home: Path, toml: str, monkeypatch: pytest.MonkeyPatch, *plugins: obje
     (home / "trunkline.toml").write_text(toml)
     config = load_config(home, environ={**clean_environ(), **environ})
     loaded = Plugins.load(config, extra=plugins)
-    assert who_answers(config, loaded).startswith(default_adapter(config, loaded))
+    assert describe_default_adapter(config, loaded).startswith(default_adapter(config, loaded))
     return default_adapter(config, loaded)
 
 

@@ -8,8 +8,8 @@ from workers_for_tests import Crew, config_at, until
 
 from trunkline.home.paths import Home
 from trunkline.home.run_file import instance_lock, read_run_file
-from trunkline.runtime.platform_connection import attached
-from trunkline.runtime.supervisor import supervised
+from trunkline.runtime.platform_connection import connect_to_platform
+from trunkline.runtime.supervisor import running_platform
 from trunkline_bus import EmbeddedServer
 
 pytestmark = pytest.mark.anyio
@@ -19,8 +19,8 @@ async def test_a_command_uses_the_instance_that_runs(tmp_path: Path, crew: Crew)
     """No second server and no second worker are started."""
     others = Crew()
     async with (
-        supervised(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
-        attached(config_at(tmp_path), others.load) as bus,
+        running_platform(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
+        connect_to_platform(config_at(tmp_path), others.load) as bus,
     ):
         assert bus.link.settings.url == instance.bus.url
     assert others.diary == []
@@ -28,7 +28,7 @@ async def test_a_command_uses_the_instance_that_runs(tmp_path: Path, crew: Crew)
 
 async def test_a_command_alone_brings_its_own_platform(tmp_path: Path, crew: Crew) -> None:
     """Without an instance the workers run in the command's process and end with it."""
-    async with attached(config_at(tmp_path), crew.load, kinds=("gateway", "memory")):
+    async with connect_to_platform(config_at(tmp_path), crew.load, kinds=("gateway", "memory")):
         assert crew.did("open") == ["memory", "gateway"]
         gateway = crew.types["gateway"].alive[0].context.config.settings.gateway
         assert gateway.port == 0, "a command must not fail because the port is taken"
@@ -40,13 +40,13 @@ async def test_two_commands_at_once_share_one_platform(tmp_path: Path, crew: Cre
     others, together = Crew(), anyio.Event()
 
     async def first() -> None:
-        async with attached(config_at(tmp_path), crew.load, kinds=("memory",)):
+        async with connect_to_platform(config_at(tmp_path), crew.load, kinds=("memory",)):
             await together.wait()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(first)
         await until(lambda: bool(crew.did("open")))
-        async with attached(config_at(tmp_path), others.load, kinds=("memory",)):
+        async with connect_to_platform(config_at(tmp_path), others.load, kinds=("memory",)):
             assert others.diary == []
         together.set()
 
@@ -58,7 +58,7 @@ async def test_a_command_waits_for_an_instance_that_is_still_starting(tmp_path: 
     opened = anyio.Event()
 
     async def command() -> None:
-        async with attached(config_at(tmp_path), crew.load, kinds=("memory",)):
+        async with connect_to_platform(config_at(tmp_path), crew.load, kinds=("memory",)):
             opened.set()
 
     async with anyio.create_task_group() as tasks:
@@ -75,6 +75,6 @@ async def test_a_configured_server_comes_first(tmp_path: Path, nats_server: Embe
     """bus.url is used as it is, and nothing is started."""
     none = Crew()
     url = nats_server.url.replace("//", f"//{nats_server.user}:{nats_server.password}@")
-    async with attached(config_at(tmp_path, bus__url=url), none.load) as bus:
+    async with connect_to_platform(config_at(tmp_path, bus__url=url), none.load) as bus:
         assert bus.connected
     assert none.diary == [] and read_run_file(Home.at(tmp_path)) is None

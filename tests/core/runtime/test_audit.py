@@ -10,18 +10,18 @@ import pytest
 from msgspec import UNSET
 
 import trunkline
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.streams import AUDIT_STREAM
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.topology import topology
-from trunkline.runtime.audit_log import MOST_WAITING, AuditLog, entry
+from trunkline.runtime.audit_log import MOST_WAITING, AuditLog, new_entry
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import call_tool
 from trunkline.workers.memory import audit_writer
 from trunkline_bus import Bus, apply
-from trunkline_bus.streams.jetstream import api as jetstream
+from trunkline_bus.streams.jetstream import request_api as jetstream
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +71,7 @@ def number_of(found: Sequence[AuditEntry]) -> int:
 async def test_what_cannot_be_stored_is_waited_for_or_counted(running: Platform) -> None:
     """While the stream is away the queue fills up. Then reads are counted by their kind, and whoever notes an effect
     waits. Once the stream is back all lines of the queue, the counts and the effect are there."""
-    audit = AuditLog(running.bus, "standard", Secrets())
+    audit = AuditLog(running.bus, "standard", Redactor())
     await jetstream(running.bus.link, f"STREAM.DELETE.{AUDIT_STREAM}")
     noted = anyio.Event()
 
@@ -145,15 +145,15 @@ async def _has_calls(bus: Bus, count: int) -> bool:
 
 async def test_lines_that_memory_never_had_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the stream lost lines before they were in memory, the log says how many."""
-    monkeypatch.setattr(audit_writer, "SECONDS", 3_600.0)
+    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 3_600.0)
     async with platform(tmp_path, workers=("memory", "gateway")) as running:
         for _ in range(10):
-            line = entry(event="approval", block="main", actor="owner")
+            line = new_entry(event="approval", block="main", actor="owner")
             await running.bus.append(AUDIT, line, msg_id=line.id, block="main")
         await jetstream(running.bus.link, f"STREAM.PURGE.{AUDIT_STREAM}", {"seq": 9})
         note = running.home.cache / "audit.seq"
     note.write_text("2")
-    monkeypatch.setattr(audit_writer, "SECONDS", 0.2)
+    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 0.2)
     async with platform(tmp_path, workers=("memory", "gateway")):
         await until(lambda: _has_lost(tmp_path))
     text = "".join(file.read_text() for file in (tmp_path / "memory/audit").glob("*.jsonl"))

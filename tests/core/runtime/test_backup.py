@@ -13,9 +13,9 @@ import pytest
 from trunkline.contracts.turns.messages import TurnCancelRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import TrunklineError
-from trunkline.home.backup import END, LABEL, SCHEMA, read_label, restore_backup
+from trunkline.home.backup import END, MANIFEST_MEMBER, SCHEMA, read_backup_manifest, restore_backup
 from trunkline.home.paths import Home
-from trunkline.home.restore_transaction import put_back
+from trunkline.home.restore_transaction import roll_back
 from trunkline.home.run_file import AlreadyRunning, instance_lock
 from trunkline.testing.commands import Ran, run_trunkline
 from trunkline.testing.platform import clean_environ, platform
@@ -45,11 +45,11 @@ def archive(
 ) -> Path:
     label = {"schema": schema, "version": "9.0.0", "created": "2030-01-01T00:00:00Z", "holds": []}
     with tarfile.open(path, "w") as tar:
-        for name, data in {LABEL: json.dumps(label).encode(), **(members or {}), END: b""}.items():
+        for name, data in {MANIFEST_MEMBER: json.dumps(label).encode(), **(members or {}), END: b""}.items():
             info = tarfile.TarInfo(name)
             info.size, info.type = (
                 len(data),
-                kinds.get("type", tarfile.REGTYPE) if name not in (LABEL, END) else tarfile.REGTYPE,
+                kinds.get("type", tarfile.REGTYPE) if name not in (MANIFEST_MEMBER, END) else tarfile.REGTYPE,
             )
             info.linkname = "/etc/passwd"
             tar.addfile(info, io.BytesIO(data))
@@ -215,10 +215,10 @@ def test_a_restore_that_is_killed_is_told_and_undone(home: Path, tmp_path: Path)
             assert "was broken off in its middle" in trunkline(home, "doctor", ok=False).stdout
             assert "what was there before is back" in trunkline(home, "memory", "list", ok=False).stderr
         else:
-            assert put_back(home)
+            assert roll_back(home)
         assert "later" in (home / "trunkline.toml").read_text()
         assert (home / "memory/mine.md").read_text() == "later"
-        assert not put_back(home)
+        assert not roll_back(home)
     assert moves == 50 and not (home / "memory/mine.md").exists()
     assert not (home / "restoring.json").exists() and len(list(home.glob("replaced-*"))) == 1
 
@@ -303,10 +303,10 @@ def test_what_is_no_backup_is_said_so(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "x.tar", "w") as tar:
         tar.addfile(tarfile.TarInfo("README.txt"))
     with pytest.raises(TrunklineError, match="not a backup"):
-        read_label(tmp_path / "x.tar")
+        read_backup_manifest(tmp_path / "x.tar")
     with pytest.raises(TrunklineError, match="There is no file"):
-        read_label(tmp_path / "nothing.tar")
+        read_backup_manifest(tmp_path / "nothing.tar")
     (tmp_path / "y.tar").write_bytes(msgspec.json.encode({"schema": 1}) * 100)
     with pytest.raises(TrunklineError, match="no whole tar archive") as refused:
-        read_label(tmp_path / "y.tar")
+        read_backup_manifest(tmp_path / "y.tar")
     assert "\n" not in refused.value.sentence

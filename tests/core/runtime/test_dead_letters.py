@@ -16,9 +16,17 @@ from trunkline.contracts.streams import inbox_consumer
 from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.messages import TurnCancelRequested, TurnRequested
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
-from trunkline.contracts.workers.subjects import CLAIMS, DEAD, DEAD_LETTERS
+from trunkline.contracts.workers.subjects import CLAIM_STORE, DEAD_LETTER_SUBJECT, DEAD_LETTER_TOPIC
 from trunkline.errors import TrunklineError
-from trunkline.runtime.dead_letters import REFUSED, Buried, chosen, dead_letters, refusal_of, retriable, retry
+from trunkline.runtime.dead_letters import (
+    REFUSAL_REASONS,
+    StoredDeadLetter,
+    check_retriable,
+    find_dead_letters,
+    list_dead_letters,
+    refusal_reason,
+    retry,
+)
 from trunkline.testing.platform import platform
 from trunkline_bus import (
     Bus,
@@ -31,7 +39,7 @@ from trunkline_bus import (
     apply,
     connect,
 )
-from trunkline_bus.streams.admin import raw_history, send_again
+from trunkline_bus.streams.admin import raw_history, resend
 
 pytestmark = pytest.mark.anyio
 
@@ -43,21 +51,21 @@ async def bus_at(folder: Path) -> AsyncIterator[Bus]:
             url=server.url,
             user=server.user,
             password=server.password,
-            dead_letters=DEAD_LETTERS,
-            claims=CLAIMS.name,
+            dead_letters=DEAD_LETTER_SUBJECT,
+            claims=CLAIM_STORE.name,
         )
         async with connect(settings) as bus:
             await apply(bus, topology())
             yield bus
 
 
-async def buried(bus: Bus, subject: str, body: bytes, *, size: int | None = None) -> Buried:
+async def buried(bus: Bus, subject: str, body: bytes, *, size: int | None = None) -> StoredDeadLetter:
     letter = DeadLetter(
         subject=subject, reason="unknown_type", data=base64.b64encode(body).decode(),
         size=len(body) if size is None else size,
     )  # fmt: skip
-    ack = await bus.append(DEAD, letter)
-    return (await chosen(bus, (ack.seq,)))[0]
+    ack = await bus.append(DEAD_LETTER_TOPIC, letter)
+    return (await find_dead_letters(bus, (ack.seq,)))[0]
 
 
 def cancel() -> bytes:
@@ -73,15 +81,15 @@ async def test_a_message_of_the_inbox_is_sent_again_byte_for_byte(tmp_path: Path
         stored = [item async for item in bus.history(INBOX, conversation="conv_1")]
         assert [item.data.by for item in stored] == ["ann"]  # type: ignore[union-attr]
         assert stored[0].envelope.id == "01ABC"
-        assert await dead_letters(bus) == []
+        assert await list_dead_letters(bus) == []
 
 
 async def test_what_no_worker_reads_is_buried_and_listed(tmp_path: Path) -> None:
     """From the consumer's own bury to the list; sent again it would only come back, so that is refused."""
     async with bus_at(tmp_path) as bus:
-        await send_again(bus, INBOX, b"not json", msg_id="1", headers={}, conversation="conv_1")
+        await resend(bus, INBOX, b"not json", msg_id="1", headers={}, conversation="conv_1")
         partition = int(await _raw_partition(bus))
-        there: list[Buried] = []
+        there: list[StoredDeadLetter] = []
         async with (
             bus.pinned(inbox_consumer(partition), INBOX) as items,
             anyio.create_task_group() as tasks,
@@ -100,9 +108,9 @@ async def _raw_partition(bus: Bus) -> str:
     return [record.subject async for record in raw_history(bus, INBOX)].pop().split(".")[3]
 
 
-async def _next_dead(bus: Bus) -> list[Buried]:
+async def _next_dead(bus: Bus) -> list[StoredDeadLetter]:
     await anyio.sleep(0.05)
-    return await dead_letters(bus)
+    return await list_dead_letters(bus)
 
 
 async def test_half_a_message_is_not_sent(tmp_path: Path) -> None:
@@ -112,7 +120,7 @@ async def test_half_a_message_is_not_sent(tmp_path: Path) -> None:
         assert not one.whole
         with pytest.raises(TrunklineError, match="only 2 of its 100000 bytes"):
             await retry(bus, one)
-        assert len(await dead_letters(bus)) == 1
+        assert len(await list_dead_letters(bus)) == 1
 
 
 async def test_a_large_message_finds_its_body_again(tmp_path: Path) -> None:
@@ -134,7 +142,11 @@ async def test_a_large_message_finds_its_body_again(tmp_path: Path) -> None:
 async def test_every_stored_topic_is_decided_about() -> None:
     """Each topic that a stream keeps is the inbox, the dead letters themselves, or has a reason against it."""
     kept = [one for one in vars(subjects).values() if isinstance(one, Topic) and one.stream]
-    undecided = [one.name for one in kept if one not in (INBOX, DEAD) and one.subject.template not in REFUSED]
+    undecided = [
+        one.name
+        for one in kept
+        if one not in (INBOX, DEAD_LETTER_TOPIC) and one.subject.template not in REFUSAL_REASONS
+    ]
     assert undecided == []
 
 
@@ -153,17 +165,17 @@ async def test_every_stored_topic_is_decided_about() -> None:
 )
 async def test_all_else_is_refused_with_its_own_reason(tmp_path: Path, subject: str, word: str) -> None:
     """The reason is of that kind of message."""
-    assert word in refusal_of(subject)
+    assert word in refusal_reason(subject)
 
 
 async def test_a_dead_letter_that_is_none_is_shown_all_the_same(tmp_path: Path) -> None:
     """Junk on the dead-letter subject does not hide the others."""
     async with bus_at(tmp_path) as bus:
-        await send_again(bus, DEAD, b"\xff\x00", msg_id="1", headers={})
+        await resend(bus, DEAD_LETTER_TOPIC, b"\xff\x00", msg_id="1", headers={})
         await buried(bus, "trunkline.turn.inbox.conv_1", cancel())
-        first, second = await dead_letters(bus)
+        first, second = await list_dead_letters(bus)
         assert first.body == b"\xff\x00" and first.letter.reason == "garbage"
-        assert await retriable(bus, second) == {"conversation": "conv_1"}
+        assert await check_retriable(bus, second) == {"conversation": "conv_1"}
 
 
 async def test_a_message_that_is_sent_again_is_answered_once() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from trunkline.cli.checks.runner import examine
+from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def told(running: ProcessPlatform) -> tuple[str, str]:
     """What doctor says of search."""
-    findings = await examine(read=lambda: load_config(running.home.path, environ=running.environ))
+    findings = await run_checks(read=lambda: load_config(running.home.path, environ=running.environ))
     (found,) = [one for one in findings if one.id == "memory.search"]
     return found.status, f"{found.summary} {found.hint}"
 

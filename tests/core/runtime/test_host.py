@@ -11,15 +11,15 @@ from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.runtime.connection_settings import bus_settings
 from trunkline.runtime.worker import Worker
-from trunkline.runtime.worker_host import HostSettings, host
+from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
 from trunkline_bus import EmbeddedServer, NoResponders, Request, connect
 
 pytestmark = pytest.mark.anyio
 
 
-def settings_for(home: Path, server: EmbeddedServer) -> HostSettings:
+def settings_for(home: Path, server: EmbeddedServer) -> WorkerHostSettings:
     config = config_at(home)
-    return HostSettings(
+    return WorkerHostSettings(
         config, bus_settings(config, url=server.url, user=server.user, password=server.password)
     )
 
@@ -53,7 +53,7 @@ async def test_serve_still_runs_while_the_worker_drains(tmp_path: Path, nats_ser
 
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        await tasks.start(host, Busy, settings_for(tmp_path, nats_server), stop)
+        await tasks.start(run_worker, Busy, settings_for(tmp_path, nats_server), stop)
         stop.set()
     assert seen == ["finished", "drained", "serve ended", "closed"]
 
@@ -80,7 +80,7 @@ async def test_a_worker_that_does_not_drain_is_closed_all_the_same(
 
     stop = anyio.Event()
     with anyio.fail_after(60):
-        await host(Stuck, settings_for(tmp_path, nats_server), stop)
+        await run_worker(Stuck, settings_for(tmp_path, nats_server), stop)
     assert seen == ["closed"]
 
 
@@ -115,7 +115,7 @@ async def test_a_closed_worker_answers_nobody(tmp_path: Path, nats_server: Embed
         assert (await bus.call(LIST_TOOLS, ListTools(block="early"))).version == "early"
 
     async with connect(settings.bus) as bus, anyio.create_task_group() as tasks:
-        await tasks.start(host, Answering, settings, stop)
+        await tasks.start(run_worker, Answering, settings, stop)
         tasks.start_soon(ask)
         await begun.wait()
         stop.set()
@@ -128,7 +128,7 @@ async def test_a_crash_leaves_as_it_is_after_the_worker_was_closed(
     """The host raises what serve() raised, not a group around it."""
     crew.types["tools"].crash.set()
     with pytest.raises(RuntimeError, match="boom"):
-        await host(crew.types["tools"], settings_for(tmp_path, nats_server), anyio.Event())
+        await run_worker(crew.types["tools"], settings_for(tmp_path, nats_server), anyio.Event())
     assert crew.diary[-1] == ("tools", "close")
 
 
@@ -145,7 +145,7 @@ async def test_a_worker_with_nothing_left_to_do_ends_its_host(
         async def serve(self) -> None: ...
 
     with anyio.fail_after(60):
-        await host(Brief, settings_for(tmp_path, nats_server), anyio.Event())
+        await run_worker(Brief, settings_for(tmp_path, nats_server), anyio.Event())
 
 
 async def test_resources_are_left_in_reverse_order(tmp_path: Path, nats_server: EmbeddedServer) -> None:
@@ -164,7 +164,7 @@ async def test_resources_are_left_in_reverse_order(tmp_path: Path, nats_server: 
 
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        worker = await tasks.start(host, Holding, settings_for(tmp_path, nats_server), stop)
+        worker = await tasks.start(run_worker, Holding, settings_for(tmp_path, nats_server), stop)
         assert isinstance(worker, Holding)
         stop.set()
     await until(lambda: len(seen) == 2)

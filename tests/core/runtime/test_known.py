@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.contracts.memory.cache import Known
+from trunkline.contracts.memory.cache import MemoryCache
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
-from trunkline.contracts.workers.subjects import DEAD_LETTERS
+from trunkline.contracts.workers.subjects import DEAD_LETTER_SUBJECT
 from trunkline_bus import Bus, BusSettings, EmbeddedServer, ServerSettings, connect
 
 pytestmark = pytest.mark.anyio
@@ -34,13 +34,13 @@ class Asked:
 @asynccontextmanager
 async def known(
     folder: Path, asked: Asked, fresh_for: float = 60.0
-) -> AsyncIterator[tuple[Bus, Known[int | None]]]:
+) -> AsyncIterator[tuple[Bus, MemoryCache[int | None]]]:
     async with EmbeddedServer(ServerSettings(store_dir=folder)) as server:
         settings = BusSettings(
-            url=server.url, user=server.user, password=server.password, dead_letters=DEAD_LETTERS
+            url=server.url, user=server.user, password=server.password, dead_letters=DEAD_LETTER_SUBJECT
         )
         async with connect(settings) as bus:
-            found = Known[int | None](
+            found = MemoryCache[int | None](
                 bus, asked, counts=lambda path: path.endswith(".toml"), fresh_for=fresh_for
             )
             await found.open()

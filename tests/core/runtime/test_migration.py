@@ -15,17 +15,23 @@ from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import TrunklineError
-from trunkline.home.backup import read_label, restore_backup
-from trunkline.home.bus_migration import BUS_FORM, BusStep, bus_form, marked, migrate_bus
-from trunkline.home.format_version import FORM, NewerForm, read_mark, write_mark
+from trunkline.home.backup import read_backup_manifest, restore_backup
+from trunkline.home.bus_migration import (
+    BUS_FORMAT,
+    BusMigrationStep,
+    migrate_bus,
+    read_bus_format,
+    with_format,
+)
+from trunkline.home.format_version import FORMAT_VERSION, NewerFormatError, read_format, write_format
 from trunkline.home.migration import migrate
-from trunkline.home.migration_steps import STEPS, Step
+from trunkline.home.migration_steps import MIGRATION_STEPS, MigrationStep
 from trunkline.home.paths import Home
 from trunkline.testing.platform import clean_environ, platform
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
 from trunkline_bus import Bus, apply
-from trunkline_bus.streams.admin import send_again
+from trunkline_bus.streams.admin import resend
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -56,38 +62,46 @@ def test_a_new_home_is_of_this_form_and_an_older_one_is_brought_there(tmp_path: 
     """One step after the other, once; a home of before there was a form counts as form 0."""
     fresh = Home.at(tmp_path / "fresh")
     fresh.prepare()
-    assert read_mark(fresh.path) is None
+    assert read_format(fresh.path) is None
     assert migrate(fresh) == []
     older = used(tmp_path / "older")
-    assert read_mark(older.path).form == 0  # type: ignore[union-attr]
-    assert migrate(older) == list(STEPS)
+    assert read_format(older.path).form == 0  # type: ignore[union-attr]
+    assert migrate(older) == list(MIGRATION_STEPS)
     assert migrate(older) == []
     for home in (fresh, older):
-        mark = read_mark(home.path)
-        assert mark is not None and mark.form == FORM == STEPS[-1].to and mark.version
+        mark = read_format(home.path)
+        assert mark is not None and mark.form == FORMAT_VERSION == MIGRATION_STEPS[-1].to and mark.version
 
 
 def test_every_step_may_be_run_twice(tmp_path: Path) -> None:
     """A crash just before the mark runs a step again, and the home is the same."""
     home = used(tmp_path)
-    for step in STEPS:
+    for step in MIGRATION_STEPS:
         step.run(home)
         once = tree(home.path)
         step.run(home)
         assert tree(home.path) == once
-    assert [step.to for step in STEPS] == list(range(1, FORM + 1))
+    assert [step.to for step in MIGRATION_STEPS] == list(range(1, FORMAT_VERSION + 1))
 
 
 @pytest.mark.parametrize("command", [("say", "hello"), ("up", "--port", "0"), ("run", "memory")])
 def test_a_newer_home_is_refused_and_not_touched(command: tuple[str, ...], tmp_path: Path) -> None:
     """What, where, and what to do; not a byte is different, and doctor says the same."""
     home = used(tmp_path / "home")
-    (home.path / "form.json").write_text(json.dumps({"form": FORM + 1, "version": "9.9", "later": True}))
+    (home.path / "form.json").write_text(
+        json.dumps({"form": FORMAT_VERSION + 1, "version": "9.9", "later": True})
+    )
     before = tree(home.path)
     env = ("--bus", "nats://127.0.0.1:1") if command[0] == "run" else ()
     done = cli(home.path, *command, *env)
     assert done.returncode == 1, done.stdout
-    for words in (str(home.path), "'9.9'", f"form {FORM + 1}", "Update Trunkline", "Nothing was changed"):
+    for words in (
+        str(home.path),
+        "'9.9'",
+        f"form {FORMAT_VERSION + 1}",
+        "Update Trunkline",
+        "Nothing was changed",
+    ):
         assert words in done.stderr, done.stderr
     after = tree(home.path)
     assert {name: text for name, text in after.items() if not name.startswith("logs/")} == before
@@ -97,7 +111,8 @@ def test_doctor_tells_the_form(tmp_path: Path) -> None:
     """Fine, or an error with the way out; a mark that cannot be read is one, too."""
     home = used(tmp_path)
     for content, status in (
-        ('{"form":1,"version":"0"}', "ok"), (f'{{"form":{FORM + 1},"version":"9.9"}}', "error"), ("{", "error"),
+        ('{"form":1,"version":"0"}', "ok"), (f'{{"form":{FORMAT_VERSION + 1},"version":"9.9"}}', "error"),
+        ("{", "error"),
     ):  # fmt: skip
         (home.path / "form.json").write_text(content)
         found = json.loads(cli(home.path, "doctor", "--json").stdout)
@@ -115,7 +130,7 @@ migrate(Home.at(Path({home!r})), shouting(int({after})))
 """
 
 
-def shouting(die_after: int = -1) -> tuple[Step, ...]:
+def shouting(die_after: int = -1) -> tuple[MigrationStep, ...]:
     """Steps that rewrite files one by one; the second kills its process after so many of them."""
 
     def split(home: Home) -> None:
@@ -129,9 +144,9 @@ def shouting(die_after: int = -1) -> tuple[Step, ...]:
             _whole(path, path.read_text().upper())
 
     return (
-        Step(1, "nothing", lambda home: None),
-        Step(2, "splits the notes", split),
-        Step(3, "shouts", shout, copies=("memory", "trunkline.toml")),
+        MigrationStep(1, "nothing", lambda home: None),
+        MigrationStep(2, "splits the notes", split),
+        MigrationStep(3, "shouts", shout, copies=("memory", "trunkline.toml")),
     )
 
 
@@ -151,9 +166,9 @@ def test_a_crash_in_the_middle_of_a_step_is_made_up_for(after: int, tmp_path: Pa
     program = KILLED.format(tests=str(Path(__file__).parent), home=str(home.path), after=after)
     done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert read_mark(home.path).form == 2  # type: ignore[union-attr]
+    assert read_format(home.path).form == 2  # type: ignore[union-attr]
     migrate(home, shouting())
-    assert read_mark(home.path).form == 3  # type: ignore[union-attr]
+    assert read_format(home.path).form == 3  # type: ignore[union-attr]
     assert tree(home.memory) == tree(whole.memory)
     assert (home.memory / "line-0.md").read_text() == "ONE"
     assert (home.path / "before-3" / "memory" / "line-0.md").read_text() == "one"
@@ -168,19 +183,22 @@ def test_backups_of_other_forms(tmp_path: Path) -> None:
     restored into a home that a newer version wrote."""
     assert cli(tmp_path / "home", "say", "hello").returncode == 0
     assert cli(tmp_path / "home", "backup", str(tmp_path / "now.tar")).returncode == 0
-    assert read_label(tmp_path / "now.tar").form == FORM
-    older, newer = relabelled(tmp_path, "older", form=None), relabelled(tmp_path, "newer", form=FORM + 1)
+    assert read_backup_manifest(tmp_path / "now.tar").form == FORMAT_VERSION
+    older, newer = (
+        relabelled(tmp_path, "older", form=None),
+        relabelled(tmp_path, "newer", form=FORMAT_VERSION + 1),
+    )
     target = Home.at(tmp_path / "target")
     with pytest.raises(TrunklineError, match="newer") as refused:
         restore_backup(target, newer)
     assert "Update Trunkline" in refused.value.hint and not target.path.exists()
     restore_backup(target, older)
-    assert read_mark(target.path).form == 0  # type: ignore[union-attr]
+    assert read_format(target.path).form == 0  # type: ignore[union-attr]
     assert cli(target.path, "say", "hello").returncode == 0
-    assert read_mark(target.path).form == FORM  # type: ignore[union-attr]
-    write_mark(target.path, FORM + 1)
+    assert read_format(target.path).form == FORMAT_VERSION  # type: ignore[union-attr]
+    write_format(target.path, FORMAT_VERSION + 1)
     before = tree(target.path)
-    with pytest.raises(NewerForm):
+    with pytest.raises(NewerFormatError):
         restore_backup(target, tmp_path / "now.tar", replace=True)
     assert tree(target.path) == before
 
@@ -213,19 +231,19 @@ async def test_the_bus_says_its_form_and_a_newer_one_is_refused(tmp_path: Path) 
     settings included."""
     steps: list[int] = []
 
-    def step(to: int) -> BusStep:
+    def step(to: int) -> BusMigrationStep:
         async def run(bus: Bus) -> None:
             steps.append(to)
 
-        return BusStep(to, "notes that it ran", run)
+        return BusMigrationStep(to, "notes that it ran", run)
 
     async with platform(tmp_path, workers=("memory",)) as running:
-        assert (await bus_form(running.bus))[0] == BUS_FORM  # type: ignore[index]
-        await apply(running.bus, marked(topology(), 0))
+        assert (await read_bus_format(running.bus))[0] == BUS_FORMAT  # type: ignore[index]
+        await apply(running.bus, with_format(topology(), 0))
         assert await migrate_bus(running.bus, (step(1), step(2)))
         assert steps == [1, 2]
-        await apply(running.bus, marked(topology(), BUS_FORM + 1))
-    with pytest.raises(TrunklineError, match=f"form {BUS_FORM + 1}") as refused:
+        await apply(running.bus, with_format(topology(), BUS_FORMAT + 1))
+    with pytest.raises(TrunklineError, match=f"form {BUS_FORMAT + 1}") as refused:
         async with platform(tmp_path, workers=("memory",), config={"retention.journal_days": 3}):
             raise AssertionError("it started")
     assert "Update Trunkline" in refused.value.hint and "nats://" in str(refused.value)
@@ -284,18 +302,18 @@ async def test_what_an_older_version_left_under_way_is_ended_by_this_one(tmp_pat
 
     async with platform(tmp_path, workers=("memory",)) as running:
         bus = running.bus
-        await apply(bus, marked(topology(), 0))
+        await apply(bus, with_format(topology(), 0))
         keys = {"conversation": "conv_old", "turn": "turn_old"}
         for number, data in enumerate(old_store(key_of("turn_old", "0", "0", "call_1"))):
-            await send_again(bus, JOURNAL, data, msg_id=f"old-{number}", headers={}, **keys)
+            await resend(bus, JOURNAL, data, msg_id=f"old-{number}", headers={}, **keys)
         raw = [stored.data async for stored in bus.history(RAW_JOURNAL, **keys)]
         assert [record.same for record in replay("turn_old", raw).records] == [True, True, True]
         waits = envelope(
             requested("turn_waits", "hello"), block="main", conversation="conv_old", turn="turn_waits"
         )
-        await send_again(bus, INBOX, waits, msg_id="turn_waits", headers={}, conversation="conv_old")
+        await resend(bus, INBOX, waits, msg_id="turn_waits", headers={}, conversation="conv_old")
     async with platform(tmp_path) as running:
-        assert (await bus_form(running.bus))[0] == BUS_FORM  # type: ignore[index]
+        assert (await read_bus_format(running.bus))[0] == BUS_FORMAT  # type: ignore[index]
         state = await running.gateway.turn("turn_old")
         assert state.status == "parked"
         await running.gateway.decide("turn_old", "call_1", "hash", allow=False)

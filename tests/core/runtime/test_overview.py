@@ -7,7 +7,7 @@ import pytest
 
 from trunkline.contracts.turns.messages import TurnCancelRequested, TurnFact
 from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
-from trunkline.runtime.overview import Lookout, Overview
+from trunkline.runtime.overview import OverviewReader, PlatformOverview
 from trunkline.testing.platform import platform
 from trunkline.workers import KINDS
 
@@ -18,7 +18,7 @@ async def test_shows_who_lives_and_who_holds_the_partition_of_a_turn() -> None:
     """All five workers; after a turn, one partition is pinned, and its pin is the monitor's own."""
     async with platform() as running:
         await running.say("hello")
-        lookout = Lookout(running.bus)
+        lookout = OverviewReader(running.bus)
         with anyio.fail_after(60):
             while True:
                 seen = await lookout.look()
@@ -40,8 +40,8 @@ async def test_counts_what_waits_when_nobody_takes_it(tmp_path: Path) -> None:
         for number in range(3):
             wish = TurnCancelRequested(turn=f"turn_{number}", by="ann")
             await running.bus.append(INBOX, wish, conversation="conv_1")
-        lookout = Lookout(running.bus)
-        before: Overview = await lookout.look()
+        lookout = OverviewReader(running.bus)
+        before: PlatformOverview = await lookout.look()
         fact = TurnFact(turn="t", block="main", conversation="conv_1", fact="finished", reason="error")
         await running.bus.append(TURN_FACT, fact, block="main", fact="finished")
         after = await lookout.look()
@@ -51,5 +51,5 @@ async def test_counts_what_waits_when_nobody_takes_it(tmp_path: Path) -> None:
         assert after.waiting == 3 and after.in_flight == 0
         assert (before.lately.failed, after.lately.failed) == (0, 1)
         assert (await lookout.look()).lately.failed == 1
-        assert (await Lookout(running.bus).look()).lately.failed == 1
-        assert (await Lookout(running.bus, minutes=1e-6).look()).lately.failed == 0
+        assert (await OverviewReader(running.bus).look()).lately.failed == 1
+        assert (await OverviewReader(running.bus, minutes=1e-6).look()).lately.failed == 0

@@ -11,7 +11,12 @@ from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.messages import TurnCancelRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import Unavailable
-from trunkline.runtime.partitions import Dealing, deal, dealing, open_partitions
+from trunkline.runtime.partitions import (
+    InboxPartitioning,
+    read_partitioning,
+    repartition,
+    require_partition_count,
+)
 from trunkline.testing.platform import platform
 from trunkline_bus import Bus
 
@@ -43,8 +48,8 @@ async def test_what_waits_is_dealt_anew_in_order(tmp_path: Path) -> None:
         await fill(running.bus)
         before = await waiting(running.bus)
         for partitions in (16, 3):
-            assert await deal(running.bus, topology(), partitions) == 200
-            assert await open_partitions(running.bus) == partitions
+            assert await repartition(running.bus, topology(), partitions) == 200
+            assert await require_partition_count(running.bus) == partitions
             assert await waiting(running.bus) == before
             await running.bus.append(
                 INBOX, TurnCancelRequested(turn="later", by="ann"), conversation="conv_0"
@@ -68,21 +73,21 @@ async def test_an_interrupted_dealing_is_done_again(tmp_path: Path) -> None:
         await fill(running.bus)
         before = await waiting(running.bus)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(deal, running.bus, topology(), 16)
+            tasks.start_soon(repartition, running.bus, topology(), 16)
             with anyio.fail_after(60):
                 while sum(map(len, (await waiting(running.bus)).values())) == 200 and not (
                     await moved(running.bus)
                 ):
                     pass
             tasks.cancel_scope.cancel()
-        assert await dealing(running.bus) == Dealing(16, shut=True)
+        assert await read_partitioning(running.bus) == InboxPartitioning(16, shut=True)
         with pytest.raises(Unavailable, match="being dealt into 16"):
-            await open_partitions(running.bus)
+            await require_partition_count(running.bus)
     async with platform(tmp_path, workers=("memory",)) as running:
-        assert (await dealing(running.bus)).shut
-        assert 0 < await deal(running.bus, topology(), 16) < 200
+        assert (await read_partitioning(running.bus)).shut
+        assert 0 < await repartition(running.bus, topology(), 16) < 200
         assert await waiting(running.bus) == before
-        assert await open_partitions(running.bus) == 16
+        assert await require_partition_count(running.bus) == 16
 
 
 async def moved(bus: Bus) -> bool:
@@ -97,8 +102,8 @@ async def test_it_is_refused_while_a_monitor_lives() -> None:
             while not await lives(running.bus):  # noqa: ASYNC110 - another task tells it
                 await anyio.sleep(0.05)
         with pytest.raises(Unavailable, match="1 of the monitors live: process"):
-            await deal(running.bus, topology(), 16)
-        assert await dealing(running.bus) == Dealing(8)
+            await repartition(running.bus, topology(), 16)
+        assert await read_partitioning(running.bus) == InboxPartitioning(8)
         assert (await running.say("hello")).text
 
 

@@ -12,17 +12,17 @@ import httpx
 import pytest
 
 from trunkline.cli.checks.bus_checks import streams_room
-from trunkline.cli.checks.check import Patient
+from trunkline.cli.checks.check import CheckContext
 from trunkline.cli.log_file import log_to_file
 from trunkline.config import InvalidConfig, load_config
 from trunkline.contracts.retention import MEGABYTE, Retention
 from trunkline.contracts.streams import STREAMS
-from trunkline.contracts.topology import DAY, topology
+from trunkline.contracts.topology import DAY_SECONDS, topology
 from trunkline.contracts.turns.messages import FeedItem, TextDelta, TurnRecord
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
-from trunkline.contracts.workers.subjects import CLAIMS, SPANS
-from trunkline.runtime.overview import Lookout
+from trunkline.contracts.workers.subjects import CLAIM_STORE, SPANS
+from trunkline.runtime.overview import OverviewReader
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Bus
 from trunkline_bus.streams.admin import StreamState, stream_state
@@ -62,9 +62,9 @@ async def test_a_stream_never_grows_above_its_size(stream: str, setting: str, wr
             assert (await stream_state(running.bus, stream)).bytes <= SMALL * MEGABYTE
         state = await stream_state(running.bus, stream)
         assert 0 < state.messages < 30 and state.full > 0.5
-        seen = {one.name: one for one in (await Lookout(running.bus).look()).streams}
+        seen = {one.name: one for one in (await OverviewReader(running.bus).look()).streams}
         assert seen[stream].max_bytes == SMALL * MEGABYTE and seen[stream].max_age
-        patient = Patient(running.config, running.home, False, None, bus=running.bus)  # type: ignore[arg-type]
+        patient = CheckContext(running.config, running.home, False, None, bus=running.bus)  # type: ignore[arg-type]
         found = await streams_room(patient)
         assert found is not None
         assert (found.status, stream in found.summary) == (
@@ -116,7 +116,7 @@ async def test_another_limit_counts_from_the_next_start(tmp_path: Path) -> None:
     settings = {"retention.journal_mb": 50, "retention.journal_days": 2}
     async with platform(tmp_path, config=settings, workers=("memory",)) as running:
         after = await stream_state(running.bus, "JOURNAL")
-        assert after.messages == state.messages and after.max_age == 2 * DAY
+        assert after.messages == state.messages and after.max_age == 2 * DAY_SECONDS
 
 
 def test_every_stream_and_store_has_a_size() -> None:
@@ -124,8 +124,8 @@ def test_every_stream_and_store_has_a_size() -> None:
     kept = topology(retention=Retention(journal_days=90, dead_days=120))
     assert all(stream.max_bytes for stream in kept.streams)
     assert {stream.name for stream in kept.streams if stream.max_age is None} == {"INBOX"}
-    claims = next(store for store in kept.objects if store.name == CLAIMS.name)
-    assert claims.max_bytes and claims.ttl == 120 * DAY
+    claims = next(store for store in kept.objects if store.name == CLAIM_STORE.name)
+    assert claims.max_bytes and claims.ttl == 120 * DAY_SECONDS
     assert all(store.ttl for store in kept.objects)
     assert all(bucket.ttl and (bucket.storage == "memory" or bucket.max_bytes) for bucket in kept.buckets)
     assert len(kept.streams) == len(STREAMS)

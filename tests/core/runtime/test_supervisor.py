@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from workers_for_tests import Crew, config_at, until
 
-from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.messages import WorkerHeartbeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.home.paths import Home
 from trunkline.home.run_file import AlreadyRunning, read_run_file, run_file_path
-from trunkline.runtime.supervisor import BootError, supervised
+from trunkline.runtime.supervisor import BootError, running_platform
 from trunkline.workers import KINDS
 from trunkline_bus import Bus, connect
 
 pytestmark = pytest.mark.anyio
 
 
-async def beats(bus: Bus) -> list[WorkerBeat]:
+async def beats(bus: Bus) -> list[WorkerHeartbeat]:
     bucket = bus.kv(WORKER_BUCKET)
     entries = [await bucket.get(key) for key in await bucket.keys()]
     return [entry.value for entry in entries if entry is not None and entry.value is not None]
@@ -27,20 +27,20 @@ async def beats(bus: Bus) -> list[WorkerBeat]:
 
 async def test_starts_tools_before_memory_before_the_rest(tmp_path: Path, crew: Crew) -> None:
     """PA-F44: tools are discovered, then memory is mounted, and only then anybody is let in."""
-    async with supervised(config_at(tmp_path), crew.load, kinds=KINDS):
+    async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS):
         assert crew.did("open") == ["tools", "memory", "gateway", "monitor", "channels"]
 
 
 async def test_drains_who_asks_before_who_answers(tmp_path: Path, crew: Crew) -> None:
     """Each worker drains and closes before the ones it needs do."""
-    async with supervised(config_at(tmp_path), crew.load, kinds=KINDS):
+    async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS):
         pass
     assert crew.did("drain") == crew.did("close") == ["channels", "monitor", "tools", "gateway", "memory"]
 
 
 async def test_a_crashed_worker_comes_back_and_the_others_never_notice(tmp_path: Path, crew: Crew) -> None:
     """One worker's crash closes and restarts that worker alone."""
-    async with supervised(config_at(tmp_path), crew.load, kinds=KINDS) as instance:
+    async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS) as instance:
         first = instance.workers["tools"]
         crew.types["tools"].crash.set()
         await until(lambda: instance.workers.get("tools", first) is not first)
@@ -55,7 +55,7 @@ async def test_a_worker_that_cannot_open_stops_the_start_with_its_sentence(
     """The error names the phase and says what the worker said; what was open is closed again."""
     crew.types["memory"].refuse = True
     with pytest.raises(BootError, match=r"'memory and its history': The cupboard is locked\.") as caught:
-        async with supervised(config_at(tmp_path), crew.load, kinds=KINDS):
+        async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS):
             pass
     assert caught.value.hint == "Find the key."
     assert crew.did("close") == ["memory", "tools"]
@@ -64,7 +64,7 @@ async def test_a_worker_that_cannot_open_stops_the_start_with_its_sentence(
 
 async def test_a_worker_that_cannot_open_after_a_crash_is_tried_again(tmp_path: Path, crew: Crew) -> None:
     """Once the platform runs, a worker that does not come back at once does not end it."""
-    async with supervised(config_at(tmp_path), crew.load, kinds=("tools", "memory")) as instance:
+    async with running_platform(config_at(tmp_path), crew.load, kinds=("tools", "memory")) as instance:
         crew.types["tools"].refuse = True
         crew.types["tools"].crash.set()
         await until(lambda: instance.restarts.get("tools", 0) >= 2)
@@ -77,16 +77,16 @@ async def test_a_second_instance_on_the_same_home_is_told_the_first_ones_pid(
     tmp_path: Path, crew: Crew
 ) -> None:
     """Two instances never share a home."""
-    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)):
+    async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)):
         with pytest.raises(AlreadyRunning, match=rf"already runs on .* \(pid {os.getpid()}\)"):
-            async with supervised(config_at(tmp_path), Crew().load, kinds=("tools",)):
+            async with running_platform(config_at(tmp_path), Crew().load, kinds=("tools",)):
                 pass
 
 
 async def test_the_run_file_is_private_and_goes_with_the_instance(tmp_path: Path, crew: Crew) -> None:
     """The file that holds the bus password has mode 0600 and is removed at the end."""
     home = Home.at(tmp_path)
-    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)) as instance:
+    async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)) as instance:
         run = read_run_file(home)
         assert run is not None and (run.pid, run.url) == (os.getpid(), instance.bus.url)
         assert stat.S_IMODE(run_file_path(home).stat().st_mode) == 0o600
@@ -97,7 +97,7 @@ async def test_the_run_file_is_private_and_goes_with_the_instance(tmp_path: Path
 async def test_a_run_file_of_a_dead_instance_does_not_count(tmp_path: Path, crew: Crew) -> None:
     """After kill -9 the file is there and the lock is not: nobody is sent to a server that is gone."""
     home = Home.at(tmp_path)
-    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)):
+    async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)):
         left = run_file_path(home).read_bytes()
     run_file_path(home).write_bytes(left)
     assert read_run_file(home) is None
@@ -106,10 +106,10 @@ async def test_a_run_file_of_a_dead_instance_does_not_count(tmp_path: Path, crew
 async def test_every_worker_beats_and_answers_nats_micro(tmp_path: Path, crew: Crew) -> None:
     """The worker bucket and $SRV.PING name each worker."""
     async with (
-        supervised(config_at(tmp_path), crew.load, kinds=KINDS) as instance,
+        running_platform(config_at(tmp_path), crew.load, kinds=KINDS) as instance,
         connect(instance.bus) as bus,
     ):
-        found: list[WorkerBeat] = []
+        found: list[WorkerHeartbeat] = []
         while len(found) < len(KINDS):
             found = await beats(bus)
         assert {beat.kind for beat in found} == set(KINDS)
@@ -120,14 +120,14 @@ async def test_every_worker_beats_and_answers_nats_micro(tmp_path: Path, crew: C
 async def test_a_killed_server_comes_back_with_its_streams_and_buckets(tmp_path: Path, crew: Crew) -> None:
     """After SIGKILL of nats-server the workers go on, and what it kept in memory is made again."""
     async with (
-        supervised(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
+        running_platform(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
         connect(instance.bus) as bus,
     ):
         server = instance.server
         assert server is not None
         os.kill(server.pid, signal.SIGKILL)
         await until(lambda: server.restarts == 1 and bus.connected)
-        found: list[WorkerBeat] = []
+        found: list[WorkerHeartbeat] = []
         while not found:
             try:
                 found = await beats(bus)
@@ -152,7 +152,7 @@ async def test_a_plugin_whose_lifespan_fails_is_left_out(tmp_path: Path, crew: C
         def trunkline_lifespan(self):  # type: ignore[no-untyped-def]
             return [broken]
 
-    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",), extra=(Plugin(),)):
+    async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",), extra=(Plugin(),)):
         assert crew.types["tools"].alive
 
 
@@ -162,7 +162,7 @@ async def test_unreadable_preferences_are_a_gap_and_not_an_error(
     """PA-F43: preferences that cannot be read are reported and the platform starts."""
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "preferences.toml").write_text("model = ")
-    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)):
+    async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)):
         pass
     assert "preferences.toml cannot be read" in caplog.text
 
@@ -171,7 +171,7 @@ async def test_nats_out_of_reach_is_said_with_its_address(tmp_path: Path, crew: 
     """A configured server that is not there stops the start, and nothing was opened."""
     config = config_at(tmp_path, bus__url="nats://127.0.0.1:4")
     with pytest.raises(BootError, match=r"'bus': .*127\.0\.0\.1:4"):
-        async with supervised(config, crew.load, kinds=KINDS):
+        async with running_platform(config, crew.load, kinds=KINDS):
             pass
     assert crew.diary == []
 
@@ -191,7 +191,7 @@ async def test_wrong_adapter_settings_stop_the_start(
 ) -> None:
     """A misspelt key or adapter is an error with its path, before anybody is let in."""
     with pytest.raises(BootError, match=words):
-        async with supervised(config_at(tmp_path, **setting), crew.load, kinds=KINDS):
+        async with running_platform(config_at(tmp_path, **setting), crew.load, kinds=KINDS):
             pass
     assert crew.diary == []
 
@@ -199,7 +199,7 @@ async def test_wrong_adapter_settings_stop_the_start(
 async def test_memory_alone_asks_about_no_adapter(tmp_path: Path, crew: Crew) -> None:
     """Who wants memory out of a home whose model is set up wrongly gets it, and waits for no look at adapters."""
     config = config_at(tmp_path, runtime__provider_adapter="nobody")
-    async with supervised(config, crew.load, kinds=("memory",)):
+    async with running_platform(config, crew.load, kinds=("memory",)):
         assert ("memory", "open") in crew.diary
 
 
@@ -207,5 +207,7 @@ async def test_a_section_of_a_plugin_that_was_taken_out_is_a_gap(
     tmp_path: Path, crew: Crew, caplog: pytest.LogCaptureFixture
 ) -> None:
     """SWAP-3: what is left of a removed plugin's settings is reported and stops nobody."""
-    async with supervised(config_at(tmp_path, plugins__gone__colour="red"), crew.load, kinds=("tools",)):
+    async with running_platform(
+        config_at(tmp_path, plugins__gone__colour="red"), crew.load, kinds=("tools",)
+    ):
         assert "plugins.gone" in caplog.text

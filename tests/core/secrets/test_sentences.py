@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from trunkline._util.secrets import MARK
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets import REDACTION_MARK
+from trunkline._util.secrets.redactor import Redactor
 
-SECRETS = Secrets()
+SECRETS = Redactor()
 MARKED = re.compile("«.*?»", re.DOTALL)
 
 SAID = """
@@ -168,7 +168,7 @@ def lines(table: str) -> list[str]:
 def test_what_is_a_secret_is_marked(text: str) -> None:
     """A secret, whole, and nothing around it; what was marked once is left alone."""
     redacted = SECRETS.redacted(text.replace("«", "").replace("»", ""))
-    assert redacted == MARKED.sub(MARK, text)
+    assert redacted == MARKED.sub(REDACTION_MARK, text)
     assert SECRETS.redacted(redacted) == redacted
 
 
@@ -181,7 +181,7 @@ def test_what_is_none_stays(text: str) -> None:
 def test_a_text_is_looked_through_as_a_whole() -> None:
     """What stands before and behind a secret does not hide it, nor does the secret hide what follows it."""
     text = "\n".join([*lines(SAID), *lines(NOT_SAID)])
-    assert SECRETS.redacted(text.replace("«", "").replace("»", "")) == MARKED.sub(MARK, text)
+    assert SECRETS.redacted(text.replace("«", "").replace("»", "")) == MARKED.sub(REDACTION_MARK, text)
 
 
 @pytest.mark.parametrize(

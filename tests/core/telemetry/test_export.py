@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from trunkline.telemetry import semconv
-from trunkline.telemetry.otlp_settings import wanted
+from trunkline.telemetry.otlp_settings import is_exported
 from trunkline.testing.processes import process_platform
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -59,7 +59,7 @@ async def test_each_worker_exports_its_own_metrics_and_spans(tmp_path: Path) -> 
     assert taken.total(semconv.TURNS_STARTED.name) == 2
     assert taken.total(semconv.TOOL_CALLS.name, effect="write", status="ok") == 1
     assert taken.total(semconv.TOOL_DURATION.name, effect="write") == 1
-    table = {measure.name: measure for measure in semconv.MEASURES}
+    table = {measure.name: measure for measure in semconv.METRICS}
     ours = [point for point in points if point.metric in table]
     assert all(point.unit == table[point.metric].unit for point in ours)
     assert all(point.bounds == table[point.metric].bounds for point in ours if point.bounds)
@@ -90,4 +90,4 @@ def test_the_standard_variables_decide_what_is_exported(
     environ: dict[str, str], traces: bool, metrics: bool
 ) -> None:
     """One endpoint for both, one for each, or none of it."""
-    assert (wanted("traces", environ), wanted("metrics", environ)) == (traces, metrics)
+    assert (is_exported("traces", environ), is_exported("metrics", environ)) == (traces, metrics)

@@ -5,7 +5,7 @@ import threading
 import pytest
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
-from trunkline.telemetry.setup import LastFlush
+from trunkline.telemetry.setup import ShutdownFlush
 
 
 class Hanging(SpanProcessor):
@@ -28,7 +28,7 @@ async def test_no_process_waits_for_a_flush_that_was_given_up(caplog: pytest.Log
     provider.add_span_processor(hanging)
     before = set(threading.enumerate())
     try:
-        await LastFlush().run([provider])
+        await ShutdownFlush().run([provider])
         left = [thread for thread in threading.enumerate() if thread not in before and not thread.daemon]
     finally:
         hanging.over.set()

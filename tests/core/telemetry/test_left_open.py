@@ -12,8 +12,8 @@ from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
-from trunkline.telemetry.orphan_spans import Process, left_open
-from trunkline.telemetry.trace_tree import latest, lines
+from trunkline.telemetry.orphan_spans import SpanProcess, find_orphan_spans
+from trunkline.telemetry.trace_tree import latest_spans, tree_lines
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
@@ -31,7 +31,7 @@ def span(id: str, parent: str | None, start: int, end: int, **more: object) -> S
 
 def test_what_was_left_open_ends_with_the_last_thing_that_was_done_for_it() -> None:
     """Also through a span that was left open itself. What has ended is not told again."""
-    dead, alive = Process("here", 1, "monitor_1"), Process("here", 2, "tools_1")
+    dead, alive = SpanProcess("here", 1, "monitor_1"), SpanProcess("here", 2, "tools_1")
     batches = [
         SpanBatch(spans=(span("turn", "root", 1, 2, unfinished=True), span("chat", "turn", 2, 2, unfinished=True)),
                   instance=dead.instance, host=dead.host, pid=dead.pid),
@@ -39,13 +39,13 @@ def test_what_was_left_open_ends_with_the_last_thing_that_was_done_for_it() -> N
                   instance=alive.instance, host=alive.host, pid=alive.pid),
         SpanBatch(spans=(span("read", "chat", 4, 7),), instance=alive.instance, host=alive.host, pid=alive.pid),
     ]  # fmt: skip
-    found = left_open(batches)
+    found = find_orphan_spans(batches)
     assert set(found) == {dead}
     assert {one.span_id: one.end for one in found[dead]} == {"turn": 9, "chat": 7}
     assert all(one.attributes[semconv.UNFINISHED] and not one.unfinished for one in found[dead])
     again = SpanBatch(spans=tuple(found[dead]), instance=dead.instance, host=dead.host, pid=dead.pid)
-    assert not left_open([*batches, again])
-    assert "its worker died" in lines(found[dead])[0].notes
+    assert not find_orphan_spans([*batches, again])
+    assert "its worker died" in tree_lines(found[dead])[0].notes
 
 
 async def streaming(running: ProcessPlatform, conversation: str, turn: str) -> None:
@@ -114,6 +114,6 @@ async def test_a_collector_is_told_of_what_a_killed_worker_had_open(tmp_path: Pa
     open = [one for one in found if semconv.UNFINISHED in one.attributes]
     assert f"{semconv.INVOKE_AGENT} main" in {one.name for one in open}
     assert {one.resource[semconv.SERVICE_NAME] for one in open} == {"trunkline-monitor"}
-    assert {one.span_id for one in latest(one for batch in batches for one in batch.spans)} == set(ids)
-    roots = [line for line in lines(one for batch in batches for one in batch.spans) if line.depth == 0]
+    assert {one.span_id for one in latest_spans(one for batch in batches for one in batch.spans)} == set(ids)
+    roots = [line for line in tree_lines(one for batch in batches for one in batch.spans) if line.depth == 0]
     assert len(roots) == 1

@@ -1,7 +1,7 @@
 """A trace drawn as a tree."""
 
 from trunkline.contracts.workers.messages import SpanRecord
-from trunkline.telemetry.trace_tree import lines, title_of
+from trunkline.telemetry.trace_tree import span_title, tree_lines
 
 
 def span(name: str, id: str, parent: str | None, start: int, end: int, **more: object) -> SpanRecord:
@@ -13,13 +13,13 @@ def span(name: str, id: str, parent: str | None, start: int, end: int, **more: o
 
 def test_children_stand_below_their_parent_in_order_of_time() -> None:
     """Oldest first, whatever the order of the records."""
-    drawn = lines([span("b", "3", "1", 5, 6), span("root", "1", None, 0, 10), span("a", "2", "1", 1, 4)])
+    drawn = tree_lines([span("b", "3", "1", 5, 6), span("root", "1", None, 0, 10), span("a", "2", "1", 1, 4)])
     assert [(line.branch, line.span.name) for line in drawn] == [("", "root"), ("├─ ", "a"), ("└─ ", "b")]
 
 
 def test_a_span_whose_parent_was_killed_stands_at_the_top() -> None:
     """A worker that was killed took its open spans along; what it had finished is still shown."""
-    drawn = lines([span("orphan", "2", "gone", 1, 4), span("root", "1", None, 0, 10)])
+    drawn = tree_lines([span("orphan", "2", "gone", 1, 4), span("root", "1", None, 0, 10)])
     assert [(line.depth, line.span.name) for line in drawn] == [(0, "root"), (0, "orphan")]
 
 
@@ -31,23 +31,23 @@ def test_a_subject_stands_where_the_name_has_a_template() -> None:
     }
     name = "process trunkline.cmd.gateway.{channel}.send"
     assert (
-        title_of(span(name, "1", None, 0, 1, attributes=attributes))
+        span_title(span(name, "1", None, 0, 1, attributes=attributes))
         == "process trunkline.cmd.gateway.terminal.send"
     )
-    assert title_of(span(name, "1", None, 0, 1)) == name
+    assert span_title(span(name, "1", None, 0, 1)) == name
 
 
 def test_a_span_sent_twice_is_drawn_once() -> None:
     """A batch may be sent again after a reconnection."""
-    assert len(lines([span("a", "1", None, 0, 1), span("a", "1", None, 0, 1)])) == 1
+    assert len(tree_lines([span("a", "1", None, 0, 1), span("a", "1", None, 0, 1)])) == 1
 
 
 def test_a_span_that_was_told_of_while_it_was_open_is_replaced_by_its_end() -> None:
     """In whichever order they come; one whose worker was killed stays, with its children below it, and says so."""
     opened, ended = span("a", "1", None, 0, 5, unfinished=True), span("a", "1", None, 0, 9)
-    assert [line.span for line in lines([opened, ended])] == [ended]
-    assert [line.span for line in lines([ended, opened])] == [ended]
-    killed = lines([span("child", "2", "1", 1, 4), opened])
+    assert [line.span for line in tree_lines([opened, ended])] == [ended]
+    assert [line.span for line in tree_lines([ended, opened])] == [ended]
+    killed = tree_lines([span("child", "2", "1", 1, 4), opened])
     assert [(line.depth, line.span.name) for line in killed] == [(0, "a"), (1, "child")]
     assert "not ended" in killed[0].notes
 
@@ -56,7 +56,7 @@ def test_tokens_first_token_owner_and_errors_are_noted() -> None:
     """What a person looks for stands beside the name."""
     attributes = {"gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2, "trunkline.turn.epoch": 2}
     first = {"name": "trunkline.first_token", "time": 5_000_000}
-    (line,) = lines(
+    (line,) = tree_lines(
         [
             span(
                 "chat",
@@ -76,4 +76,4 @@ def test_tokens_first_token_owner_and_errors_are_noted() -> None:
 
 def test_nothing_is_drawn_of_nothing() -> None:
     """A trace whose spans are gone is empty."""
-    assert lines([]) == ()
+    assert tree_lines([]) == ()

@@ -5,41 +5,41 @@ from typing import Any
 import pytest
 
 from trunkline.testing.script import (
-    Ask,
-    Cut,
-    Garbage,
+    CallTools,
+    CutConnection,
     Hang,
-    Heard,
-    Line,
+    HeardMessage,
     Malformed,
-    Ran,
+    RanTools,
     Raw,
     Refuse,
     Reply,
     Say,
+    ScriptedCall,
+    ScriptedRequest,
     Step,
     Stop,
     Think,
     Wait,
-    Wish,
-    as_loop,
-    by_program,
-    in_turn,
+    WebPage,
+    answer_as_agent_loop,
+    answer_by_message,
+    answer_in_order,
     words,
 )
 
 
-def heard(*lines: Line | str, again: int = 0) -> Heard:
-    read = tuple(line if isinstance(line, Line) else Line("user", line) for line in lines)
-    return Heard(lines=read, again=again)
+def heard(*lines: HeardMessage | str, again: int = 0) -> ScriptedRequest:
+    read = tuple(line if isinstance(line, HeardMessage) else HeardMessage("user", line) for line in lines)
+    return ScriptedRequest(lines=read, again=again)
 
 
-def called(*names: str) -> Line:
-    return Line("assistant", calls=names)
+def called(*names: str) -> HeardMessage:
+    return HeardMessage("assistant", calls=names)
 
 
-def result(text: str) -> Line:
-    return Line("tool", text)
+def result(text: str) -> HeardMessage:
+    return HeardMessage("tool", text)
 
 
 @pytest.mark.parametrize(
@@ -50,20 +50,23 @@ def result(text: str) -> Line:
         ("slow:2:200", [Say("word-1 word-2", pause=0.2), Stop()]),
         ("think:Hm. ;; say:Yes.", [Think("Hm."), Say("Yes."), Stop()]),
         ("say:a\nsay:b", [Say("a"), Say("\nb"), Stop()]),
-        ('call:look {"at": "sea"}', [Ask((Wish("look", {"at": "sea"}),)), Stop("tool_calls")]),
-        ("call:look", [Ask((Wish("look", {}),)), Stop("tool_calls")]),
+        ('call:look {"at": "sea"}', [CallTools((ScriptedCall("look", {"at": "sea"}),)), Stop("tool_calls")]),
+        ("call:look", [CallTools((ScriptedCall("look", {}),)), Stop("tool_calls")]),
         (
             'parallel:look {"at": {"x": 1}} listen {}',
-            [Ask((Wish("look", {"at": {"x": 1}}), Wish("listen", {}))), Stop("tool_calls")],
+            [
+                CallTools((ScriptedCall("look", {"at": {"x": 1}}), ScriptedCall("listen", {}))),
+                Stop("tool_calls"),
+            ],
         ),
-        ("badcall:look at it", [Ask((Wish("look", "at it"),)), Stop("tool_calls")]),
+        ("badcall:look at it", [CallTools((ScriptedCall("look", "at it"),)), Stop("tool_calls")]),
         ("wait:0.5 ;; say:x", [Wait(0.5), Say("x"), Stop()]),
         ("stall:2", [Say("word-1 word-2"), Wait()]),
         ("hang", [Hang()]),
-        ("cut:1", [Say("word-1"), Cut()]),
+        ("cut:1", [Say("word-1"), CutConnection()]),
         ("quit:1", [Say("word-1"), Raw(b"")]),
         ("malformed:1", [Say("word-1"), Malformed(), Stop()]),
-        ("garbage", [Garbage()]),
+        ("garbage", [WebPage()]),
         ("empty", [Raw(b"")]),
         ("limit:1", [Say("word-1"), Stop("max_tokens")]),
         ("filter", [Stop("content_filter")]),
@@ -75,7 +78,7 @@ def result(text: str) -> Line:
 )
 def test_an_instruction_is_its_steps(program: str, steps: list[Any]) -> None:
     """Each line of the table in the module's docstring; what is wrong is answered, not raised."""
-    reply = by_program(heard(program))
+    reply = answer_by_message(heard(program))
     assert len(reply) == len(steps)
     for step, expected in zip(reply, steps, strict=True):
         assert isinstance(step, expected) if isinstance(expected, type) else step == expected
@@ -83,14 +86,14 @@ def test_an_instruction_is_its_steps(program: str, steps: list[Any]) -> None:
 
 def test_an_http_error_has_a_status_and_its_headers() -> None:
     """429 says when to come again."""
-    [refused] = by_program(heard("status:429"))
+    [refused] = answer_by_message(heard("status:429"))
     assert isinstance(refused, Refuse)
     assert (refused.status, refused.headers) == (429, (("Retry-After", "7"),))
 
 
 def test_after_a_call_the_results_are_quoted() -> None:
     """The answer names each tool and its result, in the order of the calls."""
-    reply = by_program(
+    reply = answer_by_message(
         heard("parallel:look {} listen {}", called("look", "listen"), result("sea"), result("wind"))
     )
     assert reply == (Say("look said: sea\nlisten said: wind"), Stop())
@@ -99,42 +102,46 @@ def test_after_a_call_the_results_are_quoted() -> None:
 def test_after_a_call_the_program_goes_on_with_the_next_line() -> None:
     """Several calls one after another, then text: the place follows from the conversation alone."""
     program = "say:First. ;; call:look {} ;; call:listen {} ;; slow:2"
-    assert by_program(heard(program)) == (Say("First."), Ask((Wish("look", {}),)), Stop("tool_calls"))
+    assert answer_by_message(heard(program)) == (
+        Say("First."),
+        CallTools((ScriptedCall("look", {}),)),
+        Stop("tool_calls"),
+    )
     once = heard(program, called("look"), result("sea"))
-    assert by_program(once) == (Ask((Wish("listen", {}),)), Stop("tool_calls"))
+    assert answer_by_message(once) == (CallTools((ScriptedCall("listen", {}),)), Stop("tool_calls"))
     twice = heard(program, called("look"), result("sea"), called("listen"), result("wind"))
-    assert by_program(twice) == (Say(words(2), pause=0.05), Stop())
+    assert answer_by_message(twice) == (Say(words(2), pause=0.05), Stop())
 
 
 def test_the_last_message_is_the_program() -> None:
     """Earlier turns and their calls do not count."""
-    past = ("call:look {}", called("look"), result("sea"), Line("assistant", "look said: sea"))
-    assert by_program(heard(*past, "roles")) == (Say("user assistant tool assistant user"), Stop())
+    past = ("call:look {}", called("look"), result("sea"), HeardMessage("assistant", "look said: sea"))
+    assert answer_by_message(heard(*past, "roles")) == (Say("user assistant tool assistant user"), Stop())
 
 
 def test_quote_puts_results_among_other_text() -> None:
     """Here they are said where the program wants them."""
-    reply = by_program(heard("call:look {} ;; quote ;; say:Done.", called("look"), result("sea")))
+    reply = answer_by_message(heard("call:look {} ;; quote ;; say:Done.", called("look"), result("sea")))
     assert reply == (Say("look said: sea"), Say("\nDone."), Stop())
 
 
 def test_once_happens_only_the_first_time() -> None:
     """A fault that is gone when the same is asked again."""
-    assert by_program(heard("once:cut:1 ;; say:x"))[:2] == (Say("word-1"), Cut())
-    assert by_program(heard("once:cut:1 ;; say:x", again=1)) == (Say("x"), Stop())
+    assert answer_by_message(heard("once:cut:1 ;; say:x"))[:2] == (Say("word-1"), CutConnection())
+    assert answer_by_message(heard("once:cut:1 ;; say:x", again=1)) == (Say("x"), Stop())
 
 
 def test_programs_in_turn_answer_one_request_each() -> None:
     """Whatever the message says; when they are used up the server fails."""
-    script = in_turn(["say:a", "say:b"])
+    script = answer_in_order(["say:a", "say:b"])
     assert [script(heard("x"))[0], script(heard("x"))[0]] == [Say("a"), Say("b")]
     assert isinstance(script(heard("x"))[0], Refuse)
 
 
 def test_a_loop_runs_the_calls_itself() -> None:
     """All steps of the program in one reply, each call with its result."""
-    reply: Reply = as_loop(by_program, heard("say:a ;; call:look {} ;; call:listen {}"))
+    reply: Reply = answer_as_agent_loop(answer_by_message, heard("say:a ;; call:look {} ;; call:listen {}"))
     kinds: list[type[Step]] = [type(step) for step in reply]
-    assert kinds == [Say, Ran, Ran, Say, Stop]
+    assert kinds == [Say, RanTools, RanTools, Say, Stop]
     assert reply[-1] == Stop()
     assert reply[-2] == Say("look said: look ran with {}\nlisten said: listen ran with {}")

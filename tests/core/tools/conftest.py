@@ -30,11 +30,11 @@ from trunkline.contracts.tools.messages import (
     ToolOutcome,
     ToolProgress,
 )
-from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL, LIST_TOOLS
+from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, CANCEL_CALL, LIST_TOOLS
 from trunkline.contracts.turns.subjects import EFFECT
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
-from trunkline.testing.tool_calls import audited
+from trunkline.testing.tool_calls import assert_audited
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
 
 
@@ -81,7 +81,7 @@ class Caller:
                     await anyio.sleep(0.05)
 
     async def _asked(self, request: CallTool) -> ToolOutcome:
-        endpoint = CALL_DECIDED if request.decided else CALL_TOOL
+        endpoint = CALL_DECIDED_TOOL if request.decided else CALL_TOOL
         async with self.bus.call_streaming(endpoint, request, idle_timeout=self.silence) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
@@ -163,7 +163,7 @@ def tools(tmp_path: Path) -> Tools:
             caller = await _caller(stack, found.bus, home, memory)
             caller.silence = 30.0  # the worker is in this process, so it is never gone
             yield caller
-            await audited(caller.bus, caller.refused)
+            await assert_audited(caller.bus, caller.refused)
 
     return running
 

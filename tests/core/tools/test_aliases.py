@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 import trunkline
-from trunkline import Meant, ToolError, ToolOutcome
-from trunkline.config.plugin_host import Hosting
+from trunkline import CanonicalCall, ToolError, ToolOutcome
+from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
 from trunkline.plugins import Owned
 from trunkline.workers.tools.isolated_tools import IsolatedTool
-from trunkline.workers.tools.tool_sources import unmistaken
+from trunkline.workers.tools.tool_sources import without_alias_clashes
 
 pytestmark = pytest.mark.anyio
 
@@ -33,21 +33,21 @@ class Shop:
             return f"noted {text}"
 
         @note.also
-        def jot(words: str, how_often: int = 2) -> Meant:
+        def jot(words: str, how_often: int = 2) -> CanonicalCall:
             """What others call it."""
             if not words:
                 raise ToolError("Say some words.")
-            return Meant("note", {"text": words, "times": how_often})
+            return CanonicalCall("note", {"text": words, "times": how_often})
 
         @note.also
-        def scrawl(words: str) -> Meant:
+        def scrawl(words: str) -> CanonicalCall:
             """One that is broken."""
             raise KeyError(words)
 
         @note.also
-        def echo(text: str) -> Meant:
+        def echo(text: str) -> CanonicalCall:
             """A name that another tool has."""
-            return Meant("note", {"text": text})
+            return CanonicalCall("note", {"text": text})
 
         @trunkline.tool(effect="read")
         async def echo_tool() -> str:
@@ -167,15 +167,15 @@ async def test_an_alias_means_no_tool_at_which_it_does_not_stand(tools: Any) -> 
                 return "stared"
 
             @look.also
-            def peek(what: str) -> Meant:
+            def peek(what: str) -> CanonicalCall:
                 """Look, or whatever."""
-                return Meant(what, {"text": "x"} if what == "note" else {})
+                return CanonicalCall(what, {"text": "x"} if what == "note" else {})
 
             @look.also
             @stare.also
-            def gaze(what: str) -> Meant:
+            def gaze(what: str) -> CanonicalCall:
                 """Look in some way."""
-                return Meant(what, {})
+                return CanonicalCall(what, {})
 
             return [look, stare]
 
@@ -234,10 +234,10 @@ def test_a_plugin_apart_takes_no_call_of_a_built_in_by_its_other_name() -> None:
     settled = [Owned("files", tool) for tool in Shop().trunkline_tools()]
     mine = trunkline.ToolSpec(name="jot", description="Mine.", effect="read", parameters={})
     apart = [
-        Owned("acme", IsolatedTool(replace(mine, name=name), "acme", None, Hosting()))
+        Owned("acme", IsolatedTool(replace(mine, name=name), "acme", None, PluginHostSettings()))
         for name in ("jot", "other")
     ]
-    names = [owned.item.spec.name for owned in unmistaken(settled, apart)]
+    names = [owned.item.spec.name for owned in without_alias_clashes(settled, apart)]
     assert names == ["acme__jot", "other"]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline import ToolError, ToolSpec
-from trunkline.workers.tools.arguments import prepared
+from trunkline.workers.tools.arguments import prepare_arguments
 
 SPEC = ToolSpec(
     name="search",
@@ -65,7 +65,7 @@ SPEC = ToolSpec(
 )
 def test_what_can_be_read_in_one_way_is_read_so(sent: dict[str, Any], meant: dict[str, Any]) -> None:
     """Text becomes the type of the schema, and a parameter in another spelling is found."""
-    found = prepared(SPEC, sent)
+    found = prepare_arguments(SPEC, sent)
     assert found == meant
     assert [type(value) for value in found.values()] == [type(value) for value in meant.values()]
 
@@ -84,7 +84,7 @@ def test_arguments_that_slipped_into_the_key_are_put_right(
     sent: dict[str, Any], meant: dict[str, Any]
 ) -> None:
     """``{'query="x"': ''}`` means ``{query: x}`` (MN-F11)."""
-    assert prepared(SPEC, sent) == meant
+    assert prepare_arguments(SPEC, sent) == meant
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_arguments_that_slipped_into_the_key_are_put_right(
 )
 def test_arguments_that_came_as_text_are_read(text: str, meant: dict[str, Any]) -> None:
     """The key ``""`` holds what was sent as text: JSON, JSON in quotes, or pairs."""
-    assert prepared(SPEC, {"": text}) == meant
+    assert prepare_arguments(SPEC, {"": text}) == meant
 
 
 def test_no_arguments_at_all_are_an_empty_object() -> None:
@@ -107,8 +107,8 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
     spec = ToolSpec(
         name="now", description="The time.", effect="read", parameters={"type": "object", "properties": {}}
     )
-    assert prepared(spec, {"": ""}) == {}
-    assert prepared(spec, {"": "  "}) == {}
+    assert prepare_arguments(spec, {"": ""}) == {}
+    assert prepare_arguments(spec, {"": "  "}) == {}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(
 ) -> None:
     """The error names the tool, the parameter, what was expected and what came, and that nothing was run."""
     with pytest.raises(ToolError) as caught:
-        prepared(SPEC, sent)
+        prepare_arguments(SPEC, sent)
     text = str(caught.value)
     assert text.startswith("search: ")
     assert "The tool was not run." in text
@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(
 def test_a_schema_without_properties_takes_anything() -> None:
     """A tool that describes no parameters is given what came."""
     spec = ToolSpec(name="free", description="Free.", effect="read", parameters={"type": "object"})
-    assert prepared(spec, {"a": 1, "b": [2]}) == {"a": 1, "b": [2]}
+    assert prepare_arguments(spec, {"a": 1, "b": [2]}) == {"a": 1, "b": [2]}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_schema_without_properties_takes_anything() -> None:
 def test_hostile_text_is_refused_like_any_other(text: str) -> None:
     """Whatever comes, the answer is a ToolError."""
     with pytest.raises(ToolError):
-        prepared(SPEC, {"": text})
+        prepare_arguments(SPEC, {"": text})
 
 
 JSON = st.recursive(
@@ -169,8 +169,8 @@ NAMES = st.sampled_from([*SPEC.parameters["properties"], "", "query=x", "Limit"]
 def test_whatever_comes_fits_or_is_refused(sent: dict[str, Any]) -> None:
     """No argument of any shape is anything but fitting or a ToolError; what fits, fits again and stays the same."""
     try:
-        found = prepared(SPEC, sent)
+        found = prepare_arguments(SPEC, sent)
     except ToolError:
         return
-    assert repr(prepared(SPEC, found)) == repr(found)
+    assert repr(prepare_arguments(SPEC, found)) == repr(found)
     assert isinstance(found["query"], str)

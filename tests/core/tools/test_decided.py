@@ -9,14 +9,14 @@ import pytest
 import trunkline
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.tools.messages import (
-    Answer,
     CallTool,
     EffectAsked,
     EffectFinished,
     EffectStarted,
+    QuestionAnswer,
     ToolOutcome,
 )
-from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
+from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL
 from trunkline.contracts.turns.subjects import EFFECT
 from trunkline.workers.tools.call_person import MOST_QUESTIONS
 from trunkline_bus import Endpoint, RemoteFault, SequenceConflict, new_id
@@ -89,14 +89,16 @@ async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, na
         first = request(name, **given)
         asked = await last_of(caller.bus, CALL_TOOL, first)
         assert asked.status == "approval"
-        said = Answer(question=asked.call_hash, by="owner", text="x")
+        said = QuestionAnswer(question=asked.call_hash, by="owner", text="x")
         claims = {"answers": (said,)} if name == "wonder" else {"approved": asked.call_hash}
         for claim in (claims, {**claims, "again": True}, {**claims, "call": new_id("call")}):
             with pytest.raises(RemoteFault, match="Only the monitor"):
                 await last_of(caller.bus, CALL_TOOL, msgspec.structs.replace(first, **claim))
         assert shop.ran == []
         await caller.until(lambda: _denied(caller, first.call))
-        done = await last_of(caller.bus, CALL_DECIDED, msgspec.structs.replace(first, **claims, again=True))
+        done = await last_of(
+            caller.bus, CALL_DECIDED_TOOL, msgspec.structs.replace(first, **claims, again=True)
+        )
         assert (done.status, shop.ran) == ("ok", ["x"])
 
 
@@ -135,7 +137,7 @@ async def test_an_asking_of_before_the_yes_does_not_ask_once_more(tools: Any) ->
 
         async def decided() -> None:
             approved = msgspec.structs.replace(first, approved=asked.call_hash, again=True)
-            outcomes.append(await last_of(caller.bus, CALL_DECIDED, approved))
+            outcomes.append(await last_of(caller.bus, CALL_DECIDED_TOOL, approved))
 
         tasks.start_soon(decided)
         await anyio.sleep(0.3)
@@ -170,10 +172,10 @@ async def test_a_yes_is_for_the_tool_of_one_server_and_not_for_what_takes_its_na
     async with tools(lent, config=some) as caller:
         asked = await last_of(caller.bus, CALL_TOOL, wish)
         same = msgspec.structs.replace(wish, call=new_id("call"), approved=asked.call_hash)
-        assert (await last_of(caller.bus, CALL_DECIDED, same)).status == "ok"
+        assert (await last_of(caller.bus, CALL_DECIDED_TOOL, same)).status == "ok"
     approved = msgspec.structs.replace(wish, approved=asked.call_hash)
     async with tools(other, config=some) as caller:
-        refused = await last_of(caller.bus, CALL_DECIDED, approved)
+        refused = await last_of(caller.bus, CALL_DECIDED_TOOL, approved)
         caller.refused[wish.call] = refused.status
     assert (refused.status, other.ran, lent.ran) == ("error", [], ["x"])
 
@@ -195,11 +197,11 @@ async def test_a_question_stands_for_every_worker_that_may_have_the_call(tools: 
         again = await last_of(caller.bus, CALL_TOOL, wish)
         assert (again.status, again.call_hash, shop.ran) == ("approval", asked.call_hash, ["free"])
         other = msgspec.structs.replace(wish, approved=fresh.call)
-        assert (await last_of(caller.bus, CALL_DECIDED, other)).status == "approval"
+        assert (await last_of(caller.bus, CALL_DECIDED_TOOL, other)).status == "approval"
         approved = msgspec.structs.replace(wish, approved=asked.call_hash, again=False)
-        done = await last_of(caller.bus, CALL_DECIDED, approved)
+        done = await last_of(caller.bus, CALL_DECIDED_TOOL, approved)
         assert (done.status, shop.ran) == ("ok", ["free", "x"])
-        assert (await last_of(caller.bus, CALL_DECIDED, approved)).repeated
+        assert (await last_of(caller.bus, CALL_DECIDED_TOOL, approved)).repeated
         kinds = [type(one) for one in await caller.records(wish.call)]
         assert kinds == [EffectAsked, EffectStarted, EffectFinished] and shop.ran == ["free", "x"]
 
@@ -220,9 +222,9 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
         wish = request("pester")
         outcome = await last_of(caller.bus, CALL_TOOL, wish)
         while outcome.status == "approval":
-            said = Answer(question=outcome.call_hash, by="owner", text="yes")
+            said = QuestionAnswer(question=outcome.call_hash, by="owner", text="yes")
             wish = msgspec.structs.replace(wish, answers=(*wish.answers, said), again=True)
-            outcome = await last_of(caller.bus, CALL_DECIDED, wish)
+            outcome = await last_of(caller.bus, CALL_DECIDED_TOOL, wish)
         assert outcome.status == "ok" and f"asked {MOST_QUESTIONS} times" in outcome.output
         assert len(wish.answers) == MOST_QUESTIONS
 

@@ -10,7 +10,7 @@ from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.platform import platform
 from trunkline.testing.tool_calls import call_tool
-from trunkline.workers.memory.index.evidence import LOOKED_UP
+from trunkline.workers.memory.index.evidence import DERIVED_TOOLS
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def test_every_tool_that_looks_says_whether_it_looks_into_memory() -> None
             name for name, spec in specs.items() if spec.effect in ("read", "exec") and not spec.derived
         }
         assert others == {*ELSEWHERE, "search_in_documents"}
-        assert {name for name in LOOKED_UP if not specs[name].derived} <= BY_THE_CALL
+        assert {name for name in DERIVED_TOOLS if not specs[name].derived} <= BY_THE_CALL
 
 
 CALLS: list[tuple[str, dict[str, Any], bool]] = [

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import strategies as st
 
 from trunkline._util.paths import PROTECTED_NAMES
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,9 @@ async def test_PA_T1_what_is_written_is_read_again(tools: Any) -> None:
             assert (caller.workspace / path).read_bytes() == text.encode()
             found, offset = "", 0
             while True:
-                part = unmarked((await caller.call("read_file", {"path": path, "offset": offset})).output)
+                part = unwrap_tool_result(
+                    (await caller.call("read_file", {"path": path, "offset": offset})).output
+                )
                 body, cut, _ = part.rpartition("\n\n[Cut here: ")
                 found += body if cut else part
                 if not cut:
@@ -77,7 +79,7 @@ async def test_PA_T15_MB_F16_control_characters_reach_the_model_unchanged(tools:
     async with tools() as caller:
         caller.workspace.mkdir(parents=True)
         (caller.workspace / "a").write_bytes(text.encode())
-        assert unmarked((await caller.call("read_file", {"path": "a"})).output) == text
+        assert unwrap_tool_result((await caller.call("read_file", {"path": "a"})).output) == text
 
 
 CALLS: dict[str, Callable[[str], dict[str, Any]]] = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ async def test_MN_T15_the_modes_of_fs_read(tools: Any) -> None:
         (caller.workspace / "p.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0")
 
         async def read(**arguments: Any) -> str:
-            return unmarked((await caller.call("fs_read", arguments)).output)
+            return unwrap_tool_result((await caller.call("fs_read", arguments)).output)
 
         assert await read(path="d/a.csv") == "name,age\nAda,36\nbob,7\n"
         assert await read(path="d/a.csv", mode="Line", start_line=2, end_line=-2) == "Ada,36\n"
@@ -67,7 +67,7 @@ async def test_MN_F13_documents_are_read_as_the_text_in_them(tools: Any) -> None
         document.save(str(caller.workspace / "a.docx"))
 
         async def read(**arguments: Any) -> str:
-            return unmarked((await caller.call("fs_read", arguments)).output)
+            return unwrap_tool_result((await caller.call("fs_read", arguments)).output)
 
         assert await read(path="a.csv") == "a,b\n1,2\n"
         assert await read(path="a.json") == '{"a": [1, 2]}'
@@ -112,11 +112,13 @@ async def test_MN_T15_globs_and_greps_by_their_other_names(tools: Any) -> None:
         caller.workspace.mkdir(parents=True)
         for number in range(4):
             (caller.workspace / f"{number}.py").write_text(f"def f{number}():\n    pass\n")
-        found = unmarked((await caller.call("glob_search", {"pattern": "**/*.py", "max_results": 3})).output)
+        found = unwrap_tool_result(
+            (await caller.call("glob_search", {"pattern": "**/*.py", "max_results": 3})).output
+        )
         assert found.splitlines()[:3] == ["0.py", "1.py", "2.py"]
         assert "Truncated" in found
         found = await caller.call("grep_search", {"pattern": r"f[13]\(", "file_pattern": "*.py"})
-        assert unmarked(found.output) == "1.py\n3.py"
+        assert unwrap_tool_result(found.output) == "1.py\n3.py"
         arguments = {
             "pattern": "DEF F2",
             "case_insensitive": True,
@@ -124,7 +126,7 @@ async def test_MN_T15_globs_and_greps_by_their_other_names(tools: Any) -> None:
             "context_lines": 1,
         }
         found = await caller.call("grep_search", arguments)
-        assert unmarked(found.output) == "2.py:1: def f2():\n2.py-2-     pass"
+        assert unwrap_tool_result(found.output) == "2.py:1: def f2():\n2.py-2-     pass"
 
 
 # Ripgrep ---------------------------------------------------------------------------------------------------------

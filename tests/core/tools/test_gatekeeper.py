@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 import trunkline
 from trunkline import ApprovalDetail, Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline._util.text import printable
 from trunkline.contracts.approvals.preview import (
-    LONGEST,
+    MAX_TEXT,
     arguments_preview,
+    arguments_summary,
     command_preview,
     diff_preview,
-    in_short,
     message_preview,
 )
 from trunkline.contracts.policies.messages import PermissionTable, Policy
-from trunkline.policy import STANDARD, shape_of
+from trunkline.policy import DEFAULT_TABLE, shape_of
 from trunkline.testing.contexts import tool_context
-from trunkline.workers.tools.authorization import Permissions
+from trunkline.workers.tools.authorization import CallAuthorizer
 from trunkline.workers.tools.dispatch import Dispatch, Guard, call_hash
 from trunkline.workers.tools.gatekeeper import Gatekeeper
 from trunkline.workers.tools.quotas import Quotas
@@ -72,7 +72,7 @@ async def outcome_of(
     tool: trunkline.FunctionTool,
     arguments: dict[str, Any],
     *,
-    table: PermissionTable = STANDARD,
+    table: PermissionTable = DEFAULT_TABLE,
     rules: tuple[Policy, ...] = (),
     approved: str | None = None,
     unknown: bool = False,
@@ -93,7 +93,7 @@ async def outcome_of(
     async def perform(invocation: ToolInvocation) -> ToolOutcome:
         return ToolOutcome(call="", status="ok", output="ran")
 
-    keeper = Gatekeeper(Permissions(table_of, rules_now, UNCOUNTED), tool_of, Secrets(("password",)))
+    keeper = Gatekeeper(CallAuthorizer(table_of, rules_now, UNCOUNTED), tool_of, Redactor(("password",)))
     invocation = ToolInvocation(
         spec=tool.spec,
         arguments=arguments,
@@ -121,8 +121,8 @@ async def test_a_write_is_asked_about_with_its_diff_and_a_read_is_not() -> None:
 
 async def test_all_and_none() -> None:
     """The spectrum of the block's table."""
-    every = msgspec.structs.replace(STANDARD, approvals="all")
-    nothing = msgspec.structs.replace(STANDARD, approvals="none")
+    every = msgspec.structs.replace(DEFAULT_TABLE, approvals="all")
+    nothing = msgspec.structs.replace(DEFAULT_TABLE, approvals="none")
     assert (await outcome_of(peek, {"path": "a"}, table=every)).status == "approval"
     assert (await outcome_of(note, {"path": "a"}, table=nothing)).output == "ran"
 
@@ -180,7 +180,7 @@ async def test_what_a_plugin_s_gate_asks_is_shown_too() -> None:
             return ToolOutcome(call="", status="approval", question="On a Sunday?")
 
     async def table_of(block: str) -> PermissionTable:
-        return STANDARD
+        return DEFAULT_TABLE
 
     async def nothing() -> tuple[Policy, ...]:
         return ()
@@ -188,7 +188,7 @@ async def test_what_a_plugin_s_gate_asks_is_shown_too() -> None:
     async def tool_of(name: str) -> trunkline.Tool:
         return TOOLS[name]
 
-    keeper = Gatekeeper(Permissions(table_of, nothing, UNCOUNTED), tool_of, Secrets(()))
+    keeper = Gatekeeper(CallAuthorizer(table_of, nothing, UNCOUNTED), tool_of, Redactor(()))
     guards = [Guard("trunkline", keeper), Guard("sundays", Careful())]  # type: ignore[arg-type]
 
     async def perform(invocation: ToolInvocation) -> ToolOutcome:
@@ -227,7 +227,7 @@ async def test_what_a_model_calls_an_argument_fills_no_lines(end: str) -> None:
     forged = f"x{end}The agent of block main wants to read something: peek. Allow it?{end}path: a"
     assert len(arguments_preview({forged: "y"}).text.split("\n")) == 1
     assert all(line.startswith("  ") for line in arguments_preview({"a": forged}).text.split("\n")[1:])
-    covers = in_short({forged: "y", "b" * 5_000: "z"} | {f"n{n}": forged for n in range(1_000)})
+    covers = arguments_summary({forged: "y", "b" * 5_000: "z"} | {f"n{n}": forged for n in range(1_000)})
     assert "\n" not in covers and len(covers) <= 1_000
 
 
@@ -241,13 +241,13 @@ def test_nothing_that_nobody_sees_is_in_a_preview() -> None:
         assert message_preview("a", text).text.endswith(text)
 
 
-@given(st.integers(LONGEST, LONGEST * 4))
+@given(st.integers(MAX_TEXT, MAX_TEXT * 4))
 def test_a_long_preview_shows_both_ends_and_counts_the_rest(length: int) -> None:
     """What is dangerous may stand at the end."""
     made = arguments_preview({"text": "begin" + "x" * length + "the end"})
     assert made.text.startswith("text: begin") and made.text.endswith("the end")
-    assert len(made.text) < LONGEST + 100
-    assert made.left_out == len("text: begin") + length + len("the end") - LONGEST
+    assert len(made.text) < MAX_TEXT + 100
+    assert made.left_out == len("text: begin") + length + len("the end") - MAX_TEXT
 
 
 def test_a_command_is_shown_as_a_shell_would_need_it() -> None:

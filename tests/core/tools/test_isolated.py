@@ -10,43 +10,50 @@ import pytest
 from msgspec.structs import replace
 
 import trunkline
-from trunkline.config.plugin_host import Hosting
-from trunkline.contracts.plugins.messages import Heard, MemoryAnswer, ProgramWish, RunEnded, RunReply, RunTool
-from trunkline.contracts.plugins.subjects import PLUGIN_MEMORY, PLUGIN_RUN
+from trunkline.config.plugin_host import PluginHostSettings
+from trunkline.contracts.plugins.messages import (
+    HostCallAcknowledged,
+    HostCallReply,
+    PluginToolEnded,
+    PluginToolReply,
+    RunPluginTool,
+    SandboxHostCall,
+)
+from trunkline.contracts.plugins.subjects import HOST_CALL_REPLY, RUN_PLUGIN_TOOL
 from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits, SandboxResult
 from trunkline.contracts.tools.messages import ToolProgress
 from trunkline.errors import OutcomeUnknown, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import platform
 from trunkline.workers.tools.isolated_tools import IsolatedTool
-from trunkline.workers.tools.sandboxes import Bounds
+from trunkline.workers.tools.sandboxes import ProgramBounds
 from trunkline_bus import Bus, Refusal, Request, service
 
 pytestmark = pytest.mark.anyio
 
 SPEC = trunkline.ToolSpec(name="act", description="Act.", effect="write", parameters={})
-Replies = Callable[[RunTool], AsyncIterator[RunReply]]
+Replies = Callable[[RunPluginTool], AsyncIterator[PluginToolReply]]
 
 
 @asynccontextmanager
-async def acting(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[MemoryAnswer]]]:
+async def acting(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[HostCallReply]]]:
     """A bus on which ``replies`` is what the process does; what it is answered is in the list."""
-    answers: list[MemoryAnswer] = []
+    answers: list[HostCallReply] = []
 
-    async def run(request: Request[RunTool]) -> AsyncIterator[RunReply]:
+    async def run(request: Request[RunPluginTool]) -> AsyncIterator[PluginToolReply]:
         async for reply in replies(request.data):
             yield reply
 
-    async def answered(request: Request[MemoryAnswer]) -> Heard:
+    async def answered(request: Request[HostCallReply]) -> HostCallAcknowledged:
         answers.append(request.data)
-        return Heard()
+        return HostCallAcknowledged()
 
     async with (
         platform(home, workers=()) as found,
         service(found.bus, name="acme", version="0.0.1") as served,
     ):
-        await served.add(PLUGIN_RUN, run, plugin="acme")
-        await served.add(PLUGIN_MEMORY, answered, plugin="acme")
+        await served.add(RUN_PLUGIN_TOOL, run, plugin="acme")
+        await served.add(HOST_CALL_REPLY, answered, plugin="acme")
         yield found.bus, answers
 
 
@@ -55,7 +62,7 @@ async def test_a_process_that_fails_over_a_call_leaves_its_outcome_unknown(tmp_p
     again."""
     effects = []
 
-    async def failing(call: RunTool) -> AsyncIterator[RunReply]:
+    async def failing(call: RunPluginTool) -> AsyncIterator[PluginToolReply]:
         effects.append(call.name)
         yield ToolProgress(call=call.call, note="it is done")
         raise Refusal("internal", "Something went wrong.")
@@ -65,14 +72,14 @@ async def test_a_process_that_fails_over_a_call_leaves_its_outcome_unknown(tmp_p
         with pytest.raises(
             OutcomeUnknown, match=r"outcome of act is unknown.*acme ended, or broke, while it ran act"
         ):
-            await IsolatedTool(SPEC, "acme", bus, Hosting())(context, {})
+            await IsolatedTool(SPEC, "acme", bus, PluginHostSettings())(context, {})
         assert effects == ["act"]
         looking = replace(SPEC, effect="read")
         with pytest.raises(ToolError, match="may be called again") as told:
-            await IsolatedTool(looking, "acme", bus, Hosting())(context, {})
+            await IsolatedTool(looking, "acme", bus, PluginHostSettings())(context, {})
         assert not isinstance(told.value, OutcomeUnknown)
         with pytest.raises(ToolError, match="was not run") as told:
-            await IsolatedTool(SPEC, "nobody", bus, Hosting())(context, {})
+            await IsolatedTool(SPEC, "nobody", bus, PluginHostSettings())(context, {})
         assert not isinstance(told.value, OutcomeUnknown)
 
 
@@ -102,13 +109,15 @@ async def test_what_a_plugin_apart_wishes_for_its_programs_stays_within_the_owne
     greedy = SandboxLimits(timeout=1e9, memory=10**6, cpus=512.0, processes=10**6, output=10**9)
     modest = SandboxLimits(timeout=1.0, memory=16, cpus=0.5, processes=2, output=100)
 
-    async def wishing(call: RunTool) -> AsyncIterator[RunReply]:
+    async def wishing(call: RunPluginTool) -> AsyncIterator[PluginToolReply]:
         for number, limits in enumerate((greedy, modest)):
-            yield ProgramWish(number=number, argv=("true",), limits=asdict(limits))
-        yield RunEnded(status="ok")
+            yield SandboxHostCall(number=number, argv=("true",), limits=asdict(limits))
+        yield PluginToolEnded(status="ok")
 
     sandbox = Watched()
-    hosting = Hosting(isolation_memory=300, isolation_timeout=20.0, isolation_cpus=2.0, isolation_processes=9)
+    hosting = PluginHostSettings(
+        isolation_memory=300, isolation_timeout=20.0, isolation_cpus=2.0, isolation_processes=9
+    )
     async with acting(wishing, tmp_path / "home") as (bus, answers):
         tool = IsolatedTool(replace(SPEC, timeout=1e9), "acme", bus, hosting)
         await tool(tool_context(tmp_path, sandbox=sandbox), {})
@@ -124,4 +133,4 @@ async def test_what_a_plugin_apart_wishes_for_its_programs_stays_within_the_owne
 def test_a_limit_that_is_none_is_refused_to_everybody(field: str, value: float) -> None:
     """A backend takes 0 for no limit at all, and less than nothing for anything."""
     with pytest.raises(ToolError, match="above 0"):
-        Bounds().within(SandboxLimits(**{field: value}))
+        ProgramBounds().within(SandboxLimits(**{field: value}))

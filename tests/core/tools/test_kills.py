@@ -10,14 +10,20 @@ import anyio
 import pytest
 
 from trunkline.contracts.streams import EFFECT_STREAM
-from trunkline.contracts.tools.messages import Alive, AskAlive, EffectFinished, EffectStarted, ToolOutcome
-from trunkline.contracts.tools.subjects import TOOLS_ALIVE
+from trunkline.contracts.tools.messages import (
+    CheckLiveness,
+    EffectFinished,
+    EffectStarted,
+    LivenessReply,
+    ToolOutcome,
+)
+from trunkline.contracts.tools.subjects import CHECK_LIVENESS
 from trunkline.contracts.turns.subjects import EFFECT
 from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
 from trunkline_bus import Bus, Request, service
-from trunkline_bus.streams.jetstream import api
+from trunkline_bus.streams.jetstream import request_api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -238,12 +244,14 @@ async def test_a_ledger_that_does_not_answer_is_waited_for(processes: Any) -> No
 @asynccontextmanager
 async def no_room_in_the_ledger(bus: Bus) -> AsyncIterator[None]:
     """The stream takes nothing more, as on a full disk."""
-    config = (await api(bus.link, f"STREAM.INFO.{EFFECT_STREAM}"))["config"]
-    await api(bus.link, f"STREAM.UPDATE.{EFFECT_STREAM}", {**config, "discard": "new", "max_bytes": 1})
+    config = (await request_api(bus.link, f"STREAM.INFO.{EFFECT_STREAM}"))["config"]
+    await request_api(
+        bus.link, f"STREAM.UPDATE.{EFFECT_STREAM}", {**config, "discard": "new", "max_bytes": 1}
+    )
     try:
         yield
     finally:
-        await api(bus.link, f"STREAM.UPDATE.{EFFECT_STREAM}", config)
+        await request_api(bus.link, f"STREAM.UPDATE.{EFFECT_STREAM}", config)
 
 
 @pytest.mark.parametrize("tool", ["pay", "set_light"])
@@ -276,15 +284,15 @@ async def test_a_call_that_its_living_worker_left_is_waited_for_by_nobody(proces
     """The ledger says that a worker is at it; while that one says so too it is waited for, and then no longer."""
     at_work = True
 
-    async def answer(request: Request[AskAlive]) -> Alive:
-        return Alive(at_work=at_work or request.data.call != "call_left")
+    async def answer(request: Request[CheckLiveness]) -> LivenessReply:
+        return LivenessReply(at_work=at_work or request.data.call != "call_left")
 
     async with (
         processes(outside=OUTSIDE) as (caller, _),
         service(caller.bus, name="holder", version="0.0.1") as holder,
         anyio.create_task_group() as tasks,
     ):
-        await holder.add(TOOLS_ALIVE, answer, worker="tools_holder")
+        await holder.add(CHECK_LIVENESS, answer, worker="tools_holder")
         started = EffectStarted(
             call="call_left", tool="pay", worker="tools_holder", effect="write", turn="turn_1"
         )
@@ -308,15 +316,15 @@ async def test_a_worker_that_leaves_hands_back_a_call_that_it_waits_for(processe
     call back, and counts as no tool call; the worker that is asked then has the outcome, and the one tool span."""
     at_work = True
 
-    async def answer(request: Request[AskAlive]) -> Alive:
-        return Alive(at_work=at_work or request.data.call != "call_back")
+    async def answer(request: Request[CheckLiveness]) -> LivenessReply:
+        return LivenessReply(at_work=at_work or request.data.call != "call_back")
 
     async with (
         processes(outside=OUTSIDE) as (caller, running),
         service(caller.bus, name="holder", version="0.0.1") as holder,
         anyio.create_task_group() as tasks,
     ):
-        await holder.add(TOOLS_ALIVE, answer, worker="tools_holder")
+        await holder.add(CHECK_LIVENESS, answer, worker="tools_holder")
         started = EffectStarted(
             call="call_back", tool="pay", worker="tools_holder", effect="write", turn="turn_1"
         )

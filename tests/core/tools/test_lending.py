@@ -8,7 +8,11 @@ import pytest
 
 import trunkline
 from trunkline.contracts.tools.messages import CallTool, CancelCall, ListTools, ToolOutcome
-from trunkline.contracts.tools.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
+from trunkline.contracts.tools.subjects import (
+    DELEGATED_CALL_TOOL,
+    DELEGATED_CANCEL_CALL,
+    DELEGATED_LIST_TOOLS,
+)
 from trunkline_bus import RemoteFault, new_id
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +70,7 @@ def said(name: str, arguments: dict[str, Any], **more: Any) -> CallTool:
 
 async def lent(caller: Any, wish: CallTool, agent: str = "claude", block: str = "garden") -> ToolOutcome:
     async with caller.bus.call_streaming(
-        LENT_CALL, wish, idle_timeout=20, agent=agent, block=block
+        DELEGATED_CALL_TOOL, wish, idle_timeout=20, agent=agent, block=block
     ) as replies:
         async for reply in replies:
             if isinstance(reply, ToolOutcome):
@@ -92,7 +96,9 @@ async def test_the_catalogue_is_that_of_the_block_that_is_lent(tools: Any) -> No
     """Whichever block the wish names."""
     async with tools(Diary()) as caller:
         caller.files["blocks/garden/block.toml"] = 'tools = ["who"]\n'
-        told = await caller.bus.call(LENT_LIST, ListTools(block="main"), agent="claude", block="garden")
+        told = await caller.bus.call(
+            DELEGATED_LIST_TOOLS, ListTools(block="main"), agent="claude", block="garden"
+        )
         assert [spec.name for spec in told.tools] == ["who"]
         refused = await lent(caller, said("write", {"text": "x"}))
         assert refused.status == "error" and "garden" in refused.output
@@ -116,7 +122,7 @@ async def test_another_s_record_result_and_call_are_out_of_reach(tools: Any) -> 
             tasks.start_soon(partial(caller.call, "dwell", key="call_long"))
             await diary.begun.wait()
             await caller.bus.publish(
-                LENT_CANCEL, CancelCall(), agent="claude", block="main", call="call_long"
+                DELEGATED_CANCEL_CALL, CancelCall(), agent="claude", block="main", call="call_long"
             )
             await lent(caller, said("who", {}), block="main")
             assert not diary.ended.is_set()
@@ -129,7 +135,9 @@ async def test_its_own_call_it_can_stop(tools: Any) -> None:
     async with tools(diary) as caller, anyio.create_task_group() as tasks:
         tasks.start_soon(lent, caller, said("dwell", {}, call="call_1"))
         await diary.begun.wait()
-        await caller.bus.publish(LENT_CANCEL, CancelCall(), agent="claude", block="garden", call="call_1")
+        await caller.bus.publish(
+            DELEGATED_CANCEL_CALL, CancelCall(), agent="claude", block="garden", call="call_1"
+        )
         with anyio.fail_after(30):
             await diary.ended.wait()
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.messages import WriteManyMemory
-from trunkline.contracts.memory.paths import name_in, whole_path
+from trunkline.contracts.memory.paths import path_in_block, root_path
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy, PolicyEffect
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
-from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL
-from trunkline.policy import inside
+from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL
+from trunkline.policy import nested_resource
 from trunkline.policy.policy_match import _pattern
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
@@ -33,7 +33,7 @@ async def call(running: Platform, name: str, approved: str | None = None, **argu
     )  # fmt: skip
     with anyio.fail_after(40):
         async with running.bus.call_streaming(
-            CALL_DECIDED if request.decided else CALL_TOOL, request, idle_timeout=60
+            CALL_DECIDED_TOOL if request.decided else CALL_TOOL, request, idle_timeout=60
         ) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
@@ -258,7 +258,7 @@ FILES = st.text(alphabet="AGENTmd./", min_size=1, max_size=9).filter(lambda name
 def test_a_name_that_comes_back_means_the_same_file(name: str) -> None:
     """What a tool is told of a path leads to that path again, where a block has a file of the same name too."""
     for whole in (f"blocks/main/{name}", f"blocks/other/{name}", name.lstrip("/")):
-        assert whole_path("main", name_in("main", whole)) == whole
+        assert root_path("main", path_in_block("main", whole)) == whole
 
 
 NAMES = st.text(alphabet="ab/*", max_size=8)
@@ -267,7 +267,7 @@ NAMES = st.text(alphabet="ab/*", max_size=8)
 @given(resource=NAMES, folder=st.text(alphabet="ab/", max_size=6), rest=st.text(alphabet="ab/", max_size=6))
 def test_inside_finds_a_name_whenever_there_is_one(resource: str, folder: str, rest: str) -> None:
     """What it finds is below the folder and meant by the resource; and if it finds none, no name is both."""
-    found = inside(resource, folder)
+    found = nested_resource(resource, folder)
     if found is None:
         assert _pattern(resource).fullmatch(folder + rest) is None
     else:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +64,7 @@ async def test_the_scope_workspace_reaches_other_blocks_and_no_further(tools: An
         caller.files["blocks/main/block.toml"] = scope("workspace")
         await caller.call("write_file", {"path": "x", "content": "theirs"}, block="other")
         other = caller.workspace.parent / "other"
-        assert unmarked((await caller.call("read_file", {"path": f"{other}/x"})).output) == "theirs"
+        assert unwrap_tool_result((await caller.call("read_file", {"path": f"{other}/x"})).output) == "theirs"
         assert (await caller.call("write_file", {"path": f"{other}/a/y", "content": "new"})).status == "ok"
         assert (other / "a/y").read_text() == "new"
         (other / "out").symlink_to(outside)
@@ -89,9 +89,12 @@ async def test_mb_t7_the_scope_system_reaches_everything_but_secrets_and_trunkli
     monkeypatch.setenv("HOME", str(outside))
     async with tools() as caller:
         caller.files["blocks/main/block.toml"] = scope("system")
-        assert unmarked((await caller.call("read_file", {"path": "~/secret"})).output) == "the secret"
         assert (
-            unmarked((await caller.call("read_file", {"path": f"{outside}/secret"})).output) == "the secret"
+            unwrap_tool_result((await caller.call("read_file", {"path": "~/secret"})).output) == "the secret"
+        )
+        assert (
+            unwrap_tool_result((await caller.call("read_file", {"path": f"{outside}/secret"})).output)
+            == "the secret"
         )
         assert (await caller.call("write_file", {"path": f"{outside}/new", "content": "x"})).status == "ok"
         (outside / "link").symlink_to(caller.home)

@@ -13,14 +13,14 @@ from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     ModelCallFinished,
-    Resumed,
-    Started,
     TurnRequested,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.testing.platform import platform
 from trunkline.workers.monitor import tool_caller
-from trunkline.workers.monitor.tool_caller import Actor, Unasking
-from trunkline.workers.monitor.turn import RunTool, Turn
+from trunkline.workers.monitor.tool_caller import ToolCaller, UnattendedToolCaller
+from trunkline.workers.monitor.turn import RunToolCall, Turn
 from trunkline_bus import Scope
 
 pytestmark = pytest.mark.anyio
@@ -142,9 +142,11 @@ async def test_where_nobody_can_be_asked_a_call_in_its_middle_is_stopped_and_in_
     async with tools(wonders) as caller:
 
         async def told(name: str) -> ToolOutcome:
-            command = RunTool(ToolCall(id="c", name=name, arguments={}), f"call_{name}", permissions=("*",))
+            command = RunToolCall(
+                ToolCall(id="c", name=name, arguments={}), f"call_{name}", permissions=("*",)
+            )
             scope = Scope(block="main", conversation="conv_c", turn="turn_t")
-            return await Unasking(caller.bus, 3.0).outcome(command, scope, "owner")
+            return await UnattendedToolCaller(caller.bus, 3.0).outcome(command, scope, "owner")
 
         wondered = await told("wonder")
         assert wondered.status == "error" and "It was not run" in wondered.output
@@ -160,11 +162,11 @@ async def test_a_call_that_an_owner_before_may_have_sent_is_in_doubt(
     again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tools worker is there any more: a call that was never sent was not run; one that may have been, who knows."""
-    monkeypatch.setattr(tool_caller, "PATIENCE", 0.5)
+    monkeypatch.setattr(tool_caller, "NO_WORKER_TIMEOUT", 0.5)
     async with platform(tmp_path, workers=("memory",)) as running:
-        command = RunTool(ToolCall(id="c", name="pay", arguments={}), "call_gone", again=again)
+        command = RunToolCall(ToolCall(id="c", name="pay", arguments={}), "call_gone", again=again)
         scope = Scope(block="main", conversation="conv_c", turn="turn_t")
-        outcome = await Actor(running.bus, 1.0).outcome(command, scope, "owner")
+        outcome = await ToolCaller(running.bus, 1.0).outcome(command, scope, "owner")
         assert outcome.status == ("unknown" if again else "error")
         assert ("It was not run" in outcome.output) is not again
 
@@ -177,14 +179,14 @@ def test_a_new_owner_knows_what_the_one_before_may_have_sent() -> None:
     request = TurnRequested(
         turn="turn_1", block="main", conversation="conv_1", message=message, actor="owner", channel="test"
     )
-    turn.advance(Started(request=request, model="m"))
+    turn.advance(TurnStarted(request=request, model="m"))
     _, (first,) = turn.advance(ModelCallFinished(step=0, tool_calls=(call,), finish_reason="tool_calls"))
-    _, (second,) = turn.advance(Resumed())
+    _, (second,) = turn.advance(TurnResumed())
     asked = ApprovalAsked(call_id="c", call_hash="h", question="Pay?")
     turn.advance(asked)
-    turn.advance(Resumed())
+    turn.advance(TurnResumed())
     _, (third,) = turn.advance(ApprovalRecorded(call_id="c", allow=True, by="owner"))
-    _, (fourth,) = turn.advance(Resumed())
+    _, (fourth,) = turn.advance(TurnResumed())
     commands = (first, second, third, fourth)
-    assert all(isinstance(command, RunTool) for command in commands)
+    assert all(isinstance(command, RunToolCall) for command in commands)
     assert [getattr(command, "again", None) for command in commands] == [False, True, False, True]

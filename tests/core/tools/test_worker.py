@@ -11,12 +11,12 @@ from anyio.abc import Process
 
 import trunkline
 from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.contracts.tools.messages import EffectFinished, EffectStarted
 from trunkline.workers.tools import guard_cache, ledger
 from trunkline_bus import RemoteFault
-from trunkline_bus.streams.retry import ask
+from trunkline_bus.streams.retry import request_with_retry
 
 pytestmark = pytest.mark.anyio
 
@@ -235,7 +235,7 @@ async def test_the_file_tools_work_in_the_workspace_of_the_block(tools: Any) -> 
     async with tools() as caller:
         assert (await caller.call("write_file", {"path": "a/b.md", "content": "hello"})).status == "ok"
         assert (caller.workspace / "a" / "b.md").read_text() == "hello"
-        assert unmarked((await caller.call("read_file", {"path": "a/b.md"})).output) == "hello"
+        assert unwrap_tool_result((await caller.call("read_file", {"path": "a/b.md"})).output) == "hello"
         assert (await caller.call("read_file", {"path": "a/b.md"}, block="other")).status == "error"
 
 
@@ -243,10 +243,10 @@ async def test_arguments_are_repaired_on_the_way(tools: Any) -> None:
     """Text that is JSON, and numbers in text, reach the tool in their types."""
     async with tools() as caller:
         await caller.call("write_file", '{"path": "a", "content": "0123456789"}')
-        assert unmarked((await caller.call("read_file", {"path": "a", "limit": "4"})).output).startswith(
-            "0123\n\n[Cut"
-        )
-        assert unmarked((await caller.call("read_file", {'path="a"': ""})).output) == "0123456789"
+        assert unwrap_tool_result(
+            (await caller.call("read_file", {"path": "a", "limit": "4"})).output
+        ).startswith("0123\n\n[Cut")
+        assert unwrap_tool_result((await caller.call("read_file", {'path="a"': ""})).output) == "0123456789"
         refused = await caller.call("read_file", {"path": "a", "limit": "lots"})
         assert '"limit" must be a whole number' in refused.output
 
@@ -437,7 +437,7 @@ async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.M
     async with tools(shop) as caller:
         assert (await caller.call("note", {"text": "before"})).status == "ok"
         monkeypatch.setattr(ledger, "PATIENT", 1.0)
-        await ask(caller.bus.link, "STREAM.DELETE.EFFECT", {})
+        await request_with_retry(caller.bus.link, "STREAM.DELETE.EFFECT", {})
         refused = await caller.call("note", {"text": "x"})
         assert refused.status == "error"
         assert refused.output.startswith("note was not run, because it cannot be recorded now")
@@ -619,7 +619,9 @@ async def test_a_program_with_a_manifest_is_a_tool_that_runs_in_the_sandbox(
     async with tools(box, config={**config, "permissions.max_timeout": 7.0}) as caller:
         spec = next(spec for spec in (await caller.catalogue()).tools if spec.name == "count")
         assert (spec.source, spec.effect, spec.paths) == ("cli:count", "exec", ("file_path",))
-        assert unmarked((await caller.call("count", {"text": "a b"})).output) == 'ran {"text":"a b"}\n'
+        assert (
+            unwrap_tool_result((await caller.call("count", {"text": "a b"})).output) == 'ran {"text":"a b"}\n'
+        )
         assert (box.given["limits"].timeout, box.given["limits"].network) == (7.0, False)
         assert "exit code 2. It said: it broke" in (await caller.call("count", {"text": "fail"})).output
         assert (await caller.call("count", {"file_path": "../x"})).status == "error"

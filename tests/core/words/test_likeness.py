@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from trunkline._util.nlp.polarity import negated, subject, taste
-from trunkline._util.nlp.similarity import concepts, expanded, similarity
+from trunkline._util.nlp.polarity import is_negated, sentiment, topic_text
+from trunkline._util.nlp.similarity import concepts, expand_query, similarity
 from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
 
 
@@ -39,8 +39,8 @@ def test_empty_words_make_nothing_alike(one: str, other: str) -> None:
 
 def test_a_question_is_widened_by_its_own_language() -> None:
     """A few synonyms stand behind it (MN-F22); a word of another language brings none."""
-    assert expanded("fix the error") == "fix the error repair solve mend"
-    assert expanded("Wo ist der Fehler") == "Wo ist der Fehler problem störung ausnahme"
+    assert expand_query("fix the error") == "fix the error repair solve mend"
+    assert expand_query("Wo ist der Fehler") == "Wo ist der Fehler problem störung ausnahme"
     assert synonyms("fehler", "english") == ()
 
 
@@ -67,8 +67,8 @@ def test_no_word_is_listed_twice_in_a_group() -> None:
 )
 def test_what_a_text_claims(text: str, turned: bool, liked: str | None, about: str) -> None:
     """Yes or no, like or dislike, and what of."""
-    assert (negated(text), taste(text)) == (turned, liked)
-    assert subject(text) == about
+    assert (is_negated(text), sentiment(text)) == (turned, liked)
+    assert topic_text(text) == about
 
 
 def test_threads_do_not_disturb_each_other() -> None:

@@ -29,7 +29,7 @@ from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.runtime.remotes.enrolment import join
 from trunkline.runtime.remotes.handshake import new_code
 from trunkline.runtime.remotes.invitation import Invitation, invite
-from trunkline.runtime.remotes.registry import Registry
+from trunkline.runtime.remotes.registry import RemoteRegistry
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import BusError, new_id
 
@@ -227,7 +227,7 @@ async def _enrolled(home: Path, away: Path, door: int, blocks: Sequence[str], fi
 
     async def wait() -> None:
         invitation = Invitation("laptop", tuple(blocks), code, HERE, 0, door)
-        await invite(Registry(home / "remotes"), invitation, seconds=30, ready=listening)
+        await invite(RemoteRegistry(home / "remotes"), invitation, seconds=30, ready=listening)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait)

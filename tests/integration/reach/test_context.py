@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from trunkline.cli._support.permissions import change
+from trunkline.cli._support.permissions import change_permissions
 from trunkline.contracts.tools.messages import ToolOutcome
 
 from .house import Reached
@@ -35,7 +35,7 @@ async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached)
     """A person, planning, documents, another host's memory and models: each is refused at once, to the tool itself, in
     words that the model can act on; the tool has begun once, nobody was asked, nothing is planned, and the audit log
     has the outcome."""
-    await change(reached.running.bus, "main", {"approvals": "none"})
+    await change_permissions(reached.running.bus, "main", {"approvals": "none"})
     before = len(reached.marks())
     outcomes: dict[str, ToolOutcome] = {}
 
@@ -68,6 +68,6 @@ async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached)
 @pytest.mark.parametrize("prefix", ["near_", *DISTANT])
 async def test_a_distant_tool_brings_others_along(reached: Reached, prefix: str) -> None:
     """The model is given what the tool names, by the name that it has here."""
-    await change(reached.running.bus, "main", {"approvals": "none"})
+    await change_permissions(reached.running.bus, "main", {"approvals": "none"})
     outcome = await reached.call(f"{prefix}want", "main", {"what": "load"})
     assert (outcome.status, outcome.loads) == ("ok", (f"{prefix}look",))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
-from trunkline.cli._support.permissions import change, grant
+from trunkline.cli._support.permissions import change_permissions, grant_for_minutes
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 async def chosen(reached: Reached, row: Row) -> None:
     """What the owner of the row's block has chosen."""
     if row.table:
-        await change(reached.running.bus, row.block, row.table)
+        await change_permissions(reached.running.bus, row.block, row.table)
     if row.minutes is not None:
-        await grant(reached.running.bus, row.block, "god", row.minutes)
+        await grant_for_minutes(reached.running.bus, row.block, "god", row.minutes)
     if not (row.denied or row.asking):
         return
     rules = {

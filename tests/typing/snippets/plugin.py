@@ -26,7 +26,7 @@ class Parrot(trunkline.ModelAdapter):
 @trunkline.tool(effect="read")
 async def peek(path: trunkline.BlockPath, context: trunkline.ToolContext) -> str:
     """Look into a file."""
-    with trunkline.beneath(context.workspace) as folder:
+    with trunkline.open_beneath(context.workspace) as folder:
         assert_type(folder, trunkline.Folder)
         return folder.read_bytes(path).decode()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from trunkline import ConfigError, ModelAdapter, ModelError, ModelEvent, ModelInfo, ModelRequest
-from trunkline_engine.protocol import Event, EventReader, body_of, failure, from_status
+from trunkline_engine.protocol import Event, EventReader, from_status, model_error, request_body
 from trunkline_engine.settings import EngineSettings
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class EngineAdapter(ModelAdapter):
         began = False
         try:
             client = await self._open()
-            async with client.stream("POST", self._settings.endpoint, json=body_of(request)) as response:
+            async with client.stream("POST", self._settings.endpoint, json=request_body(request)) as response:
                 began = True
                 kind = response.headers.get("content-type", "")
                 if response.status_code != 200 or not kind.startswith("text/event-stream"):
@@ -108,12 +108,12 @@ def _from_exception(error: Exception, began: bool) -> ModelError:
         case ModelError():
             return error
         case ConfigError():
-            return failure("authentication", str(error))
+            return model_error("authentication", str(error))
         case httpx2.TimeoutException():
-            return failure("timeout", f"the loop did not answer in time ({kind})")
+            return model_error("timeout", f"the loop did not answer in time ({kind})")
         case httpx2.ConnectError():
-            return failure("unavailable", f"the loop cannot be reached: {error}")
+            return model_error("unavailable", f"the loop cannot be reached: {error}")
         case httpx2.TransportError() | httpx2.StreamError():
-            return failure("interrupted" if began else "unavailable", f"the connection broke ({kind})")
+            return model_error("interrupted" if began else "unavailable", f"the connection broke ({kind})")
         case _:
-            return failure("bad_response", f"the answer cannot be read ({kind})")
+            return model_error("bad_response", f"the answer cannot be read ({kind})")

@@ -19,10 +19,10 @@ from trunkline import (
     ToolRan,
     Usage,
 )
-from trunkline._util.text import whole_words
+from trunkline._util.text import truncate_words
 
 MAX_DETAIL = 500
-REASONS = {"tool_calls": "stop", "length": "max_tokens"}
+FINISH_REASONS = {"tool_calls": "stop", "length": "max_tokens"}
 """Finish reasons that mean another one here: a loop that has run all its tools has stopped."""
 
 _FAULTS: dict[int, ModelFault] = {
@@ -61,17 +61,17 @@ class _Done(msgspec.Struct):
     usage: _Usage | None = None
 
 
-class _Fault(msgspec.Struct):
+class _ErrorEvent(msgspec.Struct):
     code: str
     message: str = ""
 
 
-def failure(fault: ModelFault, detail: str) -> ModelError:
+def model_error(fault: ModelFault, detail: str) -> ModelError:
     """A model error with the general code."""
-    return ModelError(ErrorCode.PROVIDER_ERROR, fault, whole_words(detail, MAX_DETAIL))
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, truncate_words(detail, MAX_DETAIL))
 
 
-def body_of(request: ModelRequest) -> dict[str, Any]:
+def request_body(request: ModelRequest) -> dict[str, Any]:
     """The request (PA-F31). Conversation and block go along: the other loop is a part of the platform, no vendor.
 
     ``tool_calls`` and ``tool_call_id`` are additions, sent only with messages that have them: a loop cannot put an
@@ -101,15 +101,15 @@ def _message(message: Message) -> dict[str, Any]:
 def from_status(status: int, content: bytes) -> ModelError:
     """The error of an answer that is no stream."""
     try:
-        said = msgspec.json.decode(content, type=_Fault)
+        said = msgspec.json.decode(content, type=_ErrorEvent)
     except msgspec.MsgspecError:
-        said = _Fault(code="", message="the body is not the contract's")
+        said = _ErrorEvent(code="", message="the body is not the contract's")
     detail = f"HTTP {status} {said.code}: {said.message}"
     if said.code == ErrorCode.CONTEXT_OVERFLOW:
-        return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", whole_words(detail, MAX_DETAIL))
+        return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", truncate_words(detail, MAX_DETAIL))
     if status < 400:
-        return failure("bad_response", detail)
-    return failure(_FAULTS.get(status, "unavailable" if status >= 500 else "refused"), detail)
+        return model_error("bad_response", detail)
+    return model_error(_FAULTS.get(status, "unavailable" if status >= 500 else "refused"), detail)
 
 
 class EventReader:
@@ -130,7 +130,7 @@ class EventReader:
         try:
             yield from self._read(event)
         except msgspec.MsgspecError as error:
-            raise failure("bad_response", f"a {event.kind} event cannot be read: {error}") from None
+            raise model_error("bad_response", f"a {event.kind} event cannot be read: {error}") from None
 
     def finish(self) -> None:
         """Look whether the answer is complete.
@@ -139,9 +139,9 @@ class EventReader:
             ModelError: it is not.
         """
         if not self._done and self._seen:
-            raise failure("interrupted", "the stream ended before the answer did")
+            raise model_error("interrupted", "the stream ended before the answer did")
         if not self._done:
-            raise failure("bad_response", "the stream holds no event")
+            raise model_error("bad_response", "the stream holds no event")
 
     @property
     def done(self) -> bool:
@@ -160,12 +160,12 @@ class EventReader:
             case "done":
                 yield from self._end(msgspec.json.decode(event.data, type=_Done))
             case "error":
-                raise _from_event(msgspec.json.decode(event.data, type=_Fault))
+                raise _error_from_event(msgspec.json.decode(event.data, type=_ErrorEvent))
 
     def _ran(self, result: _ToolResult) -> ToolRan:
         call = self._open.pop(result.id, None)
         if call is None:
-            raise failure("bad_response", "a tool-result has no tool-call")
+            raise model_error("bad_response", "a tool-result has no tool-call")
         failed = result.error is not None
         return ToolRan(call, (result.error if failed else result.output) or "", error=failed)
 
@@ -175,15 +175,15 @@ class EventReader:
         self._done = True
         usage = done.usage or _Usage()
         yield Finish(
-            reason=REASONS.get(done.finish_reason, done.finish_reason),
+            reason=FINISH_REASONS.get(done.finish_reason, done.finish_reason),
             usage=Usage(input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens),
             model="engine",
         )
 
 
-def _from_event(said: _Fault) -> ModelError:
+def _error_from_event(said: _ErrorEvent) -> ModelError:
     """The codes that the contract knows go on as they are; every other is the provider's failure."""
-    detail = whole_words(f"{said.code}: {said.message}", MAX_DETAIL)
+    detail = truncate_words(f"{said.code}: {said.message}", MAX_DETAIL)
     if said.code in (ErrorCode.CONTEXT_OVERFLOW, ErrorCode.TOOL_ERROR):
         return ModelError(ErrorCode(said.code), "refused", detail)
-    return failure("unavailable", detail)
+    return model_error("unavailable", detail)

@@ -1,9 +1,9 @@
 """What the offline adapter answers: a pure function of the request. The same request always gets the same answer."""
 
 from trunkline import Message, ModelRequest, ToolCall
-from trunkline._util.result_format import readout
-from trunkline._util.untrusted_text import unmarked
-from trunkline_offline.passages import Passage, passages_of, rank
+from trunkline._util.result_format import format_result
+from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline_offline.passages import QuotedPassage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
 
 SEARCH = "memory_search"
@@ -28,32 +28,32 @@ Answer = tuple[str, tuple[ToolCall, ...]]
 
 def answer(request: ModelRequest) -> Answer:
     """The text to say and the tools to call."""
-    question, since = _since_question(request)
+    question, since = _messages_since_question(request)
     if question is None:
         return _with_how_to(HELP), ()
     text = question.content.strip()
     done = [message for message in since if message.role == "tool" and message.name != SEARCH]
     if done:  # a plugin made the call of what the person said
-        return "\n\n".join(f"{_heading(message)}\n\n{_told(message)}" for message in done), ()
+        return "\n\n".join(f"{_result_heading(message)}\n\n{_quote_result(message)}" for message in done), ()
     if is_greeting(text):
         return _with_how_to(HELP), ()
     return _search(request, text, since)
 
 
-def _since_question(request: ModelRequest) -> tuple[Message | None, tuple[Message, ...]]:
+def _messages_since_question(request: ModelRequest) -> tuple[Message | None, tuple[Message, ...]]:
     for number in range(len(request.messages) - 1, -1, -1):
         if request.messages[number].role == "user":
             return request.messages[number], request.messages[number + 1 :]
     return None, ()
 
 
-def _heading(message: Message) -> str:
+def _result_heading(message: Message) -> str:
     return f"{message.name or 'The tool'} {'failed' if message.error else 'says'}:"
 
 
-def _told(message: Message) -> str:
+def _quote_result(message: Message) -> str:
     """What the tool told: a sentence as it is, lines in a code fence."""
-    text = readout(unmarked(message.content)).strip()
+    text = format_result(unwrap_tool_result(message.content)).strip()
     return text if "\n" not in text and not text.startswith(("-", "#", ">")) else f"```\n{text}\n```"
 
 
@@ -67,10 +67,12 @@ def _search(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Ans
     results = [message for message in since if message.role == "tool"]
     if not rounds:
         return _calls(request, [" ".join(words)])
-    found = rank([passages_of(unmarked(message.content)) for message in results if not message.error], words)
+    found = rank(
+        [passages_of(unwrap_tool_result(message.content)) for message in results if not message.error], words
+    )
     if not found and rounds == 1 and len(words) > 1 and not any(message.error for message in results):
         return _calls(request, sorted(words, key=len, reverse=True)[:MAX_SINGLE])
-    return _with_how_to(_report(found, results, words)), ()
+    return _with_how_to(_format_report(found, results, words)), ()
 
 
 def _calls(request: ModelRequest, queries: list[str]) -> Answer:
@@ -87,7 +89,7 @@ def _call_id(request: ModelRequest, number: int) -> str:
     return f"offline_{len(request.messages)}_{number}"
 
 
-def _report(found: list[Passage], results: list[Message], words: list[str]) -> str:
+def _format_report(found: list[QuotedPassage], results: list[Message], words: list[str]) -> str:
     if found:
         return "In memory I found:\n\n" + "\n\n".join(passage.quoted() for passage in found[:MAX_PASSAGES])
     failed = next((message.content for message in results if message.error), None)

@@ -10,7 +10,7 @@ MAX_QUOTE = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class QuotedPassage:
     """A place in memory. ``line`` counts from 1; None when it is not known."""
 
     path: str
@@ -24,7 +24,7 @@ class Passage:
         return "\n".join(f"> {line}" for line in lines) + f"\n> ({where})"
 
 
-def passages_of(result: str) -> list[Passage]:
+def passages_of(result: str) -> list[QuotedPassage]:
     """The passages of one tool result: a JSON list of hits, an object that holds one, or plain text.
 
     Conversations are left out, and what was learned of their turns: they hold the very question, and quoting it would
@@ -36,19 +36,19 @@ def passages_of(result: str) -> list[Passage]:
         found = _from_lines(result)
     hits = found if isinstance(found, list) else next((v for v in _values(found) if isinstance(v, list)), [])
     passages = [_passage(hit) for hit in hits if isinstance(hit, dict)]
-    return [passage for passage in passages if passage.text.strip() and not _is_talk(passage.path)]
+    return [passage for passage in passages if passage.text.strip() and not _is_conversation(passage.path)]
 
 
-def rank(found: Sequence[Sequence[Passage]], words: Sequence[str]) -> list[Passage]:
+def rank(found: Sequence[Sequence[QuotedPassage]], words: Sequence[str]) -> list[QuotedPassage]:
     """All passages, each once; those with most of the words first, else in the order in which they came."""
     unique = list(dict.fromkeys(passage for passages in found for passage in passages))
     return sorted(unique, key=lambda passage: -sum(1 for word in words if word in passage.text.lower()))
 
 
-def _passage(hit: dict[str, Any]) -> Passage:
+def _passage(hit: dict[str, Any]) -> QuotedPassage:
     line = hit.get("line")
     text = str(hit.get("context") or hit.get("content") or hit.get("text") or "")
-    return Passage(str(hit.get("path", "")), line if isinstance(line, int) else None, text)
+    return QuotedPassage(str(hit.get("path", "")), line if isinstance(line, int) else None, text)
 
 
 def _from_lines(result: str) -> list[dict[str, Any]]:
@@ -61,5 +61,5 @@ def _values(found: Any) -> list[Any]:
     return list(found.values()) if isinstance(found, dict) else []
 
 
-def _is_talk(path: str) -> bool:
+def _is_conversation(path: str) -> bool:
     return ("conversations/" in path and path.endswith(".jsonl")) or "/episodes/" in path

@@ -14,16 +14,16 @@ import anyio
 import msgspec
 
 from trunkline import ConfigError, ModelAdapter, ModelEvent, ModelInfo, ModelRequest
-from trunkline_openai.chat_completions import Chat
-from trunkline_openai.errors import failure, from_exception
-from trunkline_openai.protocol import Protocol
+from trunkline_openai.chat_completions import ChatCompletions
+from trunkline_openai.errors import from_exception, model_error
+from trunkline_openai.protocol import ApiProtocol
 from trunkline_openai.responses import Responses
 from trunkline_openai.settings import DEFAULT_MODEL, OpenAISettings
 
 if TYPE_CHECKING:
     import openai
 
-PROTOCOLS: dict[str, type[Protocol]] = {"chat": Chat, "responses": Responses}
+PROTOCOLS: dict[str, type[ApiProtocol]] = {"chat": ChatCompletions, "responses": Responses}
 REST_SECONDS = 0.1
 """How long the end of a stream is waited for after its last event: a connection can be used again only after it."""
 
@@ -37,7 +37,7 @@ NO_ANSWERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot hold a conversation."""
 
 
-class _Listed(msgspec.Struct):
+class _ListedModel(msgspec.Struct):
     """A model as servers list it; each calls the size of the window by another name."""
 
     id: str
@@ -61,8 +61,8 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
-class _Listing(msgspec.Struct):
-    data: list[_Listed] | None = None
+class _ModelListing(msgspec.Struct):
+    data: list[_ListedModel] | None = None
 
 
 class OpenAIAdapter(ModelAdapter):
@@ -93,7 +93,7 @@ class OpenAIAdapter(ModelAdapter):
                 try:
                     read = list(reader.feed(event))
                 except (msgspec.ValidationError, ValueError) as error:
-                    raise failure(
+                    raise model_error(
                         "bad_response", f"an event cannot be read: {error}".replace(key, "[key]")
                     ) from None
                 for item in read:
@@ -108,9 +108,9 @@ class OpenAIAdapter(ModelAdapter):
         try:
             with anyio.fail_after(LIST_TIMEOUT):
                 listing = await client.get("/models", cast_to=object)
-            listed = msgspec.convert(listing, _Listing).data or []
+            listed = msgspec.convert(listing, _ModelListing).data or []
         except TimeoutError:
-            raise failure("timeout", "the server did not list its models in time") from None
+            raise model_error("timeout", "the server did not list its models in time") from None
         except Exception as error:
             raise from_exception(error, began=False, key=key) from None
         return tuple(model.info for model in listed)
@@ -126,7 +126,7 @@ class OpenAIAdapter(ModelAdapter):
         except Exception as error:
             raise from_exception(error, began=False, key=key) from None
         if len(found) != len(texts):
-            raise failure("bad_response", f"{len(texts)} texts were embedded as {len(found)} vectors")
+            raise model_error("bad_response", f"{len(texts)} texts were embedded as {len(found)} vectors")
         return [one.embedding for one in sorted(found, key=lambda one: one.index)]
 
     async def aclose(self) -> None:
@@ -163,7 +163,7 @@ class OpenAIAdapter(ModelAdapter):
         try:
             return self._settings.key()
         except ConfigError as error:
-            raise failure("authentication", error.sentence) from None
+            raise model_error("authentication", error.sentence) from None
 
     async def _open(self, key: str) -> "openai.AsyncOpenAI":
         async with self._opening:
@@ -172,7 +172,7 @@ class OpenAIAdapter(ModelAdapter):
                     self._client = await anyio.to_thread.run_sync(_new_client, self._settings, key)
                     self._texts = _stream_type()
                 except Exception as error:
-                    raise failure(
+                    raise model_error(
                         "unavailable", f"no client for this address: {type(error).__name__}"
                     ) from None
             return self._client
@@ -190,7 +190,7 @@ def _first(ids: Sequence[str]) -> str:
     able = [name for name in ids if not any(part in name.lower() for part in NO_ANSWERS)]
     for name in (*able, *ids):
         return name
-    raise failure("refused", "the server lists no model; set model in [adapters.openai]")
+    raise model_error("refused", "the server lists no model; set model in [adapters.openai]")
 
 
 def _stream_type() -> "type[openai.AsyncStream[str]]":

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from trunkline import Image, Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
-from trunkline_openai.errors import in_stream
-from trunkline_openai.protocol import Protocol, Reader, decoded
+from trunkline_openai.errors import from_stream_error
+from trunkline_openai.protocol import AnswerReader, ApiProtocol, decode_event
 from trunkline_openai.settings import OpenAISettings
-from trunkline_openai.tool_calls import CallAssembler, sent_id, sent_name
+from trunkline_openai.tool_calls import CallAssembler, openai_id, openai_name
 
-LONGEST_ID = 40
+MAX_ID_CHARS = 40
 """How many characters the id of a call may have here."""
 
-REASONS = {"length": "max_tokens", "tool_calls": "tool_calls", "function_call": "tool_calls"}
+FINISH_REASONS = {"length": "max_tokens", "tool_calls": "tool_calls", "function_call": "tool_calls"}
 
 
 class _Function(msgspec.Struct):
@@ -70,7 +70,7 @@ class _Chunk(msgspec.Struct):
 _chunk = msgspec.json.Decoder(_Chunk)
 
 
-class ChatReader(Reader):
+class ChatReader(AnswerReader):
     """Reads ``chat.completion.chunk`` events."""
 
     def __init__(self, request: ModelRequest, model: str, key: str) -> None:
@@ -78,16 +78,16 @@ class ChatReader(Reader):
         self._assembler = CallAssembler()
 
     def _read(self, event: str) -> Iterator[ModelEvent]:
-        chunk = decoded(event, _chunk)
+        chunk = decode_event(event, _chunk)
         if chunk.error:
-            raise in_stream(chunk.error, self._key)
+            raise from_stream_error(chunk.error, self._key)
         self._model = chunk.model or self._model
         if chunk.usage:
             self._usage = _usage(chunk.usage)
         for choice in (chunk.choices or [])[:1]:
             yield from self._read_delta(choice.delta or _Delta())
             if choice.finish_reason:
-                self._reason = REASONS.get(choice.finish_reason, choice.finish_reason)
+                self._reason = FINISH_REASONS.get(choice.finish_reason, choice.finish_reason)
                 self._reason = self._reason if self._reason in _KNOWN else "stop"
 
     def _read_delta(self, delta: _Delta) -> Iterator[ModelEvent]:
@@ -105,7 +105,7 @@ class ChatReader(Reader):
         return self._assembler.calls(self._ids)
 
 
-class Chat(Protocol):
+class ChatCompletions(ApiProtocol):
     """``POST /chat/completions``."""
 
     path = "/chat/completions"
@@ -113,7 +113,7 @@ class Chat(Protocol):
 
     @staticmethod
     def body(request: ModelRequest, model: str, settings: OpenAISettings) -> dict[str, Any]:
-        messages = [_message(message) for message in request.messages if _says_something(message)]
+        messages = [_message(message) for message in request.messages if _has_content(message)]
         if request.partial:
             messages.append({"role": "assistant", "content": request.partial})
         body: dict[str, Any] = {"model": model, "messages": messages, "stream": True}
@@ -140,13 +140,13 @@ def _usage(usage: _Usage) -> Usage:
     )
 
 
-def _says_something(message: Message) -> bool:
+def _has_content(message: Message) -> bool:
     return message.role != "assistant" or bool(message.content or message.tool_calls)
 
 
 def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
-        id = sent_id(message.tool_call_id or "", LONGEST_ID)
+        id = openai_id(message.tool_call_id or "", MAX_ID_CHARS)
         return {"role": "tool", "tool_call_id": id, "content": message.content}
     if message.images:
         text = {"type": "text", "text": message.content}
@@ -155,9 +155,9 @@ def _message(message: Message) -> dict[str, Any]:
         return {"role": message.role, "content": message.content}
     calls = [
         {
-            "id": sent_id(call.id, LONGEST_ID),
+            "id": openai_id(call.id, MAX_ID_CHARS),
             "type": "function",
-            "function": {"name": sent_name(call.name), "arguments": json.dumps(call.arguments)},
+            "function": {"name": openai_name(call.name), "arguments": json.dumps(call.arguments)},
         }
         for call in message.tool_calls
     ]
@@ -174,10 +174,10 @@ def data_url(image: Image) -> str:
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters_of(tool)}
+    function = {"name": tool.name, "description": tool.description, "parameters": tool_parameters(tool)}
     return {"type": "function", "function": function}
 
 
-def parameters_of(tool: ToolSchema) -> dict[str, Any]:
+def tool_parameters(tool: ToolSchema) -> dict[str, Any]:
     """The tool's JSON schema; a tool without parameters needs an empty one."""
     return tool.parameters or {"type": "object", "properties": {}}

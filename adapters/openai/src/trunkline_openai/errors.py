@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trunkline import ErrorCode, ModelError, ModelFault
-from trunkline._util.text import whole_words
+from trunkline._util.text import truncate_words
 
 MAX_DETAIL = 500
 
@@ -36,36 +36,36 @@ OVERFLOW_WORDS = (
 )
 
 
-def failure(fault: ModelFault, detail: str) -> ModelError:
+def model_error(fault: ModelFault, detail: str) -> ModelError:
     """A model error with the general code."""
-    return ModelError(ErrorCode.PROVIDER_ERROR, fault, whole_words(detail, MAX_DETAIL))
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, truncate_words(detail, MAX_DETAIL))
 
 
-def overflow(detail: str) -> ModelError:
+def overflow_error(detail: str) -> ModelError:
     """The error of a request that does not fit the model's window."""
-    return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", whole_words(detail, MAX_DETAIL))
+    return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", truncate_words(detail, MAX_DETAIL))
 
 
 def from_status(status: int, body: Any, key: str) -> ModelError:
     """The error of an HTTP answer, or of an error event in a stream that carries such a status."""
-    code, message = _said(body)
+    code, message = _code_and_message(body)
     detail = f"HTTP {status} {code}: {message}".replace(key, "[key]")
     if status in (401, 403):
-        return failure("authentication", detail)
+        return model_error("authentication", detail)
     if status == 429 or code in ("rate_limit_exceeded", "insufficient_quota"):
-        return failure("rate_limited", detail)
-    if _overflows(code, message):
-        return overflow(detail)
+        return model_error("rate_limited", detail)
+    if _is_overflow(code, message):
+        return overflow_error(detail)
     if status in (408, 504):
-        return failure("timeout", detail)
+        return model_error("timeout", detail)
     if status >= 500:
-        return failure("unavailable", detail)
-    return failure("refused" if status >= 400 else "bad_response", detail)
+        return model_error("unavailable", detail)
+    return model_error("refused" if status >= 400 else "bad_response", detail)
 
 
-def in_stream(error: Any, key: str) -> ModelError:
+def from_stream_error(error: Any, key: str) -> ModelError:
     """The error that a server reports in the middle of its answer. Without a status it counts as its own failure."""
-    code, _ = _said(error)
+    code, _ = _code_and_message(error)
     status = int(code) if code.isdigit() and 400 <= int(code) < 600 else _STATUS_OF.get(code, 500)
     return from_status(status, error, key)
 
@@ -81,17 +81,17 @@ def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
         case openai.APIStatusError():
             return from_status(error.status_code, error.body, key)
         case openai.APITimeoutError() if isinstance(error.__cause__, httpx2.ConnectTimeout):
-            return failure("timeout", "the connection could not be made in time")
+            return model_error("timeout", "the connection could not be made in time")
         case openai.APITimeoutError():
-            return failure("timeout", "the server was silent for too long")
+            return model_error("timeout", "the server was silent for too long")
         case openai.APIConnectionError():
             return _from_connection(error.__cause__, began)
         case openai.APIError():
-            return in_stream(error.body if error.body is not None else error.message, key)
+            return from_stream_error(error.body if error.body is not None else error.message, key)
         case json.JSONDecodeError() | UnicodeDecodeError() | msgspec.MsgspecError():
-            return failure("bad_response", f"an event cannot be read: {error}".replace(key, "[key]"))
+            return model_error("bad_response", f"an event cannot be read: {error}".replace(key, "[key]"))
         case _:
-            return failure("bad_response", f"unexpected {type(error).__name__}")
+            return model_error("bad_response", f"unexpected {type(error).__name__}")
 
 
 def _from_connection(cause: BaseException | None, began: bool) -> ModelError:
@@ -100,26 +100,26 @@ def _from_connection(cause: BaseException | None, began: bool) -> ModelError:
 
     kind = type(cause).__name__
     if isinstance(cause, httpx2.ConnectError):
-        return failure("unavailable", f"the server cannot be reached: {_of_system(cause) or cause}")
+        return model_error("unavailable", f"the server cannot be reached: {_os_error_text(cause) or cause}")
     broken = isinstance(cause, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
     if began or broken:
-        return failure("interrupted", f"the connection broke ({kind})")
-    return failure("unavailable", f"the request could not be sent ({kind})")
+        return model_error("interrupted", f"the connection broke ({kind})")
+    return model_error("unavailable", f"the request could not be sent ({kind})")
 
 
-def _of_system(error: BaseException | None) -> str:
+def _os_error_text(error: BaseException | None) -> str:
     """What the operating system says, such as "Connection refused"; libraries wrap it in words of their own."""
     if error is None:
         return ""
     inner = [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
-    said = next(filter(None, map(_of_system, inner)), "")
+    said = next(filter(None, map(_os_error_text, inner)), "")
     if said or not isinstance(error, OSError):
         return said
     number = error.errno or 0
     return os.strerror(number) if number > 0 else error.strerror or ""
 
 
-def _said(body: Any) -> tuple[str, str]:
+def _code_and_message(body: Any) -> tuple[str, str]:
     """Code and message out of the many shapes in which servers put them."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
@@ -130,7 +130,7 @@ def _said(body: Any) -> tuple[str, str]:
     return known or str(next((code for code in codes if code is not None), "")), str(message)
 
 
-def _overflows(code: str, message: str) -> bool:
+def _is_overflow(code: str, message: str) -> bool:
     lower = message.lower()
     return code in OVERFLOW_CODES or any(words in lower for words in OVERFLOW_WORDS)
 

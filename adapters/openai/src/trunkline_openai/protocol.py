@@ -8,18 +8,18 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from trunkline import Call, Finish, ModelEvent, ModelRequest, ToolCall, Usage
-from trunkline_openai.errors import failure
+from trunkline_openai.errors import model_error
 from trunkline_openai.settings import OpenAISettings
-from trunkline_openai.tool_calls import Ids, is_whole
+from trunkline_openai.tool_calls import CallIds, is_complete
 
 T = TypeVar("T")
 
 
-class Reader(ABC):
+class AnswerReader(ABC):
     """Reads the events of one answer. ``key`` is taken out of every text that an error would carry."""
 
     def __init__(self, request: ModelRequest, model: str, key: str) -> None:
-        self._ids = Ids(request)
+        self._ids = CallIds(request)
         self._model = model
         self._key = key
         self._seen = False
@@ -44,13 +44,13 @@ class Reader(ABC):
             ModelError: the stream ended before the answer did.
         """
         if self._reason is None:
-            raise failure(
+            raise model_error(
                 "interrupted" if self._seen else "bad_response",
                 "the stream ended before the answer did" if self._seen else "the stream holds no event",
             )
         calls = self._calls()
         if self._reason in ("max_tokens", "content_filter"):
-            calls = [call for call in calls if is_whole(call)]  # a call that was cut off must not be run
+            calls = [call for call in calls if is_complete(call)]  # a call that was cut off must not be run
         elif calls:
             self._reason = "tool_calls"  # some servers say stop
         yield from (Call(call) for call in calls)
@@ -63,11 +63,11 @@ class Reader(ABC):
     def _calls(self) -> list[ToolCall]: ...
 
 
-class Protocol(ABC):
+class ApiProtocol(ABC):
     """One of OpenAI's two ways to ask for an answer."""
 
     path: ClassVar[str]
-    reader: ClassVar[type[Reader]]
+    reader: ClassVar[type[AnswerReader]]
 
     @staticmethod
     @abstractmethod
@@ -75,7 +75,7 @@ class Protocol(ABC):
         """The request as this protocol puts it, without ``extra_body``."""
 
 
-def decoded(event: str, decoder: msgspec.json.Decoder[T]) -> T:
+def decode_event(event: str, decoder: msgspec.json.Decoder[T]) -> T:
     """An event by its type. Half characters (lone surrogates), which msgspec refuses, are sent by some servers."""
     try:
         return decoder.decode(event)

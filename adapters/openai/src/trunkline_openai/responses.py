@@ -11,19 +11,19 @@ from typing import Any
 import msgspec
 
 from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
-from trunkline_openai.chat_completions import data_url, parameters_of
-from trunkline_openai.errors import failure, in_stream
-from trunkline_openai.protocol import Protocol, Reader, decoded
+from trunkline_openai.chat_completions import data_url, tool_parameters
+from trunkline_openai.errors import from_stream_error, model_error
+from trunkline_openai.protocol import AnswerReader, ApiProtocol, decode_event
 from trunkline_openai.settings import OpenAISettings
-from trunkline_openai.tool_calls import arguments_of, sent_id, sent_name
+from trunkline_openai.tool_calls import openai_id, openai_name, parse_arguments
 
-LONGEST_ID = 64
+MAX_ID_CHARS = 64
 """How many characters the id of a call may have here."""
 
-TEXTS = ("response.output_text.delta", "response.refusal.delta")
-THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
-ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-CUTS = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
+TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
+REASONING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+CUT_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
 
 
 class _Item(msgspec.Struct):
@@ -76,7 +76,7 @@ class _Event(msgspec.Struct):
 _event = msgspec.json.Decoder(_Event)
 
 
-class ResponsesReader(Reader):
+class ResponsesReader(AnswerReader):
     """Reads the typed events of a response."""
 
     def __init__(self, request: ModelRequest, model: str, key: str) -> None:
@@ -84,29 +84,29 @@ class ResponsesReader(Reader):
         self._items: dict[int, _Item] = {}
 
     def _read(self, event: str) -> Iterator[ModelEvent]:
-        read = decoded(event, _event)
+        read = decode_event(event, _event)
         if read.error:
-            raise in_stream(read.error, self._key)
+            raise from_stream_error(read.error, self._key)
         if not read.type:
-            raise failure("bad_response", "an event has no type")
-        if read.type in TEXTS:
+            raise model_error("bad_response", "an event has no type")
+        if read.type in TEXT_EVENTS:
             yield Text(msgspec.convert(read.delta, str))
-        elif read.type in THOUGHTS:
+        elif read.type in REASONING_EVENTS:
             yield Reasoning(msgspec.convert(read.delta, str))
         elif read.type == "response.reasoning_summary_part.added" and read.summary_index:
             yield Reasoning("\n\n")
         elif read.type == "response.output_item.done" and read.item:
             self._items[read.output_index] = read.item
-        elif read.type in ENDS:
+        elif read.type in END_EVENTS:
             self._end(read.type, read.response or _Response())
         elif read.type == "error":
-            raise in_stream(json.loads(event), self._key)
+            raise from_stream_error(json.loads(event), self._key)
 
     def _end(self, kind: str, response: _Response) -> None:
         if kind in ("response.failed", "response.cancelled"):
-            raise in_stream(response.error or {"message": "the response failed"}, self._key)
+            raise from_stream_error(response.error or {"message": "the response failed"}, self._key)
         cut = response.incomplete_details.reason if response.incomplete_details else None
-        self._reason = CUTS.get(cut or "", "stop") if kind == "response.incomplete" else "stop"
+        self._reason = CUT_REASONS.get(cut or "", "stop") if kind == "response.incomplete" else "stop"
         self._model = response.model or self._model
         if response.usage:
             self._usage = _usage(response.usage)
@@ -119,11 +119,11 @@ class ResponsesReader(Reader):
 
     def _call(self, item: _Item) -> ToolCall:
         given = item.arguments
-        arguments = given if isinstance(given, dict) else arguments_of(given or "")
+        arguments = given if isinstance(given, dict) else parse_arguments(given or "")
         return ToolCall(id=self._ids.own(item.call_id or item.id), name=item.name or "", arguments=arguments)
 
 
-class Responses(Protocol):
+class Responses(ApiProtocol):
     """``POST /responses``."""
 
     path = "/responses"
@@ -158,7 +158,7 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
         yield {
             "type": "function_call_output",
-            "call_id": sent_id(message.tool_call_id or "", LONGEST_ID),
+            "call_id": openai_id(message.tool_call_id or "", MAX_ID_CHARS),
             "output": message.content,
         }
         return
@@ -170,10 +170,10 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
         yield {"role": message.role, "content": message.content}
     for call in message.tool_calls:
         arguments = json.dumps(call.arguments)
-        named = {"call_id": sent_id(call.id, LONGEST_ID), "name": sent_name(call.name)}
+        named = {"call_id": openai_id(call.id, MAX_ID_CHARS), "name": openai_name(call.name)}
         yield {"type": "function_call", **named, "arguments": arguments}
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
-    described = {"name": tool.name, "description": tool.description, "parameters": parameters_of(tool)}
+    described = {"name": tool.name, "description": tool.description, "parameters": tool_parameters(tool)}
     return {"type": "function", **described, "strict": False}

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from trunkline import ModelRequest, ToolCall
-from trunkline_openai.errors import failure
+from trunkline_openai.errors import model_error
 
 
-def arguments_of(text: str) -> dict[str, Any]:
+def parse_arguments(text: str) -> dict[str, Any]:
     """The arguments of a call.
 
     Text that is no JSON object is kept under the key ``""``, so that the tools worker or the client sees what the model
@@ -27,22 +27,22 @@ def arguments_of(text: str) -> dict[str, Any]:
     return {"": text} if "" in arguments else arguments
 
 
-def is_whole(call: ToolCall) -> bool:
+def is_complete(call: ToolCall) -> bool:
     """Whether the arguments were a JSON object; a call that was cut off is not."""
     return "" not in call.arguments
 
 
-def sent_name(name: str) -> str:
+def openai_name(name: str) -> str:
     """The name of a called tool as OpenAI takes it: a model may have called what has no such name."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
 
 
-def sent_id(id: str, longest: int) -> str:
+def openai_id(id: str, longest: int) -> str:
     """The id of a call as OpenAI takes it: another vendor's, or an imported one, may be longer."""
     return id if len(id) <= longest else hashlib.sha256(id.encode()).hexdigest()[:longest]
 
 
-class Ids:
+class CallIds:
     """Sees to it that every call of a turn has an id of its own. Some servers give none, or the tool's name."""
 
     def __init__(self, request: ModelRequest) -> None:
@@ -56,7 +56,7 @@ class Ids:
 
 
 @dataclass(slots=True)
-class _Open:
+class _PartialCall:
     id: str | None
     name: str
     pieces: list[str] = field(default_factory=list)
@@ -74,19 +74,21 @@ class CallAssembler:
     """
 
     def __init__(self) -> None:
-        self._open: list[_Open] = []
-        self._at: dict[int, _Open] = {}
+        self._open: list[_PartialCall] = []
+        self._at: dict[int, _PartialCall] = {}
         self._room = MAX_ARGUMENTS
 
     def add(self, index: int | None, call_id: str | None, name: str | None, arguments: str | None) -> None:
         """Take one piece. Raises ModelError when the answer's arguments are longer than any tool could want."""
         self._room -= len(arguments or "")
         if self._room < 0:
-            raise failure("bad_response", f"the calls have more than {MAX_ARGUMENTS} characters of arguments")
+            raise model_error(
+                "bad_response", f"the calls have more than {MAX_ARGUMENTS} characters of arguments"
+            )
         call = self._at.get(index) if index is not None else (self._open[-1] if self._open else None)
         other = call is not None and bool(call_id) and bool(call.id) and call_id != call.id
         if call is None or other or (index is None and name):
-            call = _Open(call_id, "")
+            call = _PartialCall(call_id, "")
             self._open.append(call)
             if index is not None:
                 self._at[index] = call
@@ -95,9 +97,9 @@ class CallAssembler:
         if arguments:
             call.pieces.append(arguments)
 
-    def calls(self, ids: Ids) -> list[ToolCall]:
+    def calls(self, ids: CallIds) -> list[ToolCall]:
         """The calls, in the order in which they began."""
         return [
-            ToolCall(id=ids.own(call.id), name=call.name, arguments=arguments_of("".join(call.pieces)))
+            ToolCall(id=ids.own(call.id), name=call.name, arguments=parse_arguments("".join(call.pieces)))
             for call in self._open
         ]

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from trunkline._util.text import QUOTED, wrapped
+from trunkline._util.text import QUOTED, wrap_text
 from trunkline_terminal.screen import Tone
 
 _RESET = "\x1b[0m"
@@ -12,7 +12,7 @@ _DIFF = {"+": "ok", "-": "error", "@": "dim"}
 _WEIGHTS = {"dim": "\x1b[2m", "bold": "\x1b[1m"}
 
 
-class Paint:
+class AnsiStyle:
     """Wraps text in codes. Weights stay with ``NO_COLOR``; colours go."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
@@ -20,7 +20,7 @@ class Paint:
 
     def question(self, text: str, width: int) -> str:
         """A question on lines of this width, with the lines of a diff that it quotes in the colours of a diff."""
-        return "\n".join(self(wrapped(line, width), _tone_of(line)) for line in text.split("\n"))
+        return "\n".join(self(wrap_text(line, width), _tone_of(line)) for line in text.split("\n"))
 
     def __call__(self, text: str, tone: Tone | str) -> str:
         """The text, each line by itself, so that a cut between lines leaves no colour behind."""

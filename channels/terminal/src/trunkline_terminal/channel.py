@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from trunkline import ForegroundChannel, Gateway, Sitting
+from trunkline import ForegroundChannel, Gateway, TerminalSession
 from trunkline_terminal.settings import TerminalSettings
 
 
@@ -17,17 +17,17 @@ class TerminalChannel(ForegroundChannel):
     def __init__(self, settings: TerminalSettings, home: Path) -> None:
         self._settings, self._home = settings, home
 
-    async def attend(self, gateway: Gateway, sitting: Sitting) -> int:
+    async def attend(self, gateway: Gateway, sitting: TerminalSession) -> int:
         """Talk until the person leaves or the input ends.
 
         Returns 0, 1 (a turn or command failed), 3 (a turn waits for a decision), or 130 (Ctrl-C).
         """
-        asked = Sitting(sitting.block or self._settings.block, sitting.conversation, sitting.trace)
+        asked = TerminalSession(sitting.block or self._settings.block, sitting.conversation, sitting.trace)
         at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
         if at_terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
-            from trunkline_terminal.interactive_chat import Interactive
+            from trunkline_terminal.interactive_chat import InteractiveChat
 
-            return await Interactive(gateway, asked, self._settings, self._home, self.render).run()
-        from trunkline_terminal.piped_chat import Piped
+            return await InteractiveChat(gateway, asked, self._settings, self._home, self.render).run()
+        from trunkline_terminal.piped_chat import PipedChat
 
-        return await Piped(gateway, asked, prompt=at_terminal, render=self.render).run()
+        return await PipedChat(gateway, asked, prompt=at_terminal, render=self.render).run()

@@ -10,6 +10,7 @@ from typing import Literal
 import anyio
 
 from trunkline import (
+    ApprovalDecision,
     Block,
     ConversationView,
     Gateway,
@@ -17,29 +18,28 @@ from trunkline import (
     MessageAccepted,
     RemoteFault,
     SendMessage,
-    Sitting,
+    TerminalSession,
     TrunklineError,
-    Verdict,
     approval_news,
-    hand_in,
     new_id,
+    submit_decision,
     waiting_approval,
 )
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline_terminal import commands, text_format
-from trunkline_terminal.outage_notice import Outage
-from trunkline_terminal.screen import Screen, Status
-from trunkline_terminal.turn_display import Followed, Render, Turns
+from trunkline_terminal.outage_notice import OutageNotice
+from trunkline_terminal.screen import Screen, StatusLine
+from trunkline_terminal.turn_display import Render, TurnQueue, TurnRef
 
-PATIENCE = 2.0
+ANSWERER_TIMEOUT = 2.0
 """Seconds to wait for who answers: only something to show."""
 
-RECALLED = 6
+MAX_SHOWN_MESSAGES = 6
 """How many messages of a conversation are shown when it is taken up again."""
 
 
 @dataclass(slots=True)
-class Place:
+class ChatLocation:
     """Where the person is. A ``conversation`` of None begins a new one with the next message.
 
     ``loaded`` are messages of a saved conversation that the platform does not hold yet.
@@ -51,14 +51,16 @@ class Place:
     loaded: tuple[Message, ...] = ()
 
 
-class Session:
+class ChatSession:
     """A person's sitting at a screen."""
 
-    def __init__(self, gateway: Gateway, screen: Screen, sitting: Sitting, render: Render = None) -> None:
+    def __init__(
+        self, gateway: Gateway, screen: Screen, sitting: TerminalSession, render: Render = None
+    ) -> None:
         self.gateway, self.screen, self.sitting = gateway, screen, sitting
-        self.outage = Outage(screen, self.show_status)
-        self.turns = Turns(gateway, screen, self.outage, render)
-        self.place = Place(sitting.block)
+        self.outage = OutageNotice(screen, self.show_status)
+        self.turns = TurnQueue(gateway, screen, self.outage, render)
+        self.place = ChatLocation(sitting.block)
         self.blocks: tuple[Block, ...] = ()
         self.answerer = Answerer()
         self.listed: tuple[str, ...] = ()
@@ -76,13 +78,13 @@ class Session:
         if self.sitting.conversation is not None:
             await self.resume(self.sitting.conversation)
         await self.learn_answerer()
-        if told := text_format.answers(self.answerer):
+        if told := text_format.answerer_line(self.answerer):
             self.screen.note(told, "warning" if self.answerer.problem else "dim")
         self.show_status()
 
     async def learn_answerer(self) -> None:
         """Ask who answers here, so that people are told; while nobody says it, what was known stays."""
-        with anyio.move_on_after(PATIENCE), suppress(RemoteFault, TrunklineError):
+        with anyio.move_on_after(ANSWERER_TIMEOUT), suppress(RemoteFault, TrunklineError):
             self.answerer = await self.gateway.answerer(self.place.block)
 
     async def refresh_blocks(self) -> tuple[Block, ...]:
@@ -95,7 +97,7 @@ class Session:
         for block in self.blocks:
             if block.name == name:
                 return block
-        near = commands.nearest(name, [block.name for block in self.blocks])
+        near = commands.nearest_word(name, [block.name for block in self.blocks])
         hint = f"Did you mean {near}?" if near else "`trunkline blocks create NAME` makes one."
         raise TrunklineError(f"There is no block {name!r}.", hint=hint)
 
@@ -104,19 +106,19 @@ class Session:
         can be shown again."""
         view = await self.view(conversation, include_tools=True)
         summary = view.summary
-        self.place = Place(summary.block, summary.id, summary.title or "")
+        self.place = ChatLocation(summary.block, summary.id, summary.title or "")
         self._recall(view)
         ended = [one for one in view.messages if view.running is None or one.turn != view.running]
         self.turns.recall(ended)
         if view.running:
-            self.turns.follow(Followed(summary.id, view.running))
+            self.turns.follow(TurnRef(summary.id, view.running))
 
     def _recall(self, view: ConversationView) -> None:
         spoken = [
             message for message in view.messages if message.role in ("user", "assistant") and message.content
         ]
         shown = [m for m in spoken if m.role == "user" or m.turn is None or m.turn != view.running]
-        for message in shown[-RECALLED:]:
+        for message in shown[-MAX_SHOWN_MESSAGES:]:
             if message.role == "user":
                 self.screen.message(message.content)
             else:
@@ -185,7 +187,7 @@ class Session:
         return True
 
     def _follow(self, accepted: MessageAccepted) -> None:
-        self.turns.follow(Followed(accepted.conversation, accepted.turn, accepted.message_id))
+        self.turns.follow(TurnRef(accepted.conversation, accepted.turn, accepted.message_id))
         self.show_status()
 
     async def _hand_in(self, message: SendMessage) -> MessageAccepted | None:
@@ -224,13 +226,13 @@ class Session:
                         approval_news(approval, before="/"), "warning" if approval.settled is None else "dim"
                     )
 
-    async def decide(self, verdict: Verdict) -> None:
+    async def decide(self, verdict: ApprovalDecision) -> None:
         """Allow or deny a call that waits. Raises TrunklineError when there is none, RemoteFault when others were
         first."""
         found = await self.outage.through(lambda: waiting_approval(self.gateway, verdict.id))
         if found is None:
             raise TrunklineError(f"Nothing waits under {verdict.id}.", hint="/approvals lists what waits.")
-        await self.outage.through(lambda: hand_in(self.gateway, found, verdict))
+        await self.outage.through(lambda: submit_decision(self.gateway, found, verdict))
 
     # Keys ----------------------------------------------------------------------------------------------------
 
@@ -279,13 +281,13 @@ class Session:
         """Show where the person is."""
         place = self.place
         self.screen.status(
-            Status(
+            StatusLine(
                 block=place.block or "",
                 title=place.title,
                 model=self.answerer.label,
-                tokens=text_format.tokens(self.turns.usage),
-                context=text_format.context(self._context(), self.answerer.window),
-                cost=text_format.money(self.turns.cost),
+                tokens=text_format.format_usage(self.turns.usage),
+                context=text_format.format_context(self._context(), self.answerer.window),
+                cost=text_format.format_cost(self.turns.cost),
                 turns=self.turns.count,
                 connected=not self.outage.now,
             )

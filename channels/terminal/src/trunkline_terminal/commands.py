@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from trunkline import ListConversations, TrunklineError, approval_news, conversation_found, verdict_in
-from trunkline._util.result_format import readout
-from trunkline._util.untrusted_text import unmarked
+from trunkline import ListConversations, TrunklineError, approval_news, conversation_found, parse_decision
+from trunkline._util.result_format import format_result
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline_terminal import saved_conversation, text_format
 
 if TYPE_CHECKING:
-    from trunkline_terminal.chat_session import Session
+    from trunkline_terminal.chat_session import ChatSession
 
-Action = Callable[["Session", str], Awaitable[bool | None]]
+CommandAction = Callable[["ChatSession", str], Awaitable[bool | None]]
 
-LISTED = 15
+MAX_LISTED = 15
 """How many conversations are listed."""
 
 _WORD = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
@@ -30,18 +30,18 @@ class Command:
     name: str
     usage: str
     help: str
-    act: Action
+    act: CommandAction
     now: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class CommandCall:
     """A command as somebody typed it."""
 
     command: Command
     rest: str
 
-    async def run(self, session: "Session") -> bool:
+    async def run(self, session: "ChatSession") -> bool:
         """Do it. Returns False when the person leaves."""
         return await self.command.act(session, self.rest) is not False
 
@@ -50,7 +50,7 @@ class UnknownCommand(TrunklineError):
     """There is no such command."""
 
 
-def parse(line: str) -> Called | str:
+def parse(line: str) -> CommandCall | str:
     """A command, or the message to send.
 
     ``/tool …`` is for the agent and passes; ``//x`` sends ``/x``; ``/etc/hosts`` is no command.
@@ -71,13 +71,13 @@ def parse(line: str) -> Called | str:
         name, rest = "switch", f"{name.removeprefix('switch-')} {rest}".strip()
     for command in COMMANDS:
         if name == command.name:
-            return Called(command, rest)
-    near = nearest(name, NAMES)
+            return CommandCall(command, rest)
+    near = nearest_word(name, NAMES)
     hint = f"Did you mean /{near}?" if near else "/help lists the commands; begin with // to send a slash."
     raise UnknownCommand(f"There is no command /{name}.", hint=hint)
 
 
-def nearest(word: str, among: Iterable[str]) -> str | None:
+def nearest_word(word: str, among: Iterable[str]) -> str | None:
     """The most similar of some words, or None when none is similar."""
     return next(iter(difflib.get_close_matches(word, list(among), n=1, cutoff=0.6)), None)
 
@@ -85,7 +85,7 @@ def nearest(word: str, among: Iterable[str]) -> str | None:
 # What the commands do ----------------------------------------------------------------------------------------
 
 
-async def _help(session: "Session", rest: str) -> None:
+async def _help(session: "ChatSession", rest: str) -> None:
     width = max(len(command.usage) for command in COMMANDS)
     lines = [f"{command.usage:<{width}}  {command.help}" for command in COMMANDS if command.help]
     session.screen.note("\n".join([*lines, "", *_KEYS]), "plain")
@@ -98,23 +98,23 @@ _KEYS = (
 )
 
 
-async def _new(session: "Session", rest: str) -> None:
+async def _new(session: "ChatSession", rest: str) -> None:
     session.place = type(session.place)(session.place.block)
     session.show_status()
     session.screen.note("A new conversation begins with your next message.")
 
 
-async def _blocks(session: "Session", rest: str) -> None:
+async def _blocks(session: "ChatSession", rest: str) -> None:
     lines = []
     for block in await session.refresh_blocks():
         mark = "*" if block.name == session.place.block else " "
-        about = text_format.short(block.config.description, 60)
+        about = text_format.shorten(block.config.description, 60)
         paused = "" if block.config.enabled else "  (off)"
         lines.append(f"{mark} {block.name}  {block.pulse.status.lower()}{paused}  {about}".rstrip())
     session.screen.note("\n".join(lines) or "There are no blocks.", "plain")
 
 
-async def _switch(session: "Session", rest: str) -> None:
+async def _switch(session: "ChatSession", rest: str) -> None:
     name, _, message = rest.partition(" ")
     if not name:
         raise TrunklineError("Say which block: /switch BLOCK.", hint="/blocks lists them.")
@@ -127,7 +127,7 @@ async def _switch(session: "Session", rest: str) -> None:
         await session.send(message.strip())
 
 
-async def _status(session: "Session", rest: str) -> None:
+async def _status(session: "ChatSession", rest: str) -> None:
     place, turns = session.place, session.turns
     lines = [f"block         {place.block or '(chosen by the gateway)'}"]
     for block in await session.refresh_blocks():
@@ -144,7 +144,7 @@ async def _status(session: "Session", rest: str) -> None:
     if running is not None:
         state = await session.outage.through(lambda: session.gateway.turn(running.followed.turn))
         lines.append(f"turn          {running.followed.turn} ({state.status}), {turns.count - 1} waiting")
-    spent = text_format.tokens(turns.usage)
+    spent = text_format.format_usage(turns.usage)
     lines.append(f"tokens        {spent or 'none'} in this sitting")
     lines += [f"cost          {_cost(turns.cost)}"] if spent else []
     session.screen.note("\n".join(lines), "plain")
@@ -154,49 +154,49 @@ def _cost(cost: int | None) -> str:
     """What a sitting cost that took tokens; None where no model has a price."""
     if cost is None:
         return "not known: no model has a price ([models] prices in trunkline.toml)"
-    return f"{text_format.money(cost) or '$0'} (models with a price)"
+    return f"{text_format.format_cost(cost) or '$0'} (models with a price)"
 
 
-async def _cancel(session: "Session", rest: str) -> None:
+async def _cancel(session: "ChatSession", rest: str) -> None:
     if await session.interrupt() == "nothing":
         session.screen.note("No turn is running.")
 
 
-async def _steer(session: "Session", rest: str) -> None:
+async def _steer(session: "ChatSession", rest: str) -> None:
     if not rest:
         raise TrunklineError("Say what the running turn should know: /steer TEXT.")
     if not await session.steer(rest):
         raise TrunklineError("No turn is running.", hint="Send it as a message.")
 
 
-async def _approvals(session: "Session", rest: str) -> None:
+async def _approvals(session: "ChatSession", rest: str) -> None:
     waiting = await session.outage.through(session.gateway.waiting)
     news = [approval_news(approval, before="/") for approval in waiting]
     session.screen.note("\n\n".join(news) or "Nothing waits for a decision.", "plain")
 
 
-async def _approve(session: "Session", rest: str) -> None:
-    verdict = verdict_in(f"approve {rest}", short=True)
+async def _approve(session: "ChatSession", rest: str) -> None:
+    verdict = parse_decision(f"approve {rest}", short=True)
     if verdict is None:
         raise TrunklineError("Say which: /approve ID, or /approve ID conversation, or /approve ID always.")
     await session.decide(verdict)
 
 
-async def _deny(session: "Session", rest: str) -> None:
-    verdict = verdict_in(f"deny {rest}", short=True)
+async def _deny(session: "ChatSession", rest: str) -> None:
+    verdict = parse_decision(f"deny {rest}", short=True)
     if verdict is None:
         raise TrunklineError("Say which: /deny ID.", hint="/approvals lists what waits.")
     await session.decide(verdict)
 
 
-async def _answer(session: "Session", rest: str) -> None:
-    verdict = verdict_in(f"answer {rest}", short=True)
+async def _answer(session: "ChatSession", rest: str) -> None:
+    verdict = parse_decision(f"answer {rest}", short=True)
     if verdict is None:
         raise TrunklineError("Say which, and what: /answer ID TEXT.", hint="/approvals lists what waits.")
     await session.decide(verdict)
 
 
-async def _trace(session: "Session", rest: str) -> None:
+async def _trace(session: "ChatSession", rest: str) -> None:
     last = session.turns.last
     turn = rest or (last.turn if last else "")
     if not turn:
@@ -209,7 +209,7 @@ async def _trace(session: "Session", rest: str) -> None:
     session.screen.note(f"trace {trace}; `trunkline trace {turn}` draws it.", "plain")
 
 
-async def _save(session: "Session", rest: str) -> None:
+async def _save(session: "ChatSession", rest: str) -> None:
     place = session.place
     messages = place.loaded
     if place.conversation is not None:
@@ -218,20 +218,20 @@ async def _save(session: "Session", rest: str) -> None:
         messages = (*(message for message in messages if message.id not in known), *stored)
     if not messages:
         raise TrunklineError("There is nothing to save yet.")
-    path = saved_conversation.target(rest, datetime.now())
+    path = saved_conversation.save_path(rest, datetime.now())
     saved_conversation.save(messages, path)
     session.screen.note(f"Saved {len(messages)} messages to {path}.")
 
 
-async def _load(session: "Session", rest: str) -> None:
-    path = saved_conversation.source(rest)
+async def _load(session: "ChatSession", rest: str) -> None:
+    path = saved_conversation.load_path(rest)
     messages = saved_conversation.load(path)
     session.place = type(session.place)(session.place.block, loaded=messages)
     session.show_status()
     session.screen.note(f"Loaded {len(messages)} messages from {path}. Your next message goes on from there.")
 
 
-async def _show(session: "Session", rest: str) -> None:
+async def _show(session: "ChatSession", rest: str) -> None:
     results = session.turns.results
     if rest and not (rest.isascii() and rest.isdigit() and int(rest)):
         raise TrunklineError("Say which: /show shows the last result, /show 2 the one before it.")
@@ -241,16 +241,18 @@ async def _show(session: "Session", rest: str) -> None:
             "No tool has told so much here yet." if results else "No tool has told anything here yet."
         )
     label, output = results[-number]
-    session.screen.note(f"{label}\n{readout(unmarked(output)).strip() or '(nothing)'}", "plain")
+    session.screen.note(
+        f"{label}\n{format_result(unwrap_tool_result(output)).strip() or '(nothing)'}", "plain"
+    )
 
 
-async def _conversations(session: "Session", rest: str) -> None:
-    query = ListConversations(search=rest or None, limit=LISTED)
+async def _conversations(session: "ChatSession", rest: str) -> None:
+    query = ListConversations(search=rest or None, limit=MAX_LISTED)
     found = (await session.outage.through(lambda: session.gateway.conversations(query))).conversations
     session.listed = tuple(one.id for one in found)
     lines = [
         f"{number:>2}  {one.updated_at.astimezone():%Y-%m-%d %H:%M}  {one.block}  "
-        f"{text_format.short(one.title or one.id, 60)}"
+        f"{text_format.shorten(one.title or one.id, 60)}"
         for number, one in enumerate(found, 1)
     ]
     session.screen.note(
@@ -258,7 +260,7 @@ async def _conversations(session: "Session", rest: str) -> None:
     )
 
 
-async def _open(session: "Session", rest: str) -> None:
+async def _open(session: "ChatSession", rest: str) -> None:
     if not rest:
         raise TrunklineError("Say which: /open NUMBER or /open ID.", hint="/conversations lists them.")
     is_number = rest.isascii() and rest.isdigit()
@@ -272,7 +274,7 @@ async def _open(session: "Session", rest: str) -> None:
     session.screen.note(f"You are in: {session.place.title or session.place.conversation}")
 
 
-async def _title(session: "Session", rest: str) -> None:
+async def _title(session: "ChatSession", rest: str) -> None:
     conversation = session.place.conversation
     if not conversation:
         raise TrunklineError("There is no conversation yet: say something first.")
@@ -284,7 +286,7 @@ async def _title(session: "Session", rest: str) -> None:
     session.screen.note(f"This conversation is called: {session.place.title}")
 
 
-async def _exit(session: "Session", rest: str) -> bool:
+async def _exit(session: "ChatSession", rest: str) -> bool:
     return False
 
 
@@ -321,4 +323,4 @@ def is_immediate(line: str) -> bool:
         found = parse(line)
     except UnknownCommand:
         return False
-    return isinstance(found, Called) and found.command.now
+    return isinstance(found, CommandCall) and found.command.now

@@ -5,9 +5,9 @@ from pathlib import Path
 import anyio
 import anyio.abc
 
-from trunkline import Gateway, Sitting
+from trunkline import Gateway, TerminalSession
 from trunkline_terminal import commands
-from trunkline_terminal.chat_session import Session
+from trunkline_terminal.chat_session import ChatSession
 from trunkline_terminal.settings import TerminalSettings
 from trunkline_terminal.terminal_screen import TerminalScreen
 from trunkline_terminal.turn_display import Render
@@ -15,13 +15,13 @@ from trunkline_terminal.turn_display import Render
 GREETING = "Trunkline. /help says what can be said here."
 
 
-class Interactive:
+class InteractiveChat:
     """One sitting."""
 
     def __init__(
         self,
         gateway: Gateway,
-        sitting: Sitting,
+        sitting: TerminalSession,
         settings: TerminalSettings,
         home: Path,
         render: Render = None,
@@ -31,7 +31,7 @@ class Interactive:
         self._screen = TerminalScreen(
             settings, home, typed=self._typed, interrupted=self._pressed, blocks=self._block_names
         )
-        self._session = Session(gateway, self._screen, sitting, render)
+        self._session = ChatSession(gateway, self._screen, sitting, render)
         self._second = False
         self._tasks: anyio.abc.TaskGroup | None = None
 
@@ -52,7 +52,7 @@ class Interactive:
                 self._session.tell_of_approvals,
                 self._dispatch,
                 self._interrupts,
-                _warm,
+                _preload,
             ):
                 self._tasks.start_soon(job)
             await self._screen.run()
@@ -109,7 +109,7 @@ class Interactive:
         self._screen.flush()
 
 
-async def _warm() -> None:
+async def _preload() -> None:
     """Load what the first answer needs while the person still types."""
     from importlib import import_module
 

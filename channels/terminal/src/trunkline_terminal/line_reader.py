@@ -7,7 +7,7 @@ import stat
 import anyio
 
 
-class Lines:
+class LineReader:
     """Reads a file descriptor line by line. Bytes that are no UTF-8 become �."""
 
     def __init__(self, descriptor: int) -> None:

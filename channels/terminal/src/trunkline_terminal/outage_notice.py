@@ -13,11 +13,11 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 3.0
 """Seconds between two tries: doubled up to the longest."""
 
-PATIENCE = 3.0
+NOTICE_AFTER_SECONDS = 3.0
 """Seconds without an answer after which the person is told."""
 
 
-class Outage:
+class OutageNotice:
     """Whether the gateway answers, as the person has been told."""
 
     def __init__(self, screen: Screen, changed: Callable[[], None]) -> None:
@@ -68,5 +68,5 @@ class Outage:
         return answer
 
     async def _tell_when_slow(self) -> None:
-        await anyio.sleep(PATIENCE)
+        await anyio.sleep(NOTICE_AFTER_SECONDS)
         self.began()

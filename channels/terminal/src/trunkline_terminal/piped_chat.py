@@ -11,9 +11,9 @@ from typing import TextIO
 
 import anyio
 
-from trunkline import Gateway, Sitting
-from trunkline_terminal.chat_session import Session
-from trunkline_terminal.line_reader import Lines
+from trunkline import Gateway, TerminalSession
+from trunkline_terminal.chat_session import ChatSession
+from trunkline_terminal.line_reader import LineReader
 from trunkline_terminal.plain_screen import PlainScreen
 from trunkline_terminal.turn_display import Render
 
@@ -21,18 +21,20 @@ FAILED, UNDECIDED, INTERRUPTED = 1, 3, 130
 """Exit statuses: a turn or command failed, a turn waits for a decision, Ctrl-C."""
 
 
-class Piped:
+class PipedChat:
     """One sitting."""
 
-    def __init__(self, gateway: Gateway, sitting: Sitting, *, prompt: bool, render: Render = None) -> None:
-        self._lines = Lines(sys.stdin.fileno())
+    def __init__(
+        self, gateway: Gateway, sitting: TerminalSession, *, prompt: bool, render: Render = None
+    ) -> None:
+        self._lines = LineReader(sys.stdin.fileno())
         self._prompt = prompt
         out: TextIO = sys.stdout
         side: TextIO = sys.stdout if prompt else sys.stderr
         self._screen = PlainScreen(
             out, side, hold=not out.isatty(), read=self._read_answer if prompt else None
         )
-        self._session = Session(gateway, self._screen, sitting, render)
+        self._session = ChatSession(gateway, self._screen, sitting, render)
         self._interrupted = self._second = False
 
     async def run(self) -> int:
@@ -67,7 +69,7 @@ class Piped:
 
     async def _interrupts(self, sitting: anyio.CancelScope) -> None:
         """Ctrl-C ends the running turn; a second one, or one while nothing runs in a pipe, leaves."""
-        async with aclosing(_presses()) as presses:
+        async with aclosing(_interrupt_signals()) as presses:
             async for _ in presses:
                 running = self._session.turns.running is not None
                 if self._second or not (running or self._prompt):
@@ -88,7 +90,7 @@ class Piped:
         return FAILED if self._session.failed or self._session.turns.failed else 0
 
 
-async def _presses() -> AsyncGenerator[None]:
+async def _interrupt_signals() -> AsyncGenerator[None]:
     """Each Ctrl-C. Afterwards it means again what it meant before: asyncio forgets that."""
     before = signal.getsignal(signal.SIGINT)
     try:

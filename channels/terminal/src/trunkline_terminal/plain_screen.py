@@ -9,7 +9,7 @@ from typing import TextIO
 
 from trunkline import printable
 from trunkline_terminal import text_format
-from trunkline_terminal.screen import Prompt, Status, T, Tone
+from trunkline_terminal.screen import Prompt, StatusLine, T, Tone
 
 Read = Callable[[str], Awaitable[str | None]]
 """Reads a line behind a prompt; None at the end of the input."""
@@ -57,16 +57,16 @@ class PlainScreen:
 
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         """A line, with the first words of what went wrong; the first lines of a result."""
-        why = f": {text_format.short(output, 100)}" if failed and output else ""
-        lines = [f"[{'failed' if failed else 'ok'}] {label} ({text_format.seconds(seconds)}){why}"]
-        lines += [] if failed else [f"  {line}" for line in text_format.folded(output, 100)]
+        why = f": {text_format.shorten(output, 100)}" if failed and output else ""
+        lines = [f"[{'failed' if failed else 'ok'}] {label} ({text_format.format_duration(seconds)}){why}"]
+        lines += [] if failed else [f"  {line}" for line in text_format.fold_output(output, 100)]
         self.note("\n".join(lines))
 
     def message(self, text: str) -> None:
         """Marked as the person's."""
         self.note(f"> {text}")
 
-    def status(self, status: Status) -> None:
+    def status(self, status: StatusLine) -> None:
         """There is no status line."""
 
     async def ask(self, question: str, prompt: Prompt[T]) -> T | None:

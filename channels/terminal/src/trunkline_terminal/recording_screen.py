@@ -1,6 +1,6 @@
 """A screen for tests: it keeps what it was asked to show."""
 
-from trunkline_terminal.screen import Prompt, Status, T, Tone
+from trunkline_terminal.screen import Prompt, StatusLine, T, Tone
 
 
 class RecordingScreen:
@@ -8,7 +8,7 @@ class RecordingScreen:
 
     def __init__(self, allow: bool | None = None, reply: str | None = None) -> None:
         self.shown: list[tuple[str, str]] = []
-        self.statuses: list[Status] = []
+        self.statuses: list[StatusLine] = []
         self.allow, self.reply = allow, reply
 
     def note(self, text: str, tone: Tone = "dim") -> None:
@@ -37,7 +37,7 @@ class RecordingScreen:
     def message(self, text: str) -> None:
         self.shown.append(("message", text))
 
-    def status(self, status: Status) -> None:
+    def status(self, status: StatusLine) -> None:
         self.statuses.append(status)
 
     async def ask(self, question: str, prompt: Prompt[T]) -> T | None:

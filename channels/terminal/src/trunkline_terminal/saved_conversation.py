@@ -12,15 +12,15 @@ from typing import Any, TextIO
 
 from trunkline import Message, ToolCall, TrunklineError, new_id
 
-LARGEST = 64 * 1024 * 1024
+MAX_FILE_BYTES = 64 * 1024 * 1024
 """The largest file that is loaded, in bytes."""
 
 
-class TranscriptError(TrunklineError):
+class SavedConversationError(TrunklineError):
     """A file cannot be saved or is not a saved conversation."""
 
 
-def target(given: str, at: datetime) -> Path:
+def save_path(given: str, at: datetime) -> Path:
     """Where to save: a folder gets the default name, a name without suffix gets ``.json``."""
     default = f"conversation_{at:%Y%m%d_%H%M%S}.json"
     if not given:
@@ -31,14 +31,16 @@ def target(given: str, at: datetime) -> Path:
     return path if path.suffix == ".json" else path.with_name(path.name + ".json")
 
 
-def source(given: str) -> Path:
+def load_path(given: str) -> Path:
     """What to load: the file named, or the newest default name in this folder."""
     if given:
         path = Path(given).expanduser()
         return path if path.exists() or path.suffix == ".json" else path.with_name(path.name + ".json")
     saved = sorted(Path.cwd().glob("conversation_*.json"))
     if not saved:
-        raise TranscriptError("There is no conversation_*.json in this folder.", hint="Say /load PATH.")
+        raise SavedConversationError(
+            "There is no conversation_*.json in this folder.", hint="Say /load PATH."
+        )
     return saved[-1]
 
 
@@ -56,11 +58,11 @@ def save(messages: Sequence[Message], path: Path) -> None:
         ) as file:
             _write(file, path, text)
     except FileExistsError:
-        raise TranscriptError(
+        raise SavedConversationError(
             f"{path} exists already.", hint="Name another file; nothing was changed."
         ) from None
     except (OSError, ValueError) as error:
-        raise TranscriptError(f"Cannot write {path}: {error}.") from error
+        raise SavedConversationError(f"Cannot write {path}: {error}.") from error
 
 
 def _write(file: TextIO, path: Path, text: str) -> None:
@@ -79,17 +81,17 @@ def load(path: Path) -> tuple[Message, ...]:
         TranscriptError: the file cannot be read, is too large, or is no saved conversation.
     """
     try:
-        if path.stat().st_size > LARGEST:
-            raise TranscriptError(f"{path} is larger than {LARGEST // 1024 // 1024} MB.")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise SavedConversationError(f"{path} is larger than {MAX_FILE_BYTES // 1024 // 1024} MB.")
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise TranscriptError(f"Cannot read {path}: {error.strerror}.") from error
+        raise SavedConversationError(f"Cannot read {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise TranscriptError(f"{path} is not a saved conversation: {error}.") from error
+        raise SavedConversationError(f"{path} is not a saved conversation: {error}.") from error
     try:
         return tuple(decode(document))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise TranscriptError(
+        raise SavedConversationError(
             f"{path} is not a saved conversation.",
             hint="Expected {messages: [{role, content: [{text} | {toolUse} | {toolResult}]}]}.",
         ) from error

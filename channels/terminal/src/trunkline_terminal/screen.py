@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
-Answer = Literal["no", "once", "conversation", "always"]
+ApprovalAnswer = Literal["no", "once", "conversation", "always"]
 """What a person says to a call: no, or how far their yes reaches."""
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ Tone = Literal["plain", "dim", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusLine:
     """What the status line shows. ``context`` is how much of the model's window the conversation takes, ``turns``
     counts the turns that run or wait."""
 
@@ -78,7 +78,7 @@ class Screen(Protocol):
         """A message of the person's that was said earlier or elsewhere."""
         ...
 
-    def status(self, status: Status) -> None:
+    def status(self, status: StatusLine) -> None:
         """What the status line shows from now on."""
         ...
 

@@ -21,12 +21,12 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from trunkline import printable
-from trunkline._util.text import wrapped
+from trunkline._util.text import wrap_text
 from trunkline_terminal import text_format
-from trunkline_terminal.ansi_style import Paint
+from trunkline_terminal.ansi_style import AnsiStyle
 from trunkline_terminal.input_history import open_history
 from trunkline_terminal.layout import STYLE, build_layout
-from trunkline_terminal.screen import Prompt, Status, T, Tone
+from trunkline_terminal.screen import Prompt, StatusLine, T, Tone
 from trunkline_terminal.settings import TerminalSettings
 from trunkline_terminal.slash_completer import SlashCompleter, complete_at_once
 
@@ -56,15 +56,15 @@ class TerminalScreen:
         blocks: Callable[[], Sequence[str]],
     ) -> None:
         self._settings, self._typed, self._interrupted = settings, typed, interrupted
-        self._paint = Paint()
+        self._paint = AnsiStyle()
         self._lines: list[str] = []
         self._more = anyio.Event()
         self._stream: MarkdownStream | None = None
         self._reasoning = ""
         self._tools: dict[str, tuple[str, float]] = {}
-        self._status = Status()
+        self._status = StatusLine()
         self._busy_since = 0.0
-        self._question: _Question[Any] | None = None
+        self._question: _OpenPrompt[Any] | None = None
         self._kept = ""
         self._buffer = Buffer(
             history=open_history(home / HISTORY),
@@ -175,17 +175,17 @@ class TerminalScreen:
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         self._tools.pop(call, None)
         mark = self._paint("✗", "error") if failed else self._paint("✓", "ok")
-        took = text_format.seconds(seconds)
-        lines = [f"{text_format.short(printable(label), self._width() - len(took) - 4)}  {took}"]
-        lines += [f"  {line}" for line in text_format.folded(printable(output), self._width() - 4)]
+        took = text_format.format_duration(seconds)
+        lines = [f"{text_format.shorten(printable(label), self._width() - len(took) - 4)}  {took}"]
+        lines += [f"  {line}" for line in text_format.fold_output(printable(output), self._width() - 4)]
         self._print(f"{mark} {self._paint(printable(chr(10).join(lines)), 'dim')}\n")
 
     def message(self, text: str) -> None:
         first, *rest = printable(text).split("\n")
         lines = [f"› {first}", *(f"  {line}" for line in rest)]
-        self._print(self._paint(wrapped("\n".join(lines), self._width()), "bold") + "\n")
+        self._print(self._paint(wrap_text("\n".join(lines), self._width()), "bold") + "\n")
 
-    def status(self, status: Status) -> None:
+    def status(self, status: StatusLine) -> None:
         if status.turns and not self._status.turns:
             self._busy_since = monotonic()
         self._status = status
@@ -196,7 +196,7 @@ class TerminalScreen:
         self._print(self._paint.question(printable(question), self._width()) + "\n")
         if prompt.how != prompt.keys:
             self.note(prompt.how)
-        asked = _Question(prompt)
+        asked = _OpenPrompt(prompt)
         self._question, self._kept = asked, self._buffer.text
         self._buffer.reset()
         self._app.invalidate()
@@ -223,7 +223,7 @@ class TerminalScreen:
 
     def _fit(self, text: str) -> str:
         """A text of others on lines that fit."""
-        return wrapped(printable(text), self._width())
+        return wrap_text(printable(text), self._width())
 
     def _width(self) -> int:
         return max(self._size()[0] - 1, 8)
@@ -250,14 +250,16 @@ class TerminalScreen:
             lines = [*(self._paint(line[-self._width() :], "dim") for line in tail), *lines]
         if not lines and self._status.turns and self._question is None:
             lines = [
-                self._paint(f"{self._spin()} {text_format.seconds(monotonic() - self._busy_since)}", "dim")
+                self._paint(
+                    f"{self._spin()} {text_format.format_duration(monotonic() - self._busy_since)}", "dim"
+                )
             ]
         return "\n".join(lines)
 
     def _tool_line(self, label: str, began: float) -> str:
-        took = text_format.seconds(monotonic() - began)
+        took = text_format.format_duration(monotonic() - began)
         return self._paint(
-            f"{self._spin()} {text_format.short(label, self._width() - len(took) - 4)}  {took}", "dim"
+            f"{self._spin()} {text_format.shorten(label, self._width() - len(took) - 4)}  {took}", "dim"
         )
 
     def _spin(self) -> str:
@@ -280,7 +282,7 @@ class TerminalScreen:
             status.tokens,
         ]
         first = filter(None, (status.block, state, waiting))
-        line = text_format.bar(
+        line = text_format.status_bar(
             first, status.title or "new conversation", filter(None, parts), self._width() - 1
         )
         return " " + printable(line)
@@ -351,7 +353,7 @@ def _silent_output() -> Output:
     return output
 
 
-class _Question(Generic[T]):
+class _OpenPrompt(Generic[T]):
     """A question that is open. Only a typed answer counts: Enter is neither a yes nor a no."""
 
     def __init__(self, prompt: Prompt[T]) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import UnsetType
 
 from trunkline import ApprovalRequested, ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
-from trunkline._util.result_format import readout
-from trunkline._util.untrusted_text import unmarked
-from trunkline.contracts.approvals.messages import DEADLINE, decider
+from trunkline._util.result_format import format_result
+from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, describe_decider
 from trunkline.contracts.gateway.answerer import Answerer
-from trunkline_terminal.screen import Answer, Prompt
+from trunkline_terminal.screen import ApprovalAnswer, Prompt
 
 _ENDINGS = {
     "cancelled": "Cancelled.",
@@ -30,7 +30,7 @@ _HINTS = {
 }
 
 
-def short(text: str, width: int) -> str:
+def shorten(text: str, width: int) -> str:
     """The text on one line of at most ``width`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
@@ -38,7 +38,7 @@ def short(text: str, width: int) -> str:
 
 def call_label(call: ToolCall, width: int = 72) -> str:
     """A tool call as ``name key=value …``."""
-    return short(f"{call.name} {_arguments(call.arguments)}".rstrip(), width)
+    return shorten(f"{call.name} {_arguments(call.arguments)}".rstrip(), width)
 
 
 def _arguments(arguments: Mapping[str, Any]) -> str:
@@ -48,55 +48,57 @@ def _arguments(arguments: Mapping[str, Any]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         return (
-            short(value, 40)
+            shorten(value, 40)
             if value and " " not in value
-            else json.dumps(short(value, 40), ensure_ascii=False)
+            else json.dumps(shorten(value, 40), ensure_ascii=False)
         )
-    return short(json.dumps(value, ensure_ascii=False, default=str), 40)
+    return shorten(json.dumps(value, ensure_ascii=False, default=str), 40)
 
 
-_ANSWERS: Mapping[str, Answer] = {
+_ANSWERS: Mapping[str, ApprovalAnswer] = {
     "y": "once", "yes": "once", "n": "no", "no": "no",
     "c": "conversation", "conversation": "conversation", "a": "always", "always": "always",
 }  # fmt: skip
 
 
-def answer(text: str, *, wide: bool) -> Answer | None:
+def parse_answer(text: str, *, wide: bool) -> ApprovalAnswer | None:
     """What a typed line says to a call that waits. Only a word of the list is an answer; nothing is none."""
     found = _ANSWERS.get(text.strip().lower())
     return None if found in ("conversation", "always") and not wide else found
 
 
-YES_OR_NO: Prompt[Answer] = Prompt("Allow? y/n", "Allow? y/n", partial(answer, wide=False), "Answer y or n")
-HOW_FAR: Prompt[Answer] = Prompt(
+ALLOW_PROMPT: Prompt[ApprovalAnswer] = Prompt(
+    "Allow? y/n", "Allow? y/n", partial(parse_answer, wide=False), "Answer y or n"
+)
+SCOPE_PROMPT: Prompt[ApprovalAnswer] = Prompt(
     "Allow? y: this call, c: in this conversation, a: always, n: no",
     "Allow? y/c/a/n",
-    partial(answer, wide=True),
+    partial(parse_answer, wide=True),
     "Answer y, c, a or n",
 )
 
 
-def reply(options: Sequence[str]) -> Prompt[str]:
+def question_prompt(options: Sequence[str]) -> Prompt[str]:
     """What is asked for when an agent wants to know something: any words, or the number of a proposal."""
     how = f"Your answer, or 1 to {len(options)}" if options else "Your answer"
     return Prompt(how, "Answer", lambda line: chosen(line, options) or None, "Answer in a line")
 
 
-FOLDED = 3
+FOLDED_LINES = 3
 """How many lines of a tool's result are shown at once."""
 
 
-def folded(output: str, width: int) -> list[str]:
+def fold_output(output: str, width: int) -> list[str]:
     """The first lines of a tool's result, and how to see the others."""
-    lines = [line for line in readout(unmarked(output)).strip().splitlines() if line.strip()]
-    shown = [short(line, width) for line in lines[:FOLDED]]
+    lines = [line for line in format_result(unwrap_tool_result(output)).strip().splitlines() if line.strip()]
+    shown = [shorten(line, width) for line in lines[:FOLDED_LINES]]
     more = len(lines) - len(shown)
-    cut = more or any(len(line) > width for line in lines[:FOLDED])
+    cut = more or any(len(line) > width for line in lines[:FOLDED_LINES])
     left = f"… {more} more line{'s' if more != 1 else ''}: /show" if more else "… /show shows it whole"
     return [*shown, left] if cut else shown
 
 
-def moment(at: datetime, now: datetime | None = None) -> str:
+def format_deadline(at: datetime, now: datetime | None = None) -> str:
     """A time to come, on the clock here: ``23:41 (5 minutes)``, with its date when it is on another day."""
     here, now = at.astimezone(), (now or datetime.now(UTC)).astimezone()
     clock = f"{here:%H:%M}" if here.date() == now.date() else f"{here:%Y-%m-%d %H:%M}"
@@ -112,7 +114,7 @@ def _span(duration: float) -> str:
     return f"{max(round(duration), 0)} seconds"
 
 
-def seconds(duration: float) -> str:
+def format_duration(duration: float) -> str:
     """A duration in seconds: ``0.2 s``, ``14 s``, ``2 min 5 s``."""
     if duration < 10:
         return f"{duration:.1f} s"
@@ -120,21 +122,21 @@ def seconds(duration: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def tokens(usage: Usage) -> str:
+def format_usage(usage: Usage) -> str:
     """``123 in / 45 out``, or nothing when the provider counted nothing."""
     if not (usage.input_tokens or usage.output_tokens):
         return ""
     return f"{usage.input_tokens} in / {usage.output_tokens} out"
 
 
-def answers(answerer: Answerer) -> str:
+def answerer_line(answerer: Answerer) -> str:
     """Who answers, for the beginning of a sitting; nothing where nobody says it."""
     if answerer.problem:
         return f"No model answers here: {answerer.problem}"
     return f"{answerer.label} answers." if answerer.label else ""
 
 
-def amount(count: int) -> str:
+def format_count(count: int) -> str:
     """A count of tokens in few characters: ``812``, ``1.7k``, ``128k``, ``1M``."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if count >= size:
@@ -146,65 +148,71 @@ def amount(count: int) -> str:
     return str(count)
 
 
-def context(used: int, window: int) -> str:
+def format_context(used: int, window: int) -> str:
     """How much of the model's window is taken: ``context 1.7k of 128k``; nothing when nobody has counted."""
     if not used:
         return ""
-    return f"context {amount(used)} of {amount(window)}" if window else f"context {amount(used)}"
+    return (
+        f"context {format_count(used)} of {format_count(window)}"
+        if window
+        else f"context {format_count(used)}"
+    )
 
 
-def money(cost: int | None) -> str:
+def format_cost(cost: int | None) -> str:
     """Millionths of a dollar as dollars; nothing where the price is not known, or nothing was paid."""
     if not cost:
         return ""
     return f"${cost / 1_000_000:.4f}" if cost < 100_000 else f"${cost / 1_000_000:.2f}"
 
 
-TITLE = 12
+MIN_TITLE_CHARS = 12
 """Characters that a title keeps in the status line when there is little room."""
 
 
-def bar(first: Iterable[str], title: str, rest: Iterable[str], width: int) -> str:
+def status_bar(first: Iterable[str], title: str, rest: Iterable[str], width: int) -> str:
     """The parts of the status line on ``width`` characters. What a title takes is what the others leave."""
     first, rest = list(first), list(rest)
     others = sum(len(part) + len(_BETWEEN) for part in (*first, *rest))
-    return short(_BETWEEN.join((*first, short(title, max(width - others, TITLE)), *rest)), width)
+    return shorten(
+        _BETWEEN.join((*first, shorten(title, max(width - others, MIN_TITLE_CHARS)), *rest)), width
+    )
 
 
 _BETWEEN = " · "
 
 
-def ending(ended: TurnEnded) -> str:
+def ending_text(ended: TurnEnded) -> str:
     """What to say about how a turn ended, or nothing when it simply ended."""
-    if failed(ended):
+    if is_failed(ended):
         sentence = ended.sentence or "The turn failed."
         sentence = f"{sentence} ({ended.code})" if ended.code else sentence
         return f"{sentence}\n{ended.detail}" if ended.detail else sentence
     return _ENDINGS.get(ended.reason, "")
 
 
-def hint(ended: TurnEnded) -> str:
+def ending_hint(ended: TurnEnded) -> str:
     """What a person can do about how a turn ended, or nothing when there is nothing to say."""
     return _HINTS.get(ended.code or "", "")
 
 
-def settled(event: ApprovalSettled, *, question: bool = False) -> str:
+def settlement_text(event: ApprovalSettled, *, question: bool = False) -> str:
     """Who decided about a call, or answered its question."""
     if question:
-        if event.by == DEADLINE:
+        if event.by == DECIDED_BY_DEADLINE:
             return "No one answered in time."
-        return f"{'Answered' if event.allow else 'Left unanswered'} by {decider(event.by)}."
-    if event.by == DEADLINE:
+        return f"{'Answered' if event.allow else 'Left unanswered'} by {describe_decider(event.by)}."
+    if event.by == DECIDED_BY_DEADLINE:
         return "No one decided in time, so the call was denied."
     far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"
-    return f"{'Allowed' if event.allow else 'Denied'} by {decider(event.by)}{far}."
+    return f"{'Allowed' if event.allow else 'Denied'} by {describe_decider(event.by)}{far}."
 
 
-def elsewhere(event: ApprovalRequested, *, question: bool = False) -> str:
+def decide_elsewhere_text(event: ApprovalRequested, *, question: bool = False) -> str:
     """How to decide about a call, or to answer its question, where nobody can be asked."""
     if isinstance(event.id, UnsetType):
         return "Nobody can be asked here. Decide about this in an interactive terminal or another channel."
-    by = "" if isinstance(event.expires_at, UnsetType) else f" by {moment(event.expires_at)}"
+    by = "" if isinstance(event.expires_at, UnsetType) else f" by {format_deadline(event.expires_at)}"
     if question:
         return f"Nobody can be asked here. Answer{by}: trunkline approvals answer {event.id} TEXT"
     return (
@@ -212,7 +220,7 @@ def elsewhere(event: ApprovalRequested, *, question: bool = False) -> str:
     )
 
 
-def failed(ended: TurnEnded) -> bool:
+def is_failed(ended: TurnEnded) -> bool:
     """Whether the turn did not do what it was asked."""
     return ended.code is not None or ended.reason == "error"
 

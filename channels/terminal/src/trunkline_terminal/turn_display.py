@@ -11,6 +11,7 @@ import anyio.abc
 import msgspec
 
 from trunkline import (
+    ApprovalDecision,
     ApprovalDetail,
     ApprovalRequested,
     ApprovalSettled,
@@ -28,12 +29,11 @@ from trunkline import (
     TurnEnded,
     Unavailable,
     Usage,
-    Verdict,
     approval_words,
 )
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline_terminal import text_format
-from trunkline_terminal.outage_notice import FIRST_PAUSE, LONGEST_PAUSE, Outage
+from trunkline_terminal.outage_notice import FIRST_PAUSE, LONGEST_PAUSE, OutageNotice
 from trunkline_terminal.screen import Screen
 
 Render = Callable[[FeedEvent], str | None] | None
@@ -42,18 +42,18 @@ Render = Callable[[FeedEvent], str | None] | None
 Results = deque[tuple[str, str]]
 """What tools told in this conversation, the latest last: the call in words, and the result."""
 
-RESULTS = 50
+MAX_RESULTS = 50
 """How many results are kept to be shown again."""
 
-SILENCE = 3.0
+PROBE_AFTER_SECONDS = 3.0
 """Seconds without an event after which the gateway is asked whether it is still there."""
 
-JUST_SETTLED = 0.1
+QUESTION_DELAY = 0.1
 """Seconds to wait before asking: a turn that is read again may bring the decision right behind the question."""
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class TurnRef:
     """A turn to show. ``message`` is the id of the message that began it."""
 
     conversation: str
@@ -61,7 +61,7 @@ class Followed:
     message: str = ""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
     """How showing a turn ended. ``undecided`` marks a turn that waits for somebody who can be asked."""
 
     failed: bool
@@ -71,11 +71,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     undecided: bool = False
 
 
-class TurnView:
+class TurnDisplay:
     """One turn on a screen. Text is shown once, whatever the feed repeats."""
 
     def __init__(
-        self, gateway: Gateway, screen: Screen, outage: Outage, followed: Followed, render: Render = None,
+        self, gateway: Gateway, screen: Screen, outage: OutageNotice, followed: TurnRef, render: Render = None,
         results: Results | None = None,
     ) -> None:  # fmt: skip
         self._gateway, self._screen, self._outage, self.followed = gateway, screen, outage, followed
@@ -91,14 +91,14 @@ class TurnView:
         self._wondering: set[str] = set()
         """Calls that wait for an answer and not for a yes."""
         self._questions = anyio.Lock()
-        self._outcome = Outcome(failed=True)
+        self._outcome = TurnResult(failed=True)
 
     @property
     def asks(self) -> bool:
         """Whether a call of the turn waits for the person's decision."""
         return bool(self._asking)
 
-    async def show(self) -> Outcome:
+    async def show(self) -> TurnResult:
         """Show the turn until it ends, through every outage."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._probe)
@@ -129,8 +129,8 @@ class TurnView:
     async def _probe(self) -> None:
         """Ask about the turn while it is silent, so that an outage is seen and said."""
         while True:
-            await anyio.sleep(SILENCE / 3)
-            if monotonic() - self._heard > SILENCE:
+            await anyio.sleep(PROBE_AFTER_SECONDS / 3)
+            if monotonic() - self._heard > PROBE_AFTER_SECONDS:
                 with suppress(RemoteFault):
                     await self._outage.through(lambda: self._gateway.turn(self.followed.turn))
                 self._heard = monotonic()
@@ -161,7 +161,7 @@ class TurnView:
             case MessageSteered():
                 self.steered.add(event.message.id)
                 # Not settled: the text of the step may go on, in the middle of a block of code.
-                self._screen.note(f"↳ taken in: {text_format.short(event.message.content, 60)}")
+                self._screen.note(f"↳ taken in: {text_format.shorten(event.message.content, 60)}")
             case TurnEnded():
                 self._ended(event)
                 return True
@@ -221,29 +221,33 @@ class TurnView:
     ) -> None:
         """Ask the person and hand in what they say. Nothing is ever decided without them."""
         with asking:
-            await anyio.sleep(JUST_SETTLED)
+            await anyio.sleep(QUESTION_DELAY)
             async with self._questions:
                 said = await self._said(event)
             if said is not None:
                 return await self._decide(event, said)
-            self._screen.note(text_format.elsewhere(event, question=_is_question(event)), "warning")
-            self._outcome = Outcome(failed=True, undecided=True)
+            self._screen.note(
+                text_format.decide_elsewhere_text(event, question=_is_question(event)), "warning"
+            )
+            self._outcome = TurnResult(failed=True, undecided=True)
             showing.cancel()
 
-    async def _said(self, event: ApprovalRequested) -> Verdict | None:
+    async def _said(self, event: ApprovalRequested) -> ApprovalDecision | None:
         """What the person says to it; None where nobody can be asked."""
         id = event.id or event.call.id
         if _is_question(event):
             assert isinstance(event.detail, ApprovalDetail)
-            text = await self._screen.ask(_asked(event), text_format.reply(event.detail.options))
-            return None if text is None else Verdict(id, True, answer=text)
-        question = text_format.HOW_FAR if _is_wide(event) else text_format.YES_OR_NO
-        answer = await self._screen.ask(_asked(event), question)
+            text = await self._screen.ask(
+                _question_text(event), text_format.question_prompt(event.detail.options)
+            )
+            return None if text is None else ApprovalDecision(id, True, answer=text)
+        question = text_format.SCOPE_PROMPT if _is_wide(event) else text_format.ALLOW_PROMPT
+        answer = await self._screen.ask(_question_text(event), question)
         if answer is None:
             return None
-        return Verdict(id, answer != "no", "once" if answer == "no" else answer)
+        return ApprovalDecision(id, answer != "no", "once" if answer == "no" else answer)
 
-    async def _decide(self, event: ApprovalRequested, said: Verdict) -> None:
+    async def _decide(self, event: ApprovalRequested, said: ApprovalDecision) -> None:
         turn, call = self.followed.turn, event.call.id
         try:
             await self._outage.through(
@@ -263,7 +267,7 @@ class TurnView:
         is_question = event.call_id in self._wondering
         if not (event.allow or is_question):
             self._denied.add(event.call_id)
-        self._screen.note(text_format.settled(event, question=is_question))
+        self._screen.note(text_format.settlement_text(event, question=is_question))
 
     def _ended(self, event: TurnEnded) -> None:
         self._screen.settle()
@@ -273,19 +277,23 @@ class TurnView:
                 call, label, failed=True, seconds=took, output="The turn ended before it."
             )
         self._tools.clear()
-        failed = text_format.failed(event)
-        if sentence := text_format.ending(event):
+        failed = text_format.is_failed(event)
+        if sentence := text_format.ending_text(event):
             self._screen.note(sentence, "error" if failed else "warning")
-        if hint := text_format.hint(event):
+        if hint := text_format.ending_hint(event):
             self._screen.note(hint)
-        whole = text_format.seconds(monotonic() - self._began)
+        whole = text_format.format_duration(monotonic() - self._began)
         self._screen.note(
-            " · ".join(filter(None, (text_format.tokens(event.usage), text_format.money(event.cost), whole)))
+            " · ".join(
+                filter(
+                    None, (text_format.format_usage(event.usage), text_format.format_cost(event.cost), whole)
+                )
+            )
         )
-        self._outcome = Outcome(failed=failed, usage=event.usage, context=event.context, cost=event.cost)
+        self._outcome = TurnResult(failed=failed, usage=event.usage, context=event.context, cost=event.cost)
 
 
-def _asked(event: ApprovalRequested) -> str:
+def _question_text(event: ApprovalRequested) -> str:
     """The question with what would be done; of a question without that, the call's arguments."""
     words_of_it = approval_words(event.question, event.detail)
     if words_of_it == event.question:
@@ -294,7 +302,7 @@ def _asked(event: ApprovalRequested) -> str:
         words_of_it += f"\nc or a also allows later calls like this one: {event.detail.covers}"
     if not isinstance(event.expires_at, msgspec.UnsetType):
         late = "the agent goes on without an answer" if _is_question(event) else "the call is denied"
-        words_of_it += f"\nIf you do not answer by {text_format.moment(event.expires_at)}, {late}."
+        words_of_it += f"\nIf you do not answer by {text_format.format_deadline(event.expires_at)}, {late}."
     return words_of_it
 
 
@@ -310,17 +318,17 @@ _REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
 """What plugins may word; the rest steers the screen or must be seen."""
 
 
-class Turns:
+class TurnQueue:
     """The turns of this sitting: one is shown, the others wait for it."""
 
-    def __init__(self, gateway: Gateway, screen: Screen, outage: Outage, render: Render = None) -> None:
+    def __init__(self, gateway: Gateway, screen: Screen, outage: OutageNotice, render: Render = None) -> None:
         self._gateway, self._screen, self._outage, self._render = gateway, screen, outage, render
-        self.waiting: deque[Followed] = deque()
-        self.results: Results = deque(maxlen=RESULTS)
+        self.waiting: deque[TurnRef] = deque()
+        self.results: Results = deque(maxlen=MAX_RESULTS)
         self._known: set[str] = set()
         self._changed = anyio.Event()
-        self.running: TurnView | None = None
-        self.last: Followed | None = None
+        self.running: TurnDisplay | None = None
+        self.last: TurnRef | None = None
         self.usage = Usage()
         self.context = 0
         """How many tokens the last model call was given."""
@@ -329,7 +337,7 @@ class Turns:
         self.failed = False
         self.undecided = False
 
-    def follow(self, followed: Followed) -> None:
+    def follow(self, followed: TurnRef) -> None:
         """Show this turn when those before it have ended; each turn is shown once.
 
         A message steered into a turn has a turn of its own, for the case that it comes too late. It is followed like
@@ -375,8 +383,8 @@ class Turns:
                 await self._changed.wait()
             await self._show(self.waiting.popleft())
 
-    async def _show(self, followed: Followed) -> None:
-        self.running = TurnView(
+    async def _show(self, followed: TurnRef) -> None:
+        self.running = TurnDisplay(
             self._gateway, self._screen, self._outage, followed, self._render, self.results
         )
         self.last = followed

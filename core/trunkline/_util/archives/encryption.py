@@ -20,13 +20,13 @@ from trunkline.errors import TrunklineError
 
 MAGIC = b"age-encryption.org/v1\n"
 LABEL = b"age-encryption.org/v1/scrypt"
-WORK = 18
+SCRYPT_WORK = 18
 """Two to the power of this is the cost of trying a passphrase, as ``age`` has it: a second, and 256 MB."""
 
-MOST_WORK = 21
+MAX_SCRYPT_WORK = 21
 """What opening an archive may cost at most."""
 
-PIECE = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 _SEAL = 16
 _HEADER = re.compile(
     rb"age-encryption\.org/v1\n-> scrypt ([A-Za-z0-9+/]{22}) ([1-9][0-9]?)\n([A-Za-z0-9+/]{43})\n"
@@ -34,18 +34,18 @@ _HEADER = re.compile(
 )
 
 
-class Locked(TrunklineError):
+class ArchiveEncryptionError(TrunklineError):
     """An archive cannot be locked or opened with what was given."""
 
 
-class Lock(msgspec.Struct, frozen=True, kw_only=True):
+class Recipients(msgspec.Struct, frozen=True, kw_only=True):
     """Who may open an archive: the holders of keys, or of a passphrase; not both."""
 
     recipients: tuple[str, ...] = ()
     passphrase: str | None = None
 
 
-class Keys(msgspec.Struct, frozen=True, kw_only=True):
+class DecryptionKeys(msgspec.Struct, frozen=True, kw_only=True):
     """What an archive is tried with: files of identities, as ``age-keygen`` and ``ssh-keygen`` write them, or a
     passphrase."""
 
@@ -53,19 +53,19 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     passphrase: str | None = None
 
 
-def is_locked(file: Path) -> bool:
+def is_encrypted(file: Path) -> bool:
     """Whether a file is in the age format. Raises OSError."""
     with file.open("rb") as source:
         return source.read(len(MAGIC)) == MAGIC
 
 
-def wants_passphrase(file: Path) -> bool:
+def needs_passphrase(file: Path) -> bool:
     """Whether a passphrase opens it. Raises OSError."""
     with file.open("rb") as source:
         return source.read(len(MAGIC) + 10).startswith(MAGIC + b"-> scrypt ")
 
 
-def lock(source: BinaryIO, target: BinaryIO, to: Lock) -> None:
+def encrypt(source: BinaryIO, target: BinaryIO, to: Recipients) -> None:
     """Write what is read from ``source`` to ``target`` so that only those can open it. A piece at a time.
 
     Raises:
@@ -77,13 +77,15 @@ def lock(source: BinaryIO, target: BinaryIO, to: Lock) -> None:
         return
     recipients = [_recipient(text) for text in to.recipients]
     if not recipients:
-        raise Locked("Nobody could open the archive.", hint="Name a recipient, or give a passphrase.")
+        raise ArchiveEncryptionError(
+            "Nobody could open the archive.", hint="Name a recipient, or give a passphrase."
+        )
     import pyrage
 
     pyrage.encrypt_io(source, target, recipients)
 
 
-def unlock(source: BinaryIO, target: BinaryIO, keys: Keys) -> None:
+def decrypt(source: BinaryIO, target: BinaryIO, keys: DecryptionKeys) -> None:
     """Write what ``source`` holds to ``target``. When this raises, what was written is worth nothing.
 
     Raises:
@@ -112,7 +114,7 @@ def _recipient(text: str) -> object:
         kind = pyrage.ssh if text.startswith("ssh-") else pyrage.x25519
         return kind.Recipient.from_str(text)
     except pyrage.RecipientError as error:
-        raise Locked(
+        raise ArchiveEncryptionError(
             f"{text[:80]!r} is no recipient.",
             hint="A recipient begins with age1 or ssh-, as age-keygen -y prints it.",
         ) from error
@@ -128,9 +130,13 @@ def _identities(file: Path) -> Sequence[object]:
         lines = [line.strip() for line in data.decode("ascii").splitlines()]
         return [pyrage.x25519.Identity.from_str(line) for line in lines if line and not line.startswith("#")]
     except OSError as error:
-        raise Locked(f"{file} cannot be read: {(error.strerror or 'failed').lower()}.") from error
+        raise ArchiveEncryptionError(
+            f"{file} cannot be read: {(error.strerror or 'failed').lower()}."
+        ) from error
     except (pyrage.IdentityError, UnicodeDecodeError) as error:
-        raise Locked(f"{file} holds no identity.", hint="Make one with: age-keygen -o key.txt") from error
+        raise ArchiveEncryptionError(
+            f"{file} holds no identity.", hint="Make one with: age-keygen -o key.txt"
+        ) from error
 
 
 # Passphrases -----------------------------------------------------------------------------------------------------
@@ -140,13 +146,13 @@ def _lock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> 
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     if not passphrase:
-        raise Locked("The passphrase is empty.")
+        raise ArchiveEncryptionError("The passphrase is empty.")
     key, salt, nonce = os.urandom(16), os.urandom(16), os.urandom(16)
-    sealed = ChaCha20Poly1305(_scrypt(passphrase, salt, WORK)).encrypt(bytes(12), key, None)
-    header = MAGIC + b"-> scrypt %s %d\n%s\n---" % (_text(salt), WORK, _text(sealed))
+    sealed = ChaCha20Poly1305(_scrypt(passphrase, salt, SCRYPT_WORK)).encrypt(bytes(12), key, None)
+    header = MAGIC + b"-> scrypt %s %d\n%s\n---" % (_text(salt), SCRYPT_WORK, _text(sealed))
     target.write(header + b" " + _text(_mac(key, header)) + b"\n" + nonce)
     seal = ChaCha20Poly1305(_derived(key, nonce, b"payload"))
-    for number, piece, last in _pieces(source, PIECE):
+    for number, piece, last in _pieces(source, CHUNK_BYTES):
         target.write(seal.encrypt(_nonce(number, last), piece, None))
 
 
@@ -159,7 +165,7 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
     if found is None:
         raise _wrong("it is not locked with a passphrase, or damaged")
     salt, work, sealed, mac = _bytes(found[1]), int(found[2]), _bytes(found[3]), _bytes(found[4])
-    if work > MOST_WORK:
+    if work > MAX_SCRYPT_WORK:
         raise _wrong("trying a passphrase on it would take too long")
     try:
         key = ChaCha20Poly1305(_scrypt(passphrase, salt, work)).decrypt(bytes(12), sealed, None)
@@ -169,7 +175,7 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
     except InvalidTag as error:
         raise _wrong("the passphrase is another one") from error
     try:
-        for number, piece, last in _pieces(source, PIECE + _SEAL):
+        for number, piece, last in _pieces(source, CHUNK_BYTES + _SEAL):
             target.write(opened.decrypt(_nonce(number, last), piece, None))
     except InvalidTag as error:
         raise _wrong("it is damaged, or was cut") from error
@@ -216,5 +222,5 @@ def _bytes(text: bytes) -> bytes:
     return base64.b64decode(text + b"=" * (-len(text) % 4))
 
 
-def _wrong(why: str) -> Locked:
-    return Locked(f"The archive cannot be opened: {why}.", hint="Nothing was changed.")
+def _wrong(why: str) -> ArchiveEncryptionError:
+    return ArchiveEncryptionError(f"The archive cannot be opened: {why}.", hint="Nothing was changed.")

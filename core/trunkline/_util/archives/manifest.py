@@ -20,7 +20,7 @@ OWN = "trunkline"
 """The system whose archives bring their history along."""
 
 
-class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ImportGap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something that could not come along, or is not here. ``hint`` says what to do about it."""
 
     what: str
@@ -28,7 +28,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What is in an archive, and what made it.
 
     ``system`` is whose memory it was. ``head`` is the commit of which it is a picture; "" when it has no history.
@@ -48,7 +48,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[str, ...] = ()
     plugins: dict[str, str] = {}
     sources: dict[str, str] = {}
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[ImportGap, ...] = ()
 
     def encode(self) -> bytes:
         """The member's bytes: JSON that a person can read."""

@@ -17,12 +17,12 @@ from typing import IO
 
 import msgspec
 
-from trunkline._util.archives.manifest import DERIVED, MANIFEST, MEMORY, README, SCHEMA, SUMS, Manifest
+from trunkline._util.archives.manifest import DERIVED, MANIFEST, MEMORY, README, SCHEMA, SUMS, ArchiveManifest
 from trunkline._util.private_folders import make_private
 from trunkline.errors import TrunklineError
 
-MEMBERS = 5_000_000
-DEEPEST = 80
+MAX_MEMBERS = 5_000_000
+MAX_DEPTH = 80
 KEPT_FREE = 64 * 1024 * 1024
 """Bytes of the disk that unpacking leaves to others."""
 
@@ -33,14 +33,16 @@ _GITS = re.compile(
 """What of a repository an export holds. A hook, a borrowed object store or an attribute is none of it."""
 
 
-class BadArchive(TrunklineError):
+class InvalidArchive(TrunklineError):
     """The archive cannot be used. Nothing was changed."""
 
     def __init__(self, why: str, hint: str = "Nothing was changed. Take another archive.") -> None:
         super().__init__(f"The archive cannot be used: {why}.", hint=hint)
 
 
-def unpack(archive: Path, folder: Path, *, told: Callable[[int], None] = lambda size: None) -> Manifest:
+def unpack(
+    archive: Path, folder: Path, *, told: Callable[[int], None] = lambda size: None
+) -> ArchiveManifest:
     """Unpack an archive of memory into an empty folder and check it against its sums.
 
     ``told`` is called with the number of bytes that were unpacked so far.
@@ -49,19 +51,19 @@ def unpack(archive: Path, folder: Path, *, told: Callable[[int], None] = lambda 
         BadArchive: it is broken, of a newer version, or not to be trusted.
         OSError: it cannot be read, or unpacked.
     """
-    with opened(archive) as tar:
+    with open_tar(archive) as tar:
         manifest = _manifest(tar)
-    with opened(archive) as tar, _clashes_told():
+    with open_tar(archive) as tar, _clashes_told():
         _Unpacking(tar, folder, told).run()
     return manifest
 
 
-def read_manifest(archive: Path) -> Manifest | None:
+def read_manifest(archive: Path) -> ArchiveManifest | None:
     """What an archive says of itself; None when it is no archive of memory. Raises OSError."""
     try:
-        with opened(archive) as tar:
+        with open_tar(archive) as tar:
             return _manifest(tar)
-    except BadArchive as error:
+    except InvalidArchive as error:
         if isinstance(error, _NoManifest):
             return None
         raise
@@ -74,16 +76,16 @@ def _clashes_told() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ):
-            raise BadArchive("it holds names that cannot stand beside each other here") from error
+            raise InvalidArchive("it holds names that cannot stand beside each other here") from error
         raise
 
 
-class _NoManifest(BadArchive):
+class _NoManifest(InvalidArchive):
     """It is something else."""
 
 
 @contextmanager
-def opened(archive: Path) -> Iterator[tarfile.TarFile]:
+def open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
     """The tar file, never a compressed one. Raises BadArchive and OSError."""
     try:
         with tarfile.open(archive, "r:") as tar:
@@ -93,17 +95,17 @@ def opened(archive: Path) -> Iterator[tarfile.TarFile]:
         raise _NoManifest(f"it is no whole tar archive ({why})") from error
 
 
-def _manifest(tar: tarfile.TarFile) -> Manifest:
+def _manifest(tar: tarfile.TarFile) -> ArchiveManifest:
     first = tar.next()
     if first is None or first.name != MANIFEST or not first.isreg() or first.size > 256 * 1024 * 1024:
         raise _NoManifest("it is not an export of Trunkline")
     data = tar.extractfile(first)
     try:
-        manifest = msgspec.json.decode(data.read() if data else b"", type=Manifest)
+        manifest = msgspec.json.decode(data.read() if data else b"", type=ArchiveManifest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise BadArchive("its manifest cannot be read") from error
+        raise InvalidArchive("its manifest cannot be read") from error
     if manifest.schema > SCHEMA:
-        raise BadArchive(
+        raise InvalidArchive(
             f"it was made by Trunkline {manifest.version[:40]!r}, which is newer (form {manifest.schema}; this one "
             f"knows up to {SCHEMA})",
             hint="Nothing was changed. Update Trunkline, then import.",
@@ -127,13 +129,13 @@ class _Unpacking:
         sums: bytes | None = None
         for count, member in enumerate(self._members()):
             if sums is not None:
-                raise BadArchive("something follows after its end")
-            if count > MEMBERS:
-                raise BadArchive("it holds too many files")
+                raise InvalidArchive("something follows after its end")
+            if count > MAX_MEMBERS:
+                raise InvalidArchive("it holds too many files")
             path = safe_name(member)
             self._size += member.size
             if self._size > self._room:
-                raise BadArchive("there is not room enough for it here", hint="Free some space.")
+                raise InvalidArchive("there is not room enough for it here", hint="Free some space.")
             if member.name == SUMS:
                 sums = self._read(member)
             elif member.isdir():
@@ -144,7 +146,7 @@ class _Unpacking:
                 self._one(member, path)
             self._told(self._size)
         if sums is None:
-            raise BadArchive("its end is missing")
+            raise InvalidArchive("its end is missing")
         self._check(sums)
 
     def _members(self) -> Iterator[tarfile.TarInfo]:
@@ -165,22 +167,22 @@ class _Unpacking:
         else:
             known = first in (MEMORY, DERIVED) or str(path) in (MANIFEST, README)
         if not known:
-            raise BadArchive(f"it holds {str(path)[:200]!r}, which no export does")
+            raise InvalidArchive(f"it holds {str(path)[:200]!r}, which no export does")
 
     def _one(self, member: tarfile.TarInfo, path: PurePosixPath) -> None:
         if member.name in self._digests:
-            raise BadArchive(f"it holds {member.name[:200]!r} twice")
+            raise InvalidArchive(f"it holds {member.name[:200]!r} twice")
         source = self._tar.extractfile(member)
         assert source is not None
         target = self._folder / path
         make_private(target.parent)
         mode = 0o700 if member.mode & 0o100 else 0o600
-        self._digests[member.name] = write_summed(source, target, mode)
+        self._digests[member.name] = copy_with_digest(source, target, mode)
 
     def _check(self, sums: bytes) -> None:
-        wrong = unlike(sums, self._digests)
+        wrong = checksum_mismatches(sums, self._digests)
         if wrong:
-            raise BadArchive(f"{wrong[0][:200]!r} is not what it was when the archive was made")
+            raise InvalidArchive(f"{wrong[0][:200]!r} is not what it was when the archive was made")
 
 
 def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
@@ -188,11 +190,11 @@ def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
     path = PurePosixPath(member.name)
     shown = member.name[:200]
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in member.name:
-        raise BadArchive(f"it holds {shown!r}, which leads out of it")
+        raise InvalidArchive(f"it holds {shown!r}, which leads out of it")
     if not (member.isreg() or member.isdir()) or member.issparse():
-        raise BadArchive(f"it holds {shown!r}, which is no plain file")
-    if len(path.parts) > DEEPEST or any(ord(letter) < 32 for letter in member.name):
-        raise BadArchive(f"it holds {shown!r}, which is no name of a file")
+        raise InvalidArchive(f"it holds {shown!r}, which is no plain file")
+    if len(path.parts) > MAX_DEPTH or any(ord(letter) < 32 for letter in member.name):
+        raise InvalidArchive(f"it holds {shown!r}, which is no name of a file")
     return path
 
 
@@ -201,12 +203,12 @@ def is_safe(name: str) -> bool:
     try:
         name.encode()
         safe_name(tarfile.TarInfo(name))
-    except (BadArchive, UnicodeEncodeError):
+    except (InvalidArchive, UnicodeEncodeError):
         return False
     return True
 
 
-def write_summed(source: IO[bytes], target: Path, mode: int) -> str:
+def copy_with_digest(source: IO[bytes], target: Path, mode: int) -> str:
     """Write what is left of a file to a new one; returns the sum of it. Raises OSError."""
     digest = hashlib.sha256()
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -216,7 +218,7 @@ def write_summed(source: IO[bytes], target: Path, mode: int) -> str:
     return digest.hexdigest()
 
 
-def unlike(sums: bytes, digests: Mapping[str, str]) -> list[str]:
+def checksum_mismatches(sums: bytes, digests: Mapping[str, str]) -> list[str]:
     """The files that are not as ``sums`` says, or not there, or not in it."""
     lines = sums.decode("utf-8", "replace").split("\n")
     said = {name: digest for digest, _, name in (line.partition("  ") for line in lines if line)}

@@ -68,7 +68,7 @@ class _Summed:
 
 
 @contextmanager
-def archive(target: Path, time: int) -> Iterator[ArchiveWriter]:
+def write_archive(target: Path, time: int) -> Iterator[ArchiveWriter]:
     """Write an archive to ``target``, which appears when it is complete, readable by its owner only. Raises OSError."""
     part = target.with_name(f".{target.name}.part")
     try:

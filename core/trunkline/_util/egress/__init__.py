@@ -3,7 +3,7 @@
 ``urls`` reads an address · ``ranges`` says what is not the internet · ``guard`` looks up and refuses.
 """
 
-from trunkline._util.egress.host_guard import Guard, HostRefused, Unreachable
-from trunkline._util.egress.urls import UrlRefused, WebAddress, read_url
+from trunkline._util.egress.host_guard import HostGuard, HostRefused, HostUnreachable
+from trunkline._util.egress.urls import UrlRefused, WebAddress, parse_url
 
-__all__ = ["Guard", "HostRefused", "Unreachable", "UrlRefused", "WebAddress", "read_url"]
+__all__ = ["HostGuard", "HostRefused", "HostUnreachable", "UrlRefused", "WebAddress", "parse_url"]

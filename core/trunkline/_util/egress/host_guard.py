@@ -12,13 +12,13 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 import anyio
 
-from trunkline._util.egress.ip_ranges import Address, Network, closed
+from trunkline._util.egress.ip_ranges import Address, Network, reserved_reason
 from trunkline.errors import ToolError, ToolErrorKind
 
 PORTS = frozenset({80, 443})
 """Where web pages are. Other ports are other services, which were never meant to be spoken to by a stranger."""
 
-MOST_ADDRESSES = 8
+MAX_ADDRESSES = 8
 
 _ENTRY = re.compile(
     r"\[(?P<v6>[^\]]*)\](?::(?P<port6>[0-9]{1,5}))?|(?P<name>[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?|(?P<bare>[^\[\]]*::?[^\[\]]*)"
@@ -34,19 +34,19 @@ class HostRefused(ToolError):
     kind: ToolErrorKind = "permission_denied"
 
 
-class Unreachable(ToolError):
+class HostUnreachable(ToolError):
     """Nobody answers there."""
 
     kind: ToolErrorKind = "unavailable"
 
 
-async def looked_up(host: str, port: int) -> Sequence[str]:
+async def resolve_host(host: str, port: int) -> Sequence[str]:
     """What the system's resolver says."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
 
-class Guard:
+class HostGuard:
     """Decides.
 
     ``allow`` names what the owner opens besides the internet: ``10.0.0.5``, ``10.1.0.0/16``, ``wiki.intern``, each with
@@ -63,7 +63,7 @@ class Guard:
         ports: Iterable[int] = (),
         *,
         setting: str = "",
-        resolve: Resolve = looked_up,
+        resolve: Resolve = resolve_host,
     ) -> None:
         self._allowed = [_Allowed(entry) for entry in allow]
         self._ports = PORTS | frozenset(ports)
@@ -80,7 +80,7 @@ class Guard:
         found = await self._found(host, port)
         for address in found:
             self._refuse(host, address, port)
-        return found[:MOST_ADDRESSES]
+        return found[:MAX_ADDRESSES]
 
     async def _found(self, host: str, port: int) -> list[Address]:
         try:
@@ -91,15 +91,15 @@ class Guard:
             texts = await self._resolve(host, port)
             found = [ip_address(text) for text in dict.fromkeys(texts)]
         except (OSError, ValueError, UnicodeError) as error:
-            raise Unreachable(f"There is no host {host}, as far as can be found out.") from error
+            raise HostUnreachable(f"There is no host {host}, as far as can be found out.") from error
         if not found:
-            raise Unreachable(f"There is no host {host}, as far as can be found out.")
+            raise HostUnreachable(f"There is no host {host}, as far as can be found out.")
         return found
 
     def _refuse(self, host: str, address: Address, port: int) -> None:
         if any(one.opens(host, address) and port in (one.ports or self._ports) for one in self._allowed):
             return
-        why = closed(address)
+        why = reserved_reason(address)
         if why:
             raise HostRefused(
                 f"{host} may not be reached: {_told(host, address)} is {why}, and only the internet is open."

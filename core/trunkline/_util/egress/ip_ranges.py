@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-CLOSED_V4: tuple[tuple[str, str], ...] = (
+RESERVED_V4: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/8", "this host"),
     ("10.0.0.0/8", "private"),
     ("100.64.0.0/10", "shared by a provider's customers (CGNAT)"),
@@ -32,7 +32,7 @@ CLOSED_V4: tuple[tuple[str, str], ...] = (
     ("240.0.0.0/4", "reserved"),
 )
 
-CLOSED_V6: tuple[tuple[str, str], ...] = (
+RESERVED_V6: tuple[tuple[str, str], ...] = (
     ("::/128", "this host"),
     ("::1/128", "this machine (loopback)"),
     ("::/96", "an IPv4 address in IPv6"),
@@ -53,12 +53,12 @@ CLOSED_V6: tuple[tuple[str, str], ...] = (
     ("ff00::/8", "multicast"),
 )
 
-_V4 = tuple((IPv4Network(net), why) for net, why in CLOSED_V4)
-_V6 = tuple((IPv6Network(net), why) for net, why in CLOSED_V6)
+_V4 = tuple((IPv4Network(net), why) for net, why in RESERVED_V4)
+_V6 = tuple((IPv6Network(net), why) for net, why in RESERVED_V6)
 _GIVEN_OUT = IPv6Network("2000::/3")
 
 
-def closed(address: Address) -> str:
+def reserved_reason(address: Address) -> str:
     """Why this is no address of the internet, in words; empty when it is one."""
     if isinstance(address, IPv4Address):
         return next((why for net, why in _V4 if address in net), "")

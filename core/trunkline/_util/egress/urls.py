@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline.errors import ToolError, ToolErrorKind
 
-LONGEST = 4096
+MAX_URL = 4096
 PORTS = {"http": 80, "https": 443}
 
 _FORM = re.compile(
@@ -59,12 +59,12 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
     def leads_to(self, link: str) -> "WebAddress":
         """What a link on this page, or a redirect, leads to. Raises UrlRefused."""
         try:
-            return read_url(urljoin(self.url, link.strip()))
+            return parse_url(urljoin(self.url, link.strip()))
         except ValueError as error:
             raise UrlRefused(f"{link[:200]!r} is no link that can be followed.") from error
 
 
-def read_url(text: str) -> WebAddress:
+def parse_url(text: str) -> WebAddress:
     """Read an address.
 
     Raises:
@@ -72,8 +72,8 @@ def read_url(text: str) -> WebAddress:
     """
     text = text.strip()
     shown = text if len(text) <= 200 else text[:197] + "..."
-    if len(text) > LONGEST:
-        raise UrlRefused(f"{shown!r} is longer than {LONGEST} characters.")
+    if len(text) > MAX_URL:
+        raise UrlRefused(f"{shown!r} is longer than {MAX_URL} characters.")
     found = _FORM.fullmatch(text)
     if found is None or _FORBIDDEN.search(text.partition("#")[0]):
         raise UrlRefused(

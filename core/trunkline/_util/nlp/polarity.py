@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Literal
 
 from trunkline._util.nlp.languages import language_of
-from trunkline._util.nlp.tokenizer import words_in
+from trunkline._util.nlp.tokenizer import tokenize
 
-Words = Mapping[str, frozenset[str]]
+WordLists = Mapping[str, frozenset[str]]
 
 
-def _by_language(**words: str) -> Words:
+def _by_language(**words: str) -> WordLists:
     return {language: frozenset(listed.split()) for language, listed in words.items()}
 
 
@@ -38,7 +38,7 @@ DISLIKING = _by_language(
     french="déteste détestes détester hais évite éviter",
     spanish="odio odia odiar detesto detesta evito evita",
 )
-EMPTY = _by_language(
+FILLERS = _by_language(
     english="now really very quite still also always usually actually please let longer",
     german="wirklich sehr noch auch immer meistens eigentlich jetzt bitte mehr",
     french="ne n vraiment très encore toujours aussi maintenant svp plus",
@@ -50,9 +50,9 @@ _NOT = re.compile(r"\b\w+n['’]t\b", re.IGNORECASE)
 """don't, isn't, won't."""
 
 
-def negated(text: str, language: str | None = None) -> bool:
+def is_negated(text: str, language: str | None = None) -> bool:
     """Whether an odd number of negations is in a text."""
-    words = words_in(text)
+    words = tokenize(text)
     negations = NEGATIONS.get(language or language_of(words), frozenset())
     return (sum(word in negations for word in words) + len(_NOT.findall(text))) % 2 == 1
 
@@ -62,24 +62,24 @@ def without_negations(text: str, language: str | None = None) -> str:
     return _without(_NOT.sub(" ", text), NEGATIONS, language=language)
 
 
-def taste(text: str, language: str | None = None) -> Literal["for", "against"] | None:
+def sentiment(text: str, language: str | None = None) -> Literal["for", "against"] | None:
     """Whether a text likes or dislikes something: not liking is against, not hating is for. None: neither."""
-    words = words_in(text)
+    words = tokenize(text)
     language = language or language_of(words)
     disliked = not DISLIKING.get(language, frozenset()).isdisjoint(words)
     if not disliked and LIKING.get(language, frozenset()).isdisjoint(words):
         return None
-    return "for" if disliked == negated(text, language) else "against"
+    return "for" if disliked == is_negated(text, language) else "against"
 
 
-def subject(text: str, language: str | None = None) -> str:
+def topic_text(text: str, language: str | None = None) -> str:
     """What a text says something about: the text without its yes, no and taste."""
-    language = language or language_of(words_in(text))
-    return _without(without_negations(text, language), LIKING, DISLIKING, EMPTY, language=language)
+    language = language or language_of(tokenize(text))
+    return _without(without_negations(text, language), LIKING, DISLIKING, FILLERS, language=language)
 
 
-def _without(text: str, *lists: Words, language: str | None) -> str:
-    words = words_in(text)
+def _without(text: str, *lists: WordLists, language: str | None) -> str:
+    words = tokenize(text)
     spoken = language or language_of(words)
     gone = frozenset[str]().union(*(listed.get(spoken, frozenset()) for listed in lists))
     return " ".join(word for word in words if word not in gone)

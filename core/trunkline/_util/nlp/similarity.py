@@ -11,11 +11,11 @@ from functools import lru_cache
 from math import sqrt
 
 from trunkline._util.nlp.languages import STOP_WORDS, language_of
-from trunkline._util.nlp.polarity import EMPTY, without_negations
+from trunkline._util.nlp.polarity import FILLERS, without_negations
 from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
-from trunkline._util.nlp.tokenizer import words_in
+from trunkline._util.nlp.tokenizer import tokenize
 
-EXPANSION = 3
+MAX_SYNONYMS = 3
 """How many synonyms a question is widened by (MN-F22)."""
 
 _REMEMBERED = 4096
@@ -26,17 +26,17 @@ class _OfThread(threading.local):
     """Stemmers must not be shared between threads."""
 
     def __init__(self) -> None:
-        from trunkline._util.nlp.stemmer import Stems
+        from trunkline._util.nlp.stemmer import TextStemmer
 
-        self.stems = Stems()
+        self.stems = TextStemmer()
 
 
 _OF_THREAD = _OfThread()
 
 
-def language_of_texts(*texts: str) -> str:
+def common_language(*texts: str) -> str:
     """The language that texts are in together, so that they are compared by the same rules."""
-    return language_of(word for text in texts for word in words_in(text))
+    return language_of(word for text in texts for word in tokenize(text))
 
 
 def concept(word: str, language: str) -> str:
@@ -48,12 +48,12 @@ def concept(word: str, language: str) -> str:
 def concepts(text: str, language: str | None = None) -> tuple[str, ...]:
     """What a text is about: its words without the empty ones, as stems, synonyms as one. Without a ``language`` by the
     rules of its own."""
-    return _concepts(text, language or language_of_texts(text))
+    return _concepts(text, language or common_language(text))
 
 
 def similarity(one: str, other: str) -> float:
     """From 0 (nothing in common) to 1 (the same words): .7 cosine + .3 shared keywords."""
-    language = language_of_texts(one, other)
+    language = common_language(one, other)
     first, second = Counter(concepts(one, language)), Counter(concepts(other, language))
     if not first or not second:
         return 1.0 if one.split() == other.split() and one.split() else 0.0
@@ -64,17 +64,17 @@ def similarity(one: str, other: str) -> float:
     return min(1.0, 0.7 * dot / lengths + 0.3 * keywords)
 
 
-def expanded(question: str) -> str:
-    """The question with up to ``EXPANSION`` synonyms of its words behind it."""
-    language, have = language_of_texts(question), words_in(question)
+def expand_query(question: str) -> str:
+    """The question with up to ``MAX_SYNONYMS`` synonyms of its words behind it."""
+    language, have = common_language(question), tokenize(question)
     more = dict.fromkeys(other for word in have for other in synonyms(word, language) if other not in have)
-    return " ".join([question, *more][: EXPANSION + 1])
+    return " ".join([question, *more][: MAX_SYNONYMS + 1])
 
 
 @lru_cache(_REMEMBERED)
 def _concepts(text: str, language: str) -> tuple[str, ...]:
-    empty = STOP_WORDS.get(language, frozenset()) | EMPTY.get(language, frozenset())
-    words = words_in(without_negations(text, language))
+    empty = STOP_WORDS.get(language, frozenset()) | FILLERS.get(language, frozenset())
+    words = tokenize(without_negations(text, language))
     return tuple(concept(word, language) for word in words if word not in empty)
 
 

@@ -9,7 +9,7 @@ import apsw
 import Stemmer
 
 from trunkline._util.nlp.languages import language_of
-from trunkline._util.nlp.tokenizer import folded, plain, spaceless, words_in
+from trunkline._util.nlp.tokenizer import fold_case, has_spaceless_script, strip_accents, tokenize
 
 ENGLISH = "english"
 CACHED = 30_000
@@ -29,11 +29,11 @@ class _Language(dict[str, str]):
         self._stemmer = Stemmer.Stemmer(name, 0)
 
     def __missing__(self, word: str) -> str:
-        stem = self[word] = plain(self._stemmer.stemWord(word[:LONGEST]))
+        stem = self[word] = strip_accents(self._stemmer.stemWord(word[:LONGEST]))
         return stem
 
 
-class Stems:
+class TextStemmer:
     """Stems of texts. One thread at a time."""
 
     def __init__(self) -> None:
@@ -44,19 +44,19 @@ class Stems:
 
     def of_text(self, text: str) -> tuple[str, str]:
         """The language of a text and its stems, with spaces between."""
-        language = language_of(words_in(text[:TOLD_BY]))
-        if language == ENGLISH and not spaceless(text):
-            return language, " ".join(self._english(folded(text)))
+        language = language_of(tokenize(text[:TOLD_BY]))
+        if language == ENGLISH and not has_spaceless_script(text):
+            return language, " ".join(self._english(fold_case(text)))
         stems = self._language(language)
-        return language, " ".join([stems[word] for word in words_in(text)])
+        return language, " ".join([stems[word] for word in tokenize(text)])
 
     def of_word(self, word: str, languages: Iterable[str]) -> tuple[str, ...]:
         """The stems that a word has in some languages, each once."""
         return tuple(dict.fromkeys(self._stem(word, language) for language in languages))
 
     def _stem(self, word: str, language: str) -> str:
-        if language == ENGLISH and not spaceless(word):
-            return " ".join(self._english(word)) or plain(word)
+        if language == ENGLISH and not has_spaceless_script(word):
+            return " ".join(self._english(word)) or strip_accents(word)
         return self._language(language)[word]
 
     def _english(self, text: str) -> list[str]:

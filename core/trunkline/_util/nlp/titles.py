@@ -2,7 +2,7 @@
 
 import re
 
-LETTERS = 60
+MAX_TITLE = 60
 """The longest title."""
 
 _LOOKED_AT = 1000
@@ -30,7 +30,7 @@ _SENTENCE = re.compile(r"(.+?[^\s.!?])(?:[.!]+(?=\s|$)|(\?)+(?=\s|$)|$)")
 _WORD = re.compile(r"[^\W\d_]+(?=[\s,;:!?.'’]*(?:\s|$)|['’])")
 
 
-def title_from(text: str) -> str:
+def make_title(text: str) -> str:
     """A short title: the first sentence with a word in it, without markup and greetings. What is only polite goes
     where it would be too long. Code in fences counts only when there is nothing else."""
     looked_at = text[:_LOOKED_AT]
@@ -52,7 +52,7 @@ def _without(lead: re.Pattern[str], line: str) -> str:
 
 
 def _without_asking(line: str) -> str:
-    return _without(_ASKING, line) if len(line) > LETTERS else line
+    return _without(_ASKING, line) if len(line) > MAX_TITLE else line
 
 
 def _first_sentence(line: str) -> str:
@@ -68,7 +68,7 @@ def _capital(line: str) -> str:
 
 
 def _cut(line: str) -> str:
-    if len(line) <= LETTERS:
+    if len(line) <= MAX_TITLE:
         return line
-    whole = line[: LETTERS - 1].rpartition(" ")[0]
-    return (whole if len(whole) > LETTERS // 2 else line[: LETTERS - 1]).rstrip(" ,;:") + "…"
+    whole = line[: MAX_TITLE - 1].rpartition(" ")[0]
+    return (whole if len(whole) > MAX_TITLE // 2 else line[: MAX_TITLE - 1]).rstrip(" ,;:") + "…"

@@ -12,27 +12,27 @@ _SPACELESS = re.compile(
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
-def words_in(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """The words of a text in their order, casefolded."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    return _WORD.findall(_SPACELESS.sub(_pairs, folded(text)))
+    return _WORD.findall(_SPACELESS.sub(_pairs, fold_case(text)))
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """A text in the form in which words are compared: small letters, each written in one way."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
-def spaceless(text: str) -> bool:
+def has_spaceless_script(text: str) -> bool:
     """Whether a text has some of a script without spaces."""
     return not text.isascii() and _SPACELESS.search(text) is not None
 
 
-def words_asked(text: str) -> list[str]:
+def query_tokens(text: str) -> list[str]:
     """The words of a question: of a script without spaces its pairs of signs, and single signs only where they stand
     alone."""
-    words = words_in(text)
+    words = tokenize(text)
     pairs = {word[1] for word in words if len(word) == 2 and is_spaceless(word)}
     return [word for word in words if word not in pairs]
 
@@ -48,7 +48,7 @@ def _pairs(run: re.Match[str]) -> str:
     return " " + " ".join(signs[at : at + 2] for at in range(len(signs))) + " "
 
 
-def plain(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Letters without accents, so that "Muller" finds "Müller"; other scripts as they are."""
     if text.isascii():
         return text

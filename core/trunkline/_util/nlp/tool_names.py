@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 
-STRENGTHS = ("read", "write", "send", "exec")
+EFFECT_ORDER = ("read", "write", "send", "exec")
 """The effects of tools, the weakest first."""
 
-NEAR = 0.6
-SLIP = 0.85
+SIMILAR = 0.6
+TYPO = 0.85
 """How alike names are that differ by a slip of the hand. A tool that does more than read is meant by nothing less:
 nobody knows what the one that was called would have done."""
 
-AS_NEAR = 0.1
+TIE_MARGIN = 0.1
 """By how much a name may be less alike and still be meant as well; of such the weakest is told."""
 
 
-def tool_meant(said: str, effects: Mapping[str, str]) -> str | None:
+def suggest_tool(said: str, effects: Mapping[str, str]) -> str | None:
     """The name that is near to what was said, or None. ``effects`` has the effect of the tool of each name.
 
     A tool is never told where one of a weaker effect is about as near.
@@ -24,11 +24,11 @@ def tool_meant(said: str, effects: Mapping[str, str]) -> str | None:
     fitting = {
         name: likeness
         for name, likeness in known.items()
-        if likeness >= (SLIP if STRENGTHS.index(effects[name]) else NEAR)
+        if likeness >= (TYPO if EFFECT_ORDER.index(effects[name]) else SIMILAR)
     }
     best = max(fitting.values(), default=0.0)
-    meant = [name for name, likeness in fitting.items() if likeness >= best - AS_NEAR]
-    return min(meant, key=lambda name: (STRENGTHS.index(effects[name]), -fitting[name]), default=None)
+    meant = [name for name, likeness in fitting.items() if likeness >= best - TIE_MARGIN]
+    return min(meant, key=lambda name: (EFFECT_ORDER.index(effects[name]), -fitting[name]), default=None)
 
 
 def _likeness(one: str, other: str) -> float:

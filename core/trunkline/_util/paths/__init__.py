@@ -10,40 +10,40 @@
     which folders are bare git repositories, and which settings of git hold a password.
 """
 
-from trunkline._util.paths.folder import DEEPEST, Entry, Folder, Kind, beneath
+from trunkline._util.paths.folder import MAX_DEPTH, FolderEntry, Folder, Kind, open_beneath
 from trunkline._util.paths.path_rules import (
     GIT,
-    LONGEST_NAME,
-    LONGEST_PATH,
+    MAX_NAME,
+    MAX_PATH,
     PROTECTED_FILES,
     PROTECTED_NAMES,
     PathRefused,
     check_path,
-    is_far,
+    is_absolute_path,
     is_protected,
 )
 from trunkline._util.paths.repositories import SETTINGS, hides_password, is_bare
-from trunkline._util.paths.scope import NEAR, Reach, real_path
+from trunkline._util.paths.scope import WORKSPACE_ONLY, PathScope, real_path
 
 __all__ = [
-    "DEEPEST",
+    "MAX_DEPTH",
     "GIT",
-    "LONGEST_NAME",
-    "LONGEST_PATH",
-    "NEAR",
+    "MAX_NAME",
+    "MAX_PATH",
+    "WORKSPACE_ONLY",
     "PROTECTED_FILES",
     "PROTECTED_NAMES",
     "SETTINGS",
-    "Entry",
+    "FolderEntry",
     "Folder",
     "Kind",
     "PathRefused",
-    "Reach",
-    "beneath",
+    "PathScope",
+    "open_beneath",
     "check_path",
     "hides_password",
     "is_bare",
-    "is_far",
+    "is_absolute_path",
     "is_protected",
     "real_path",
 ]

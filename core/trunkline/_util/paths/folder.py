@@ -15,11 +15,11 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Literal, NoReturn
 
-from trunkline._util.paths.path_rules import PathRefused, is_far, movable, near_names
+from trunkline._util.paths.path_rules import PathRefused, is_absolute_path, check_movable, relative_names
 from trunkline._util.paths.repositories import hides_password, is_bare
-from trunkline._util.paths.scope import NEAR, Identity, Reach, refuse_closed
+from trunkline._util.paths.scope import WORKSPACE_ONLY, FileIdentity, PathScope, refuse_closed
 
-DEEPEST = 64
+MAX_DEPTH = 64
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -28,8 +28,8 @@ Kind = Literal["file", "folder", "link", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What stands at a path: as ``Folder`` takes it, with links in it resolved when it is absolute. ``size`` is in
+class FolderEntry:
+    """What stands at a path: as ``RawTree`` takes it, with links in it resolved when it is absolute. ``size`` is in
     bytes."""
 
     path: str
@@ -60,12 +60,12 @@ class Folder:
     the system refuses (absent, full, not permitted).
     """
 
-    def __init__(self, handle: int, reach: Reach, held: ExitStack) -> None:
+    def __init__(self, handle: int, reach: PathScope, held: ExitStack) -> None:
         self._root = handle
         self._reach = reach
         self._held = held
         self._roots: dict[Path, int] = {}
-        self._closed: frozenset[Identity] = frozenset(reach.identities())
+        self._closed: frozenset[FileIdentity] = frozenset(reach.identities())
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Folder:
         with self.open_read(path) as file:
             return file.read(-1 if limit is None else limit)
 
-    def stat(self, path: str = "") -> Entry:
+    def stat(self, path: str = "") -> FolderEntry:
         """What stands at the path."""
         place = self._find(path, follow=True)
         with _told(path), self._parent(place) as (parent, name):
@@ -94,7 +94,7 @@ class Folder:
             return False
         return True
 
-    def listdir(self, path: str = "") -> list[Entry]:
+    def listdir(self, path: str = "") -> list[FolderEntry]:
         """What the folder at the path holds, by name."""
         place = self._find(path, follow=True)
         with _told(path), self._folder(place, len(place.names)) as handle:
@@ -104,12 +104,12 @@ class Folder:
                     found.append(_entry(place.shown(name), _look(handle, name)))
             return found
 
-    def walk(self, path: str = "", *, depth: int = DEEPEST) -> Iterator[Entry]:
+    def walk(self, path: str = "", *, depth: int = MAX_DEPTH) -> Iterator[FolderEntry]:
         """Everything below the path, ``depth`` folders deep, each folder before what it holds. Links are not followed,
         and folders that vanish or may not be read are passed over."""
         yield from self._below(self.listdir(path), depth)
 
-    def _below(self, entries: list[Entry], depth: int) -> Iterator[Entry]:
+    def _below(self, entries: list[FolderEntry], depth: int) -> Iterator[FolderEntry]:
         for entry in entries:
             yield entry
             if entry.kind == "folder" and depth > 1:
@@ -158,7 +158,7 @@ class Folder:
         """Move a file or folder, on disk when this returns; a file or empty folder of its kind at the target is
         replaced."""
         for place in (self._find(source), self._find(target)):
-            movable(place.path, place.names)
+            check_movable(place.path, place.names)
             if place.above and self._reach.closes(place.shown()):
                 refuse_closed(place.path)
         with (
@@ -189,8 +189,8 @@ class Folder:
 
     def _find(self, path: str, *, follow: bool = False) -> _Place:
         """Where the path leads. Of an absolute one links are resolved, at its end only to ``follow`` it."""
-        if not is_far(path):
-            return _Place(path, self._root, near_names(path))
+        if not is_absolute_path(path):
+            return _Place(path, self._root, relative_names(path))
         root, names = self._reach.find(path, follow=follow)
         if root not in self._roots:
             handle = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
@@ -284,7 +284,7 @@ class Folder:
 
 
 @contextmanager
-def beneath(root: Path, reach: Reach = NEAR) -> Iterator[Folder]:
+def open_beneath(root: Path, reach: PathScope = WORKSPACE_ONLY) -> Iterator[Folder]:
     """Hold a folder, so that files below it can be opened, and by absolute paths what ``reach`` has; nothing else.
 
     Raises:
@@ -346,7 +346,7 @@ def _look(parent: int, name: str) -> os.stat_result:
     return os.stat(name, dir_fd=parent, follow_symlinks=False)
 
 
-def _entry(path: str, status: os.stat_result) -> Entry:
+def _entry(path: str, status: os.stat_result) -> FolderEntry:
     kinds: dict[int, Kind] = {
         stat.S_IFREG: "file",
         stat.S_IFDIR: "folder",
@@ -354,7 +354,7 @@ def _entry(path: str, status: os.stat_result) -> Entry:
     }
     kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
     shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    return Entry(shown, kind, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+    return FolderEntry(shown, kind, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def _write_new(parent: int, name: str, content: bytes | Iterable[bytes], mode: int | None) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from trunkline.errors import ToolError, ToolErrorKind
 
-LONGEST_PATH, LONGEST_NAME = 4096, 255
+MAX_PATH, MAX_NAME = 4096, 255
 
 PROTECTED_NAMES = ("auth.json", ".env", "id_rsa", "id_ed25519", ".git-credentials", ".netrc")
 """Names, and endings of names, that no path may have (MB-F15)."""
@@ -25,7 +25,7 @@ class PathRefused(ToolError):
     kind: ToolErrorKind = "permission_denied"
 
 
-def is_far(path: str) -> bool:
+def is_absolute_path(path: str) -> bool:
     """Whether the path is not one of the block's folder: absolute, or in a person's own folder."""
     return path.startswith(("/", "~"))
 
@@ -36,12 +36,12 @@ def check_path(path: str) -> str:
     Raises:
         PathRefused: it is absolute, has ``..`` or ``~``, is too long, no text, or names something protected.
     """
-    return "/".join(near_names(path))
+    return "/".join(relative_names(path))
 
 
-def near_names(path: str) -> tuple[str, ...]:
+def relative_names(path: str) -> tuple[str, ...]:
     """The names of a path of the block's folder. Raises PathRefused."""
-    refuse_text(path)
+    check_text(path)
     if path.startswith("/"):
         raise PathRefused(f"{path!r} is absolute. Name a path relative to the workspace.")
     if path.startswith("~"):
@@ -51,13 +51,13 @@ def near_names(path: str) -> tuple[str, ...]:
     names = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in names:
         raise PathRefused(f"{path!r} has '..' in it. Name a path below the workspace.")
-    return allowed(path, names)
+    return check_names(path, names)
 
 
-def allowed(path: str, names: Sequence[str]) -> tuple[str, ...]:
+def check_names(path: str, names: Sequence[str]) -> tuple[str, ...]:
     """The names, when none is too long or protected. ``path`` is what the refusal shows. Raises PathRefused."""
-    if any(len(os.fsencode(name)) > LONGEST_NAME for name in names):
-        raise PathRefused(f"A name in the path is longer than {LONGEST_NAME} bytes. Choose a shorter one.")
+    if any(len(os.fsencode(name)) > MAX_NAME for name in names):
+        raise PathRefused(f"A name in the path is longer than {MAX_NAME} bytes. Choose a shorter one.")
     if is_protected(names):
         raise PathRefused(
             f"{path!r} is a protected name, where secrets are kept. It can be neither read nor written."
@@ -69,7 +69,7 @@ def allowed(path: str, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def refuse_text(path: str) -> None:
+def check_text(path: str) -> None:
     """Raises PathRefused for what is no text of a path."""
     if "\0" in path:
         raise PathRefused("The path holds a NUL character.")
@@ -77,11 +77,11 @@ def refuse_text(path: str) -> None:
         size = len(path.encode())
     except UnicodeEncodeError as error:
         raise PathRefused("The path is not valid text.") from error
-    if size > LONGEST_PATH:
-        raise PathRefused(f"The path is longer than {LONGEST_PATH} bytes.")
+    if size > MAX_PATH:
+        raise PathRefused(f"The path is longer than {MAX_PATH} bytes.")
 
 
-def movable(path: str, names: Sequence[str]) -> None:
+def check_movable(path: str, names: Sequence[str]) -> None:
     """Raises PathRefused for a path by which a protected file is recognised: it may not be moved or replaced."""
     folders = {folder for folder, _ in PROTECTED_FILES}
     if any(_plain(name) in folders for name in names):

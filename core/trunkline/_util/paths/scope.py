@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from trunkline._util.paths.path_rules import PathRefused, allowed, near_names, refuse_text
+from trunkline._util.paths.path_rules import PathRefused, check_names, check_text, relative_names
 
-Identity = tuple[int, int]
+FileIdentity = tuple[int, int]
 """Device and inode of a file or folder."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class PathScope:
     """The folders beneath which absolute paths may lie; without any there are only relative ones.
 
     What is ``closed`` may be neither entered nor opened, under whatever name: by its path, also while it is not there,
@@ -36,7 +36,7 @@ class Reach:
             PathRefused: no root has it, or a name in it is protected.
         """
         if not self.roots:
-            near_names(path)  # which says why an absolute path is none
+            relative_names(path)  # which says why an absolute path is none
         real = real_path(path, follow=follow)
         for root in sorted(map(os.path.realpath, self.roots), key=len, reverse=True):
             inside = os.path.join(root, "")  # noqa: PTH118 of a text, which may end with a slash
@@ -44,7 +44,7 @@ class Reach:
                 if any(_within(real, place) and not _within(root, place) for place in self._closed()):
                     refuse_closed(path)
                 names = tuple(name for name in real.removeprefix(inside).split("/") if name)
-                return Path(root), allowed(path, () if real == root else names)
+                return Path(root), check_names(path, () if real == root else names)
         roots = ", ".join(map(str, self.roots))
         raise PathRefused(f"{path!r} leads outside of what this block may reach ({roots}).")
 
@@ -55,7 +55,7 @@ class Reach:
     def _closed(self) -> Iterator[str]:
         return map(os.path.realpath, self.closed)
 
-    def identities(self) -> Iterator[Identity]:
+    def identities(self) -> Iterator[FileIdentity]:
         """Of what is closed and there."""
         for path in self.closed:
             try:
@@ -76,7 +76,7 @@ def _within(real: str, place: str) -> bool:
     return f"{real.rstrip('/')}/".startswith(f"{place.rstrip('/')}/")
 
 
-NEAR = Reach()
+WORKSPACE_ONLY = PathScope()
 """No further than the block's folder."""
 
 
@@ -86,9 +86,9 @@ def real_path(path: str, *, follow: bool = True) -> str:
     Raises:
         PathRefused: it is no text of a path, names somebody else's ``~``, or something protected.
     """
-    refuse_text(path)
+    check_text(path)
     text = _at_home(path)
-    allowed(path, [name for name in text.split("/") if name not in ("", ".", "..")])
+    check_names(path, [name for name in text.split("/") if name not in ("", ".", "..")])
     place, name = os.path.split(text.rstrip("/") or "/")
     if follow or name in ("", ".", ".."):
         return os.path.realpath(text)

@@ -5,9 +5,9 @@
 file that is brought in from elsewhere is left behind when it holds one.
 """
 
-MARK = "[REDACTED]"
+REDACTION_MARK = "[REDACTED]"
 
-NAMES = (
+SECRET_NAMES = (
     *("api_key", "token", "password", "secret", "private_key"),  # RLM-F21
     *("passphrase", "passwd", "pwd", "access_key", "account_key", "passwort", "mot_de_passe", "contraseña"),
 )

@@ -38,7 +38,7 @@ FLAG = re.compile(rf"[ \t](?:{_QUOTED}|(?P<bare>(?!-){_CODE}]++))")
 _FOR = r"(?:for|of|to|on|at|in|für|zu|zum|zur|von|vom)"
 _IS = r"(?:is|was|are|becomes|ist|war|lautet|heißt|est|es|è)"
 _NOW = r"(?:now|still|currently|simply|just|called|jetzt|noch)"
-SAID = re.compile(
+IN_SENTENCE = re.compile(
     rf"""(?:[ ]{_FOR}(?:[ ][^\s.;:!?=|]{{1,30}}){{1,4}}?)?
     [ ](?P<sign>{_IS}(?:[ ]{_NOW})?(?:[ ]set[ ]to)?|to):?[ ]{{1,4}}
     (?:{_QUOTED}|(?P<bare>[^\s"'`<>{{}}\[\]()]{{1,256}}?)(?=[.,;:)]*(?:[\s"'`<>{{}}\[\]()]|$)))""",
@@ -46,10 +46,10 @@ SAID = re.compile(
 )
 """``my password is x``, ``the password for the router was set to x``, ``change the password to x``."""
 
-SHOWN = re.compile(rf"[ \t]{{1,20}}(?:{_QUOTED})")
+AFTER_BLANK = re.compile(rf"[ \t]{{1,20}}(?:{_QUOTED})")
 """``IDENTIFIED BY PASSWORD 'x'``."""
 
-LOGINS = re.compile(
+LOGIN_PASSWORDS = re.compile(
     r"(?<=://)[^\s:/@?#]{0,128}:(?P<in_address>[^\s:/@?#<>{}$\[\]]{3,256})(?=@)"
     r"|\blogin[ \t]{1,20}\S{1,128}[ \t]{1,20}password[ \t]{1,20}(?P<in_netrc>\S{3,256})"  # curl.se, .netrc
     r"""|\bcurl(?=[ ])[^\n]{0,200}?[ ](?:-u|--user|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:"""
@@ -58,12 +58,12 @@ LOGINS = re.compile(
 """A password behind the name of who logs in."""
 
 
-def may_log_in(text: str) -> bool:
-    """Whether a text may match ``LOGINS``; that is sooner told than tried."""
+def may_hold_login(text: str) -> bool:
+    """Whether a text may match ``LOGIN_PASSWORDS``; that is sooner told than tried."""
     return "://" in text or "login" in text or "curl" in text
 
 
-class Written(NamedTuple):
+class Assignment(NamedTuple):
     """What is written behind a name. ``sign`` is between the two, ``quote`` what the value stands in, ``rest`` what
     comes behind it; ``closed`` says that the name is quoted, and ``called`` that the value is a call."""
 
@@ -76,14 +76,14 @@ class Written(NamedTuple):
     rest: str
 
 
-def written(way: re.Pattern[str], text: str, at: int) -> Written | None:
+def match_assignment(way: re.Pattern[str], text: str, at: int) -> Assignment | None:
     """What is written in a way behind the name that ends ``at``."""
     found = way.match(text, at)
     if found is None:
         return None
     held = found.groupdict()
     kind = next(kind for kind in ("quoted", "marked", "bare") if held.get(kind) is not None)
-    return Written(
+    return Assignment(
         value=found[kind],
         span=found.span(kind),
         sign=held.get("sign") or "",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 
-class Shape(msgspec.Struct, frozen=True):
+class KeyPattern(msgspec.Struct, frozen=True):
     """The look of a kind of key. ``pattern`` matches the secret itself and nothing beside it; ``source`` says where
     its form is documented. ``word`` says that it is one long word, so that nothing else has to be looked at."""
 
@@ -22,49 +22,49 @@ _ALONE = r"(?<![A-Za-z0-9_-])"
 _PHRASE = r"[a-z]{1,20}(?:-[a-z]{1,20}){2,}(?![A-Za-z0-9_-])"
 """Words with hyphens between them, as in the address of a page (``sk-a-walk-in-the-mountains``): no key is so."""
 
-SHAPES = (
-    Shape(
+KEY_PATTERNS = (
+    KeyPattern(
         "private key",
         r"-----BEGIN (?P<pem>[A-Z ]{0,20}PRIVATE KEY)-----"
         r"(?:(?:(?!-----BEGIN )(?s:.))*?-----END (?P=pem)-----|(?:(?:\s|\\n)*+[A-Za-z0-9+/=]{16,}+)++)",
         "RFC 7468; the second form is one that was cut off",
         word=False,
     ),
-    Shape("age identity", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}", "age-encryption.org/v1"),
-    Shape(
+    KeyPattern("age identity", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}", "age-encryption.org/v1"),
+    KeyPattern(
         "OpenAI, Anthropic and others",
         rf"(?:sk|pk|rk)-(?!{_PHRASE})[A-Za-z0-9_-]{{20,}}",
         "their keys as they are shown",
     ),
-    Shape("Stripe", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}", "docs.stripe.com/keys"),
-    Shape("Memory Block", r"mblk[-_][A-Za-z0-9_-]{16,}", "its keys as they are shown"),
-    Shape("Groq", r"gsk_[A-Za-z0-9]{20,}", "its keys as they are shown"),
-    Shape("Hugging Face", r"hf_[A-Za-z0-9]{30,}", "huggingface.co/docs/hub/security-tokens"),
-    Shape(
+    KeyPattern("Stripe", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}", "docs.stripe.com/keys"),
+    KeyPattern("Memory Block", r"mblk[-_][A-Za-z0-9_-]{16,}", "its keys as they are shown"),
+    KeyPattern("Groq", r"gsk_[A-Za-z0-9]{20,}", "its keys as they are shown"),
+    KeyPattern("Hugging Face", r"hf_[A-Za-z0-9]{30,}", "huggingface.co/docs/hub/security-tokens"),
+    KeyPattern(
         "JSON web token",
         _ALONE + r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         "RFC 7519, section 3",
     ),
-    Shape(
+    KeyPattern(
         "Google",
         _ALONE + r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
         "cloud.google.com/docs/authentication/api-keys",
     ),
-    Shape("GitLab", r"glpat-[A-Za-z0-9_-]{20,}", "docs.gitlab.com/security/tokens"),
-    Shape(
+    KeyPattern("GitLab", r"glpat-[A-Za-z0-9_-]{20,}", "docs.gitlab.com/security/tokens"),
+    KeyPattern(
         "GitHub",
         r"gh[opsur]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}",
         "docs.github.com, About authentication to GitHub",
     ),
-    Shape("Slack", r"xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}", "docs.slack.dev, Tokens"),
-    Shape(
+    KeyPattern("Slack", r"xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}", "docs.slack.dev, Tokens"),
+    KeyPattern(
         "Telegram bot", r"(?<![\w:])\d{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])", "core.telegram.org/bots/api"
     ),
-    Shape("npm", r"npm_[A-Za-z0-9]{36}\b", "docs.npmjs.com, About access tokens"),
-    Shape("PyPI", r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{20,}", "pypi.org/help"),
-    Shape("AWS", r"A(?:KI|SI)A[0-9A-Z]{16}\b", "docs.aws.amazon.com/IAM, IAM identifiers"),
-    Shape("bearer", r"(?<=\b[Bb]earer )[A-Za-z0-9._~+/-]{20,}=*", "RFC 6750, section 2.1", word=False),
-    Shape(
+    KeyPattern("npm", r"npm_[A-Za-z0-9]{36}\b", "docs.npmjs.com, About access tokens"),
+    KeyPattern("PyPI", r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{20,}", "pypi.org/help"),
+    KeyPattern("AWS", r"A(?:KI|SI)A[0-9A-Z]{16}\b", "docs.aws.amazon.com/IAM, IAM identifiers"),
+    KeyPattern("bearer", r"(?<=\b[Bb]earer )[A-Za-z0-9._~+/-]{20,}=*", "RFC 6750, section 2.1", word=False),
+    KeyPattern(
         "basic",
         r"(?:(?<=\bAuthorization: Basic )|(?<=\bauthorization: [Bb]asic )(?=[a-z+/]*[A-Z0-9=]))[A-Za-z0-9+/]{4,}=*",
         "RFC 7617, section 2; HTTP/2 writes names small, as sentences do (RFC 9113, section 8.2)",
@@ -78,16 +78,17 @@ _OPENINGS = ("-----BEGIN ", "earer ", "asic ")
 """What stands in a text that holds one of several words."""
 
 
-def _any_of(shapes: Iterable[Shape]) -> str:
+def _any_of(shapes: Iterable[KeyPattern]) -> str:
     return "|".join(f"(?:{shape.pattern})" for shape in shapes)
 
 
-LOOKS = re.compile(
-    f"{_any_of(one for one in SHAPES if not one.word)}|{_LONG}(?:{_any_of(one for one in SHAPES if one.word)})"
+KEY_REGEX = re.compile(
+    f"{_any_of(one for one in KEY_PATTERNS if not one.word)}"
+    f"|{_LONG}(?:{_any_of(one for one in KEY_PATTERNS if one.word)})"
 )
 """All of them; what it matches is a secret."""
 
 
 def may_hold_key(text: str) -> bool:
-    """Whether a text may match ``LOOKS``. Most texts cannot, and that is told ten times as fast as it is tried."""
+    """Whether a text may match ``KEY_REGEX``. Most texts cannot, and that is told ten times as fast as it is tried."""
     return any(len(word) >= _LEAST for word in text.split()) or any(sign in text for sign in _OPENINGS)

@@ -6,13 +6,13 @@ A vendor may repeat in an error what it was sent, and an exception may quote an 
 import re
 from collections.abc import Iterable, Mapping
 
-from trunkline._util.secrets import MARK
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets import REDACTION_MARK
+from trunkline._util.secrets.redactor import Redactor
 
-NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
+SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 """What variables that hold secrets are called."""
 
-SHORTEST = 8
+MIN_LENGTH = 8
 """Characters below which a value is no secret: ``1`` and ``true`` stand in every log."""
 
 
@@ -23,15 +23,15 @@ class LogRedactor:
     def __init__(
         self, environ: Mapping[str, str], names: Iterable[str] = (), values: Iterable[str] = ()
     ) -> None:
-        self._secrets = Secrets()
-        named = {*names, *filter(NAMED.search, environ)}
+        self._secrets = Redactor()
+        named = {*names, *filter(SECRET_VARIABLE.search, environ)}
         known = {*values, *(environ.get(name, "") for name in named)}
-        long = sorted((value for value in known if len(value) >= SHORTEST), key=len, reverse=True)
+        long = sorted((value for value in known if len(value) >= MIN_LENGTH), key=len, reverse=True)
         own = "|".join(map(re.escape, long))
         self._own = re.compile(own) if own else None
 
     def redacted(self, text: str) -> str:
         """The text with a mark in place of every secret."""
         if self._own is not None:
-            text = self._own.sub(MARK, text)
+            text = self._own.sub(REDACTION_MARK, text)
         return self._secrets.redacted(text)

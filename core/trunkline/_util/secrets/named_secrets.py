@@ -3,12 +3,20 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from trunkline._util.secrets.assignment_patterns import ASSIGNED, FLAG, SAID, SHOWN, Span, Written, written
+from trunkline._util.secrets.assignment_patterns import (
+    AFTER_BLANK,
+    ASSIGNED,
+    FLAG,
+    IN_SENTENCE,
+    Assignment,
+    Span,
+    match_assignment,
+)
 from trunkline._util.secrets.value_rules import (
-    describes,
+    is_descriptive,
     is_placeholder,
     is_random,
-    is_said_of,
+    is_status_word,
     is_word,
     opens_with_word,
 )
@@ -27,7 +35,7 @@ _CLAUSE_ENDS = re.compile(r"\s*$|\s*\n|[.,;:!?)]+(?:\s|$)|\s+(?:and|but|und|aber
 _SPOKEN_OF = ("token", "secret", "key")
 
 
-class Named:
+class NamedSecretFinder:
     """Finds secrets by ``names``. One that is written ``api_key`` stands for "API key", "apiKey", "api-key" too."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -57,7 +65,7 @@ class Named:
                 continue  # it is within a value
             before = text[max(0, name.start() - _AROUND) : name.start()]
             for way, is_secret in self._ways(before):
-                if found := written(way, text, name.end()):
+                if found := match_assignment(way, text, name.end()):
                     looked = found.span[1]
                     if is_secret(name[0].casefold(), found):
                         yield found.span
@@ -68,16 +76,16 @@ class Named:
         plain = re.sub(r"[\W_]", "", value.casefold())
         return not is_placeholder(value) and not plain.endswith(self._words)
 
-    def _ways(self, before: str) -> Iterator[tuple[re.Pattern[str], Callable[[str, Written], bool]]]:
+    def _ways(self, before: str) -> Iterator[tuple[re.Pattern[str], Callable[[str, Assignment], bool]]]:
         """How a secret may be written behind a name, and whether it is one, by what stands before the name."""
         yield ASSIGNED, self._quoted_code if _CODE_BEFORE.search(before) else self._assigned
         if _FLAG_BEFORE.search(before):
             yield FLAG, self._flag
         else:
-            yield SAID, self._said
-            yield SHOWN, self._shown
+            yield IN_SENTENCE, self._said
+            yield AFTER_BLANK, self._shown
 
-    def _assigned(self, name: str, found: Written) -> bool:
+    def _assigned(self, name: str, found: Assignment) -> bool:
         if found.quote:
             return not is_placeholder(found.value)
         if found.called or not self.could_be(found.value):
@@ -90,40 +98,40 @@ class Named:
             return False  # to a shell, the folder where it is
         return found.sign == "=" or not _goes_on(name, found)
 
-    def _quoted_code(self, name: str, found: Written) -> bool:
+    def _quoted_code(self, name: str, found: Assignment) -> bool:
         """In `api_key=` the second sign ends the code; it opens no value."""
         ends = found.quote == "`" and not found.closed
         return not ends and self._assigned(name, found)
 
-    def _flag(self, name: str, found: Written) -> bool:
+    def _flag(self, name: str, found: Assignment) -> bool:
         value = found.value.rstrip(".,:")
         named = value.isupper() and value.isalpha()  # --password NAME, in a manual
-        return not named and found.quote != "`" and self.could_be(value) and not is_said_of(value)
+        return not named and found.quote != "`" and self.could_be(value) and not is_status_word(value)
 
-    def _said(self, name: str, found: Written) -> bool:
+    def _said(self, name: str, found: Assignment) -> bool:
         value, ends = found.value, _CLAUSE_ENDS.match(found.rest) is not None
-        if not self.could_be(value) or is_said_of(value) or describes(value):
+        if not self.could_be(value) or is_status_word(value) or is_descriptive(value):
             return False
-        if is_spoken_of(name):
+        if is_ambiguous_name(name):
             return is_random(value) and len(value) >= (8 if ends or found.quote else 16)
         whole = bool(found.quote) or (ends and is_word(value))
         return is_random(value) or (whole and found.sign != "to")  # "the password to the attic"
 
-    def _shown(self, name: str, found: Written) -> bool:
-        if is_spoken_of(name) or found.quote == "`" or " " in found.value:
+    def _shown(self, name: str, found: Assignment) -> bool:
+        if is_ambiguous_name(name) or found.quote == "`" or " " in found.value:
             return False
-        return self.could_be(found.value) and not is_said_of(found.value)
+        return self.could_be(found.value) and not is_status_word(found.value)
 
 
-def is_spoken_of(name: str) -> bool:
+def is_ambiguous_name(name: str) -> bool:
     """Whether other things than secrets go by a name, too: a token of a text, the secret of a good soup."""
     return name.casefold().endswith(_SPOKEN_OF)
 
 
-def _goes_on(name: str, found: Written) -> bool:
+def _goes_on(name: str, found: Assignment) -> bool:
     """Whether ``name: value`` is the beginning of a sentence, or an annotation, rather than a name and its value."""
     said = found.value.rstrip(".!?…")
-    if is_said_of(said) or found.rest.startswith(" = "):
+    if is_status_word(said) or found.rest.startswith(" = "):
         return True
     in_sentence = said != found.value or opens_with_word(found.rest)
-    return in_sentence and (describes(said) or (is_spoken_of(name) and is_word(said)))
+    return in_sentence and (is_descriptive(said) or (is_ambiguous_name(name) and is_word(said)))

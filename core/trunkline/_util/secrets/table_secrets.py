@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from trunkline._util.secrets.assignment_patterns import Span
-from trunkline._util.secrets.named_secrets import Named, is_spoken_of
-from trunkline._util.secrets.value_rules import is_random, is_said_of
+from trunkline._util.secrets.named_secrets import NamedSecretFinder, is_ambiguous_name
+from trunkline._util.secrets.value_rules import is_random, is_status_word
 
 _RULE = re.compile(r"(?=[ \t|:+]*-)[-+|: \t]+")
 """What stands between the head of a table and its rows."""
@@ -17,10 +17,10 @@ _NO_SECRET = frozenset(" \t([")
 """Signs that are in sentences and types."""
 
 
-class Tables:
+class TableSecretFinder:
     """Finds secrets in tables of Markdown and of database shells, by the names that ``named`` knows."""
 
-    def __init__(self, named: Named) -> None:
+    def __init__(self, named: NamedSecretFinder) -> None:
         self._named = named
 
     def spans(self, text: str) -> Iterator[Span]:
@@ -52,9 +52,9 @@ class Tables:
             left = value
 
     def _is_secret(self, name: str, value: str) -> bool:
-        if _NO_SECRET.intersection(value) or is_said_of(value) or not self._named.could_be(value):
+        if _NO_SECRET.intersection(value) or is_status_word(value) or not self._named.could_be(value):
             return False
-        return is_random(value) or not is_spoken_of(name)
+        return is_random(value) or not is_ambiguous_name(name)
 
 
 def _cells(line: str) -> list[tuple[str, Span]]:

@@ -47,12 +47,12 @@ def is_placeholder(value: str) -> bool:
     return len(value) < 3 or _HARMLESS.fullmatch(value) is not None
 
 
-def is_said_of(value: str) -> bool:
+def is_status_word(value: str) -> bool:
     """Whether a word tells how a secret is, and not what it is: "expired", "wrong", "minimum"."""
     return _SAID.fullmatch(value) is not None
 
 
-def describes(value: str) -> bool:
+def is_descriptive(value: str) -> bool:
     """Whether a word ends as those do that tell how something is. A password may, too."""
     return _DESCRIBES.fullmatch(value) is not None
 

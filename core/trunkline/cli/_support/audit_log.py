@@ -16,7 +16,7 @@ from trunkline.errors import ConfigError
 from trunkline_bus import Bus, RemoteFault
 
 SECONDS = 30.0
-LOOK = 0.5
+POLL_SECONDS = 0.5
 """Seconds between two looks for what is new."""
 
 _AGO = re.compile(r"(\d+)([smhd])")
@@ -25,7 +25,7 @@ _DAY = re.compile(r"audit/(\d{4}-\d\d-\d\d)\.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditFilter:
     """Which entries are shown; what is None does not matter."""
 
     since: datetime
@@ -42,7 +42,7 @@ class Wanted:
         return entry.at >= self.since and all(wish in (None, has) for wish, has in wishes)
 
 
-def beginning(text: str) -> datetime:
+def parse_since(text: str) -> datetime:
     """The time that ``30m``, ``2h``, ``7d`` or a date means. Raises ConfigError."""
     if found := _AGO.fullmatch(text):
         return datetime.now(UTC) - timedelta(seconds=int(found[1]) * _UNITS[found[2]])
@@ -55,7 +55,7 @@ def beginning(text: str) -> datetime:
     return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
-async def entries(bus: Bus, wanted: Wanted) -> list[AuditEntry]:
+async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:
     """The entries, oldest first."""
     found: dict[str, AuditEntry] = {}
     for path in await _files(bus, wanted.since.date()):
@@ -66,7 +66,7 @@ async def entries(bus: Bus, wanted: Wanted) -> list[AuditEntry]:
     return sorted(filter(wanted.fits, found.values()), key=lambda entry: (entry.at, entry.id))
 
 
-async def following(bus: Bus, wanted: Wanted, shown: set[str]) -> AsyncIterator[AuditEntry]:
+async def follow_entries(bus: Bus, wanted: AuditFilter, shown: set[str]) -> AsyncIterator[AuditEntry]:
     """What is noted from now on, and what is on the stream and was not shown."""
     position = 0
     while True:
@@ -74,7 +74,7 @@ async def following(bus: Bus, wanted: Wanted, shown: set[str]) -> AsyncIterator[
             position = stored.seq
             if wanted.fits(stored.data) and stored.data.id not in shown:
                 yield stored.data
-        await anyio.sleep(LOOK)
+        await anyio.sleep(POLL_SECONDS)
 
 
 async def _files(bus: Bus, first: date) -> list[str]:

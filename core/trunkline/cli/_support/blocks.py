@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from trunkline.config.problems import near
+from trunkline.config.problems import closest_matches
 from trunkline.contracts.memory.messages import ListMemory
 from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.errors import ConfigError
@@ -22,21 +22,21 @@ async def block_names(bus: Bus) -> list[str]:
     return [entry.path.rpartition("/")[2] for entry in there.entries]
 
 
-async def insist_on_block(bus: Bus, block: str) -> None:
+async def require_block(bus: Bus, block: str) -> None:
     """Raises ConfigError, which names those that there are, when there is no such block."""
-    insist_on_one(block, await block_names(bus))
+    require_known_block(block, await block_names(bus))
 
 
-def insist_on_one(block: str, names: Collection[str]) -> None:
+def require_known_block(block: str, names: Collection[str]) -> None:
     """Raises ConfigError when the block is none of these, which are all."""
     if block not in names:
-        raise no_block(block, names)
+        raise unknown_block_error(block, names)
 
 
-def no_block(block: str, names: Iterable[str]) -> ConfigError:
+def unknown_block_error(block: str, names: Iterable[str]) -> ConfigError:
     """What is said of a block that is not there."""
     there = sorted(names)
-    meant = near(block, there)
+    meant = closest_matches(block, there)
     slip = f"Did you mean {meant[0]}? " if meant else ""
     return ConfigError(
         f"There is no block {block}.",

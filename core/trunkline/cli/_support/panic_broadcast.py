@@ -8,13 +8,13 @@ import anyio
 import msgspec
 
 from trunkline.config import Config
-from trunkline.contracts.workers.messages import WorkerBeat
-from trunkline.contracts.workers.panic import Panic, Stopped
-from trunkline.contracts.workers.subjects import PANIC, STOPPED, WORKER_BUCKET
+from trunkline.contracts.workers.messages import WorkerHeartbeat
+from trunkline.contracts.workers.panic import Panic, PanicStopped
+from trunkline.contracts.workers.subjects import PANIC, PANIC_STOPPED, WORKER_BUCKET
 from trunkline.home.paths import Home
 from trunkline.home.run_file import read_run_file
-from trunkline.runtime.connection_settings import bus_settings, own_inbox
-from trunkline_bus import Bus, BusError, BusSettings, Received, connect
+from trunkline.runtime.connection_settings import bus_settings, with_own_inbox
+from trunkline_bus import Bus, BusError, BusSettings, ReceivedMessage, connect
 
 BUS_SECONDS = 5.0
 """How long the bus is tried: what runs here has been stopped by then."""
@@ -25,7 +25,7 @@ machine that is short of everything takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class PanicReplies:
     """Whether the bus was reached and answered; the kinds of the workers that have stopped, and which ones said nothing
     in time."""
 
@@ -34,20 +34,20 @@ class Answers:
     silent: tuple[str, ...] = ()
 
 
-async def stopped(config: Config, by: str) -> Answers:
+async def broadcast_stop(config: Config, by: str) -> PanicReplies:
     """Have all workers stop, also on other machines, and wait until they have."""
     try:
         async with _reached(config) as bus:
             if bus is None:
-                return Answers()
-            async with bus.listen(STOPPED) as news:
+                return PanicReplies()
+            async with bus.listen(PANIC_STOPPED) as news:
                 await bus.publish(PANIC, Panic(on=True, by=by))
                 return await _answers(bus, news)
     except (BusError, OSError, TimeoutError):
-        return Answers()
+        return PanicReplies()
 
 
-async def released(config: Config, by: str) -> bool:
+async def broadcast_release(config: Config, by: str) -> bool:
     """Let all workers go on; whether the bus was told."""
     try:
         async with _reached(config) as bus:
@@ -58,7 +58,7 @@ async def released(config: Config, by: str) -> bool:
         return False
 
 
-async def _answers(bus: Bus, news: AsyncIterator[Received[Stopped]]) -> Answers:
+async def _answers(bus: Bus, news: AsyncIterator[ReceivedMessage[PanicStopped]]) -> PanicReplies:
     waiting, kinds = await _concerned(bus), set[str]()
     with anyio.move_on_after(ANSWER_SECONDS if waiting else 0):
         async for message in news:
@@ -67,10 +67,10 @@ async def _answers(bus: Bus, news: AsyncIterator[Received[Stopped]]) -> Answers:
             if not waiting:
                 break
     silent = tuple(f"{beat.kind} worker (process {beat.pid} on {beat.host})" for beat in waiting.values())
-    return Answers(bus=True, stopped=tuple(sorted(kinds)), silent=silent)
+    return PanicReplies(bus=True, stopped=tuple(sorted(kinds)), silent=silent)
 
 
-async def _concerned(bus: Bus) -> dict[str, WorkerBeat]:
+async def _concerned(bus: Bus) -> dict[str, WorkerHeartbeat]:
     """The workers that run turns or tools, by their ids."""
     beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries()]
     return {beat.id: beat for beat in beats if beat is not None and beat.kind in ("monitor", "tools")}
@@ -98,4 +98,6 @@ def _bus(config: Config) -> BusSettings | None:
         settings = bus_settings(config, url=found.url, user=user, password=password)
     else:
         return None
-    return msgspec.structs.replace(own_inbox(settings, "operator"), name="panic", connect_timeout=BUS_SECONDS)
+    return msgspec.structs.replace(
+        with_own_inbox(settings, "operator"), name="panic", connect_timeout=BUS_SECONDS
+    )

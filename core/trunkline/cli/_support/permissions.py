@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline._util.toml import BadSettings
-from trunkline.cli._support.blocks import block_names, no_block
+from trunkline._util.toml import SettingsFileError
+from trunkline.cli._support.blocks import block_names, unknown_block_error
 from trunkline.config import load_config
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.blocks.messages import BlockConfig
@@ -16,19 +16,19 @@ from trunkline.contracts.memory.messages import MemoryFile, ReadMemory, WriteMan
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
 from trunkline.errors import ConfigError, ToolError
-from trunkline.policy import STANDARD, preset
-from trunkline.policy.explanation import Line, explained
+from trunkline.policy import DEFAULT_TABLE, table_policies
+from trunkline.policy.explanation import PermissionExplanation, explain_permissions
 from trunkline.policy.presets import HOST_NETWORK
-from trunkline.runtime.audit_log import entry
+from trunkline.runtime.audit_log import new_entry
 from trunkline.workers.gateway import block_file
-from trunkline.workers.tools.owner_policies import FOLDER, policy_files, policy_in
+from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline_bus import Bus, RemoteFault, new_id
 
 OWNER = "owner"
 SECONDS = 10.0
 
 
-class Grant(msgspec.Struct, frozen=True, kw_only=True):
+class TimedGrant(msgspec.Struct, frozen=True, kw_only=True):
     """What is given for some minutes: how it is called, and what it permits."""
 
     title: str
@@ -36,14 +36,14 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     action: str
 
 
-GRANTS = {
-    "god": Grant(title="God Mode", resource="*", action="*"),
-    "host-network": Grant(title="This machine's network", resource=HOST_NETWORK, action="network"),
+TIMED_GRANTS = {
+    "god": TimedGrant(title="God Mode", resource="*", action="*"),
+    "host-network": TimedGrant(title="This machine's network", resource=HOST_NETWORK, action="network"),
 }
 """By the first part of the names of their policies."""
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class PermissionChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One choice as it counts now: its name, its value in words, and the file that says so, or ``default``."""
 
     name: str
@@ -53,7 +53,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 def _unsaid(said: PermissionTable) -> dict[str, str]:
     """What counts where nobody has said anything, as the presets have it."""
-    system = (said.scope or STANDARD.scope) == "system"
+    system = (said.scope or DEFAULT_TABLE.scope) == "system"
     return {
         "scope": "block",
         "allow_shell": "true, as the scope is system" if system else "not permitted",
@@ -64,75 +64,77 @@ def _unsaid(said: PermissionTable) -> dict[str, str]:
     }
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class EffectivePermissions(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for a block. ``said`` is its own table, ``defaults`` the deployment's, ``choices`` what comes of both;
     ``policies`` are the owner's, but for those of other blocks."""
 
     block: str
     said: PermissionTable
     defaults: PermissionTable
-    lines: tuple[Line, ...]
-    choices: tuple[Choice, ...]
+    lines: tuple[PermissionExplanation, ...]
+    choices: tuple[PermissionChoice, ...]
     policies: tuple[Policy, ...]
 
 
-def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[Choice]:
+def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[PermissionChoice]:
     unsaid = _unsaid(said.over(defaults))
     for name in PermissionTable.__struct_fields__:
         own, default = getattr(said, name), getattr(defaults, name)
         if own is not None:
-            yield Choice(name=name, value=_shown(own), origin="block.toml")
-        elif default is not None and default != getattr(STANDARD, name):
-            yield Choice(name=name, value=_shown(default), origin="trunkline.toml")
+            yield PermissionChoice(name=name, value=_shown(own), origin="block.toml")
+        elif default is not None and default != getattr(DEFAULT_TABLE, name):
+            yield PermissionChoice(name=name, value=_shown(default), origin="trunkline.toml")
         else:
-            yield Choice(
+            yield PermissionChoice(
                 name=name, value=unsaid[name] if default is None else _shown(default), origin="default"
             )
 
 
-async def standing(bus: Bus, block: str) -> Standing:
+async def read_permissions(bus: Bus, block: str) -> EffectivePermissions:
     """What holds now. Raises ConfigError when there is no such block, or a file cannot be used."""
     said = _config(await _block_file(bus, block)).permissions
     defaults = load_config().settings.permissions
     try:
-        owners = [policy_in(file) for file in await policy_files(bus)]
+        owners = [require_policy(file) for file in await read_policy_files(bus)]
     except ToolError as error:
-        raise ConfigError(str(error), hint=f"It lies in the folder {FOLDER} of memory.") from error
-    policies = [*preset(block, said.over(defaults)), *owners]
+        raise ConfigError(str(error), hint=f"It lies in the folder {POLICY_FOLDER} of memory.") from error
+    policies = [*table_policies(block, said.over(defaults)), *owners]
     speaking = tuple(
         one for one in owners if one.subject == f"block:{block}" or not one.subject.startswith("block:")
     )
-    return Standing(
+    return EffectivePermissions(
         block=block,
         said=said,
         defaults=defaults,
-        lines=tuple(explained(block, policies, datetime.now(UTC))),
+        lines=tuple(explain_permissions(block, policies, datetime.now(UTC))),
         choices=tuple(_choices(said, defaults)),
         policies=speaking,
     )
 
 
-async def settled(
+async def apply_and_read(
     bus: Bus,
     block: str,
     changes: Mapping[str, Any],
     minutes: Mapping[str, int],
     conversation: str | None = None,
-) -> Standing:
-    """Make the changes, and give for so many minutes what ``GRANTS`` names; what holds then."""
+) -> EffectivePermissions:
+    """Make the changes, and give for so many minutes what ``TIMED_GRANTS`` names; what holds then."""
     if changes:
-        await change(bus, block, changes)
+        await change_permissions(bus, block, changes)
     for name, many in minutes.items():
-        await grant(bus, block, name, many, conversation)
-    return await standing(bus, block)
+        await grant_for_minutes(bus, block, name, many, conversation)
+    return await read_permissions(bus, block)
 
 
-async def change(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
+async def change_permissions(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
     """Write choices into the block's ``block.toml``, whose comments and order stay."""
     file = await _block_file(bus, block)
     changes = {name: changes[name] for name in PermissionTable.__struct_fields__ if name in changes}
     with _naming_the_file():
-        text = block_file.changed(file, {f"permissions.{name}": value for name, value in changes.items()})
+        text = block_file.apply_changes(
+            file, {f"permissions.{name}": value for name, value in changes.items()}
+        )
     said = ", ".join(f"{name} = {_shown(value)}" for name, value in changes.items())
     wish = WriteManyMemory(
         files={file.path: text},
@@ -141,19 +143,21 @@ async def change(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
         reason=f"permissions of {block}: {said}",
     )
     await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
-    await note_change(bus, block, f"{said}.")
+    await append_audit_entry(bus, block, f"{said}.")
 
 
-async def grant(bus: Bus, block: str, name: str, minutes: int, conversation: str | None = None) -> None:
-    """Permit what ``GRANTS`` has by this name for so long, in place of what was permitted so before; nothing with 0
-    minutes."""
-    given = GRANTS[name]
+async def grant_for_minutes(
+    bus: Bus, block: str, name: str, minutes: int, conversation: str | None = None
+) -> None:
+    """Permit what ``TIMED_GRANTS`` has by this name for so long, in place of what was permitted so before; nothing
+    with 0 minutes."""
+    given = TIMED_GRANTS[name]
     await _block_file(bus, block)
     now = datetime.now(UTC)
     gone = [
         file.path
-        for file in await policy_files(bus)
-        if file.path.startswith(f"{FOLDER}/{name}-") and _speaks(file, block)
+        for file in await read_policy_files(bus)
+        if file.path.startswith(f"{POLICY_FOLDER}/{name}-") and _speaks(file, block)
     ]
     files = {}
     if minutes:
@@ -166,7 +170,7 @@ async def grant(bus: Bus, block: str, name: str, minutes: int, conversation: str
             created=now,
             created_by=OWNER,
         )
-        path = f"{FOLDER}/{name}-{block}-{new_id()[-8:].lower()}.json"
+        path = f"{POLICY_FOLDER}/{name}-{block}-{new_id()[-8:].lower()}.json"
         files[path] = msgspec.json.format(msgspec.json.encode(policy), indent=2).decode() + "\n"
     where = f" in {conversation}" if conversation else ""
     said = f"{given.title} for {minutes} minutes{where}." if minutes else f"{given.title} was ended."
@@ -175,12 +179,12 @@ async def grant(bus: Bus, block: str, name: str, minutes: int, conversation: str
             files=files, gone=tuple(gone), actor=OWNER, reason=f"permissions of {block}: {said}"
         )
         await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
-    await note_change(bus, block, said)
+    await append_audit_entry(bus, block, said)
 
 
-async def note_change(bus: Bus, block: str, said: str) -> None:
+async def append_audit_entry(bus: Bus, block: str, said: str) -> None:
     """Put into the audit log what the owner changed."""
-    line = entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=said)
+    line = new_entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=said)
     await bus.append(AUDIT, line, msg_id=line.id, block=block)
 
 
@@ -191,7 +195,7 @@ async def _block_file(bus: Bus, block: str) -> MemoryFile:
     except RemoteFault as fault:
         if fault.code not in ("not_found", "invalid_path"):
             raise
-        raise no_block(block, await block_names(bus)) from fault
+        raise unknown_block_error(block, await block_names(bus)) from fault
 
 
 def _config(file: MemoryFile) -> BlockConfig:
@@ -204,14 +208,14 @@ def _naming_the_file() -> Iterator[None]:
     """Raises ConfigError for a file that cannot be read."""
     try:
         yield
-    except BadSettings as error:
+    except SettingsFileError as error:
         hint = "Until it is mended this block's agent may use no tools."
         raise ConfigError(f"{error} Nothing was changed.", hint=hint) from error
 
 
 def _speaks(file: MemoryFile, block: str) -> bool:
     try:
-        return policy_in(file).subject == f"block:{block}"
+        return require_policy(file).subject == f"block:{block}"
     except ToolError:
         return False
 

@@ -6,23 +6,23 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from trunkline.cli._support.blocks import block_names, insist_on_block
-from trunkline.cli._support.permissions import GRANTS, OWNER, SECONDS, note_change
-from trunkline.config.problems import near
+from trunkline.cli._support.blocks import block_names, require_block
+from trunkline.cli._support.permissions import OWNER, SECONDS, TIMED_GRANTS, append_audit_entry
+from trunkline.config.problems import closest_matches
 from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy, PolicyId
 from trunkline.errors import ConfigError, ToolError
 from trunkline.plugins import Plugins
-from trunkline.policy.explanation import in_words
-from trunkline.policy.policy_match import zone
-from trunkline.policy.validation import BLOCK, slip_in
+from trunkline.policy.explanation import describe_policy
+from trunkline.policy.policy_match import load_zone
+from trunkline.policy.validation import BLOCK_SUBJECT, find_mistake
 from trunkline.workers.tools import policy_lint
-from trunkline.workers.tools.owner_policies import FOLDER, policy_files, policy_in
-from trunkline.workers.tools.policy_lint import Unknown
+from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
+from trunkline.workers.tools.policy_lint import UnknownName
 from trunkline_bus import Bus
 
-APPROVED = "approved-"
+APPROVED_PREFIX = "approved-"
 """How the ids of what was approved for longer begin: these are taken back by ``trunkline approvals forget``."""
 
 NO_RULE = '"trunkline policies list" shows the ids there are.'
@@ -40,7 +40,7 @@ _SAID = {"time_window": ("--between", "08:00-20:00"), "days": ("--on", "mon,tue,
 """The options for conditions that are texts of a form, with an example."""
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RuleFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file of the folder: what it says in words, or why it cannot be read."""
 
     id: str
@@ -49,45 +49,45 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     policy: Policy | None = None
 
 
-async def rules(bus: Bus, block: str | None = None) -> list[Rule]:
+async def read_rules(bus: Bus, block: str | None = None) -> list[RuleFile]:
     """All rules by id; with a block those that speak of its agent, and those that nobody can read.
 
     Raises:
         ConfigError: there is no such block, and no rule is about it: a rule may be there before its block.
     """
-    found = sorted([_rule(file) for file in await policy_files(bus)], key=lambda one: one.id)
+    found = sorted([_rule(file) for file in await read_policy_files(bus)], key=lambda one: one.id)
     if block is None:
         return found
     if not any(one.policy and _about(one.policy) == block for one in found):
-        await insist_on_block(bus, block)
+        await require_block(bus, block)
     return [one for one in found if _speaks_of(one, block)]
 
 
-async def find(bus: Bus, id: str) -> Rule:
+async def get_rule(bus: Bus, id: str) -> RuleFile:
     """The rule of that id. Raises ConfigError when there is none."""
-    found = {one.id: one for one in await rules(bus)}
+    found = {one.id: one for one in await read_rules(bus)}
     if id not in found:
-        meant = near(id, found)
+        meant = closest_matches(id, found)
         raise ConfigError(
             f"There is no rule {id}.", hint=f"Did you mean {meant[0]}? {NO_RULE}" if meant else NO_RULE
         )
     return found[id]
 
 
-async def unknown_in(bus: Bus, policy: Policy, plugins: Plugins) -> tuple[Unknown, ...]:
+async def unknown_names(bus: Bus, policy: Policy, plugins: Plugins) -> tuple[UnknownName, ...]:
     """The words of a rule that nothing answers to now."""
     blocks = await block_names(bus)
-    return policy_lint.unknown_in(policy, blocks, await policy_lint.known_tools(bus, blocks, plugins))
+    return policy_lint.find_unknown_names(policy, blocks, await policy_lint.known_tools(bus, blocks, plugins))
 
 
-async def add(bus: Bus, policy: Policy) -> Rule:
+async def save_rule(bus: Bus, policy: Policy) -> RuleFile:
     """Keep a rule, under its id or one made from what it says.
 
     Raises:
         ConfigError: it would never count, or the id is taken or not fit for one.
     """
-    insist_on_sense(policy)
-    taken = {one.id for one in await rules(bus)}
+    check_rule(policy)
+    taken = {one.id for one in await read_rules(bus)}
     if policy.id in taken:
         raise ConfigError(
             f"There is a rule {policy.id} already.",
@@ -98,50 +98,50 @@ async def add(bus: Bus, policy: Policy) -> Rule:
     )
     kept = msgspec.structs.replace(named, id="")  # the name of the file says it
     text = msgspec.json.format(msgspec.json.encode(kept), indent=2).decode() + "\n"
-    path, said = f"{FOLDER}/{named.id}.json", in_words(named)
+    path, said = f"{POLICY_FOLDER}/{named.id}.json", describe_policy(named)
     wish = WriteManyMemory(files={path: text}, expected={path: ""}, actor=OWNER, reason=f"a rule: {said}")
     await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
-    await note_change(bus, _about(named), f"{named.id}: {said}.")
-    return Rule(id=named.id, says=said, policy=named)
+    await append_audit_entry(bus, _about(named), f"{named.id}: {said}.")
+    return RuleFile(id=named.id, says=said, policy=named)
 
 
-async def remove(bus: Bus, id: str) -> Rule:
+async def delete_rule(bus: Bus, id: str) -> RuleFile:
     """Take a rule out; one that cannot be read too. Raises ConfigError when there is none of that id."""
-    rule = await find(bus, id)
+    rule = await get_rule(bus, id)
     wish = DeleteMemory(
-        path=f"{FOLDER}/{id}.json", actor=OWNER, reason=f"no rule any more: {rule.says or id}"
+        path=f"{POLICY_FOLDER}/{id}.json", actor=OWNER, reason=f"no rule any more: {rule.says or id}"
     )
     await bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
-    block = _about(rule.policy) if rule.policy else ALL
-    await note_change(bus, block, f"{id} was removed{f': {rule.says}' if rule.says else ''}.")
+    block = _about(rule.policy) if rule.policy else ALL_BLOCKS
+    await append_audit_entry(bus, block, f"{id} was removed{f': {rule.says}' if rule.says else ''}.")
     return rule
 
 
-ALL = "all"
+ALL_BLOCKS = "all"
 """What the audit log names as block for a rule about all of them."""
 
 
 def _about(policy: Policy) -> str:
-    return policy.subject.removeprefix("block:") if BLOCK.fullmatch(policy.subject) else ALL
+    return policy.subject.removeprefix("block:") if BLOCK_SUBJECT.fullmatch(policy.subject) else ALL_BLOCKS
 
 
-def _rule(file: MemoryFile) -> Rule:
-    id = file.path.removeprefix(f"{FOLDER}/").removesuffix(".json")
+def _rule(file: MemoryFile) -> RuleFile:
+    id = file.path.removeprefix(f"{POLICY_FOLDER}/").removesuffix(".json")
     try:
-        policy = policy_in(file)
+        policy = require_policy(file)
     except ToolError as error:
-        return Rule(id=id, broken=str(error))
-    return Rule(id=id, says=in_words(policy), policy=policy)
+        return RuleFile(id=id, broken=str(error))
+    return RuleFile(id=id, says=describe_policy(policy), policy=policy)
 
 
-def _speaks_of(rule: Rule, block: str) -> bool:
+def _speaks_of(rule: RuleFile, block: str) -> bool:
     subject = rule.policy.subject if rule.policy else "*"
     return subject == f"block:{block}" or not subject.startswith("block:")
 
 
-def insist_on_sense(policy: Policy) -> None:
+def check_rule(policy: Policy) -> None:
     """Raises ConfigError for a rule that no call would ever meet: who denies something must not be left in error."""
-    if (slip := slip_in(policy)) is not None:
+    if (slip := find_mistake(policy)) is not None:
         raise ConfigError(slip.said, hint=_FORMS[slip.field])
     _insist_on_fitting(policy.resource, policy.action)
     _insist_on_id(policy.id)
@@ -165,7 +165,7 @@ def _insist_on_fitting(resource: str, action: str) -> None:
 
 
 def _insist_on_id(id: str) -> None:
-    given = (APPROVED, *(f"{name}-" for name in GRANTS))
+    given = (APPROVED_PREFIX, *(f"{name}-" for name in TIMED_GRANTS))
     if id.startswith(given):
         raise ConfigError(
             f"Ids that begin with {' or '.join(given)} are given by Trunkline.", hint="Choose another --id."
@@ -190,7 +190,7 @@ def _insist_on_conditions(conditions: Conditions) -> None:
                 f"{option} {text} says no time.", hint=f"Say it like {option} {example}."
             ) from error
     try:
-        zone(conditions.zone)
+        load_zone(conditions.zone)
     except ValueError as error:
         raise ConfigError(str(error), hint="Say it like --zone Europe/Berlin.") from error
     if conditions.until is not None and conditions.until <= datetime.now(UTC):
@@ -200,7 +200,7 @@ def _insist_on_conditions(conditions: Conditions) -> None:
         )
 
 
-def insist_on_own_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]) -> None:
+def check_tool_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]) -> None:
     """Raises ConfigError for a rule that names a tool by an alias: that permits nothing. It says the own names."""
     said = policy.resource.removeprefix("tool:").rpartition(":")[2]
     if meant := tools_called(said):

@@ -3,7 +3,7 @@
 ``examine`` runs them; one module an area holds them.
 """
 
-from trunkline.cli.checks.check import Finding
-from trunkline.cli.checks.runner import examine
+from trunkline.cli.checks.check import CheckReport
+from trunkline.cli.checks.runner import run_checks
 
-__all__ = ["Finding", "examine"]
+__all__ = ["CheckReport", "run_checks"]

@@ -7,40 +7,42 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.cli.checks.check import Patient, bad, fine, odd
+from trunkline.cli.checks.check import CheckContext, failure, ok, warning
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.retention import MEGABYTE
 from trunkline.contracts.streams import STREAMS
-from trunkline.contracts.tools.subjects import RESULTS
-from trunkline.contracts.workers.messages import WorkerBeat
-from trunkline.contracts.workers.subjects import CLAIMS, WORKER_BUCKET
-from trunkline.home.bus_migration import BUS_FORM, bus_form
+from trunkline.contracts.tools.subjects import RESULT_STORE
+from trunkline.contracts.workers.messages import WorkerHeartbeat
+from trunkline.contracts.workers.subjects import CLAIM_STORE, WORKER_BUCKET
+from trunkline.home.bus_migration import BUS_FORMAT, read_bus_format
 from trunkline.workers import KINDS
 from trunkline_bus import BusError
 from trunkline_bus.streams.admin import StreamState, stream_state
 
-NEARLY = 0.9
+NEARLY_FULL = 0.9
 """How full a stream is when somebody should look."""
 
-START = 'Start the platform with "trunkline up".'
+START_HINT = 'Start the platform with "trunkline up".'
 
 
-async def bus_reachable(patient: Patient) -> HealthResult:
+async def bus_reachable(patient: CheckContext) -> HealthResult:
     """bus.reachable: the server answers, or the embedded one can be started."""
     if patient.bus is not None:
-        return fine(f"NATS answers at {patient.bus.link.settings.shown_url}")
+        return ok(f"NATS answers at {patient.bus.link.settings.shown_url}")
     if patient.bus_error:
-        return bad(patient.bus_error, "Start the server, or correct bus.url and its credentials.")
+        return failure(patient.bus_error, "Start the server, or correct bus.url and its credentials.")
     binary = server_binary()
     if binary is None:
-        return bad("nats-server is not installed.", 'Install it with "make" in the checkout, or set bus.url.')
-    return fine("Nothing runs; the embedded server can be started")
+        return failure(
+            "nats-server is not installed.", 'Install it with "make" in the checkout, or set bus.url.'
+        )
+    return ok("Nothing runs; the embedded server can be started")
 
 
-async def bus_version(patient: Patient) -> HealthResult | None:
+async def bus_version(patient: CheckContext) -> HealthResult | None:
     """bus.version: the server has what Trunkline stands on (2.14)."""
     if patient.bus is not None:
-        return fine(f"nats-server {patient.bus.server_version}")
+        return ok(f"nats-server {patient.bus.server_version}")
     binary = server_binary()
     if binary is None or patient.bus_error:
         return None
@@ -48,78 +50,80 @@ async def bus_version(patient: Patient) -> HealthResult | None:
     version = said.stdout.decode(errors="replace").rpartition("v")[2].strip()
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if numbers >= (2, 14):
-        return fine(f"nats-server {version}")
-    return bad(
+        return ok(f"nats-server {version}")
+    return failure(
         f"{binary} is version {version or 'unknown'}; 2.14 or later is needed.", "Install a newer one."
     )
 
 
-async def workers_alive(patient: Patient) -> HealthResult | None:
+async def workers_alive(patient: CheckContext) -> HealthResult | None:
     """workers.alive: each of the five kinds has a worker that lives."""
     if patient.bus is None:
         return None
-    beats = await living(patient)
+    beats = await live_workers(patient)
     missing = [kind for kind in KINDS if not any(beat.kind == kind for beat in beats)]
     if not missing:
-        return fine(f"{len(beats)} workers live, of all five kinds")
+        return ok(f"{len(beats)} workers live, of all five kinds")
     names = ", ".join(missing)
-    return bad(f"No worker of the kind {names} lives.", f'{START} Or run one: "trunkline run {missing[0]}".')
+    return failure(
+        f"No worker of the kind {names} lives.", f'{START_HINT} Or run one: "trunkline run {missing[0]}".'
+    )
 
 
-async def memory_stored(patient: Patient) -> HealthResult | None:
+async def memory_stored(patient: CheckContext) -> HealthResult | None:
     """memory.stored: memory can write, and every answer is stored."""
     if patient.bus is None:
         return None
-    beats = await living(patient)
+    beats = await live_workers(patient)
     troubles = [beat.trouble for beat in beats if beat.kind == "memory" and beat.trouble]
     unstored = sum(beat.unstored for beat in beats)
     if not troubles and not unstored:
-        return fine("Memory can write, and no answer waits for it")
+        return ok("Memory can write, and no answer waits for it")
     said = [f"Memory cannot write: {trouble}." for trouble in troubles]
     if unstored:
         said.append(f"{unstored} {'answer waits' if unstored == 1 else 'answers wait'} to be stored.")
     hint = (
         "Free some space, or make the folder writable. Nothing is lost: what waits is stored then by itself."
     )
-    return bad(" ".join(said), hint)
+    return failure(" ".join(said), hint)
 
 
-async def streams_form(patient: Patient) -> HealthResult | None:
+async def streams_form(patient: CheckContext) -> HealthResult | None:
     """streams.form: what lies on the bus is of a form that this version knows."""
-    found = await bus_form(patient.bus) if patient.bus is not None else None
+    found = await read_bus_format(patient.bus) if patient.bus is not None else None
     if found is None:
         return None
     form, version = found
-    if form > BUS_FORM:
-        return bad(
-            f"The streams are of form {form}, written by Trunkline {version!r}; this one knows up to {BUS_FORM}.",
+    if form > BUS_FORMAT:
+        return failure(
+            f"The streams are of form {form}, written by Trunkline {version!r}; this one knows up to {BUS_FORMAT}.",
             "Update Trunkline on this machine.",
         )
-    if form < BUS_FORM:
-        return odd(
-            f"The streams are of form {form}, and this version writes {BUS_FORM}.",
+    if form < BUS_FORMAT:
+        return warning(
+            f"The streams are of form {form}, and this version writes {BUS_FORMAT}.",
             "They are brought forward when whoever makes the streams is started again.",
         )
-    return fine(f"The streams are of form {form}")
+    return ok(f"The streams are of form {form}")
 
 
-async def streams_room(patient: Patient) -> HealthResult | None:
+async def streams_room(patient: CheckContext) -> HealthResult | None:
     """streams.room: no stream has come near the size that `[retention]` allows it."""
     if patient.bus is None:
         return None
-    names = [*(spec.name for spec in STREAMS), CLAIMS.stream_name, RESULTS.stream_name]
+    names = [*(spec.name for spec in STREAMS), CLAIM_STORE.stream_name, RESULT_STORE.stream_name]
     states = [await stream_state(patient.bus, name) for name in names]
-    refusing = [one for one in states if one.refuses and one.full > NEARLY]
-    dropping = [one for one in states if not one.refuses and one.full > NEARLY]
+    refusing = [one for one in states if one.refuses and one.full > NEARLY_FULL]
+    dropping = [one for one in states if not one.refuses and one.full > NEARLY_FULL]
     if refusing:
-        return bad(
+        return failure(
             f"{_fullness(refusing)}: what does not fit any more is refused.", "Raise it in [retention]."
         )
     if dropping:
         hint = "Raise it in [retention], unless the rest is as old as you need."
-        return odd(f"{_fullness(dropping)}: the oldest goes before its time.", hint)
+        return warning(f"{_fullness(dropping)}: the oldest goes before its time.", hint)
     used, most = sum(one.bytes for one in states), sum(one.max_bytes or 0 for one in states)
-    return fine(f"The streams hold {used // MEGABYTE} of at most {most // MEGABYTE} MB")
+    return ok(f"The streams hold {used // MEGABYTE} of at most {most // MEGABYTE} MB")
 
 
 def _fullness(states: list[StreamState]) -> str:
@@ -128,7 +132,7 @@ def _fullness(states: list[StreamState]) -> str:
     )
 
 
-async def living(patient: Patient) -> list[WorkerBeat]:
+async def live_workers(patient: CheckContext) -> list[WorkerHeartbeat]:
     """The beats of the workers that live."""
     assert patient.bus is not None
     bucket = patient.bus.kv(WORKER_BUCKET)

@@ -18,7 +18,7 @@ from trunkline_bus import Bus
 Status = Literal["ok", "warning", "error", "skipped"]
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one check. ``id`` is stable; ``owner`` is the plugin that brought it, "" for the platform."""
 
     id: str
@@ -29,7 +29,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass
-class Patient:
+class CheckContext:
     """What the checks look at. ``bus`` is a connection when one could be made; ``run`` is the running instance."""
 
     config: Config
@@ -43,20 +43,20 @@ class Patient:
     bus_error: str = field(default="")
 
 
-Check = Callable[[Patient], Awaitable[HealthResult | None]]
+Check = Callable[[CheckContext], Awaitable[HealthResult | None]]
 """Looks at one thing. None means that it does not apply here."""
 
 
-def fine(summary: str) -> HealthResult:
+def ok(summary: str) -> HealthResult:
     """All is well."""
     return HealthResult("ok", summary)
 
 
-def odd(summary: str, hint: str) -> HealthResult:
+def warning(summary: str, hint: str) -> HealthResult:
     """It works, but somebody should look."""
     return HealthResult("warning", summary, hint)
 
 
-def bad(summary: str, hint: str) -> HealthResult:
+def failure(summary: str, hint: str) -> HealthResult:
     """It does not work."""
     return HealthResult("error", summary, hint)

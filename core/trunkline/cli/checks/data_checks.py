@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from trunkline.cli.checks.bus_checks import living
-from trunkline.cli.checks.check import Patient, bad, fine, odd
+from trunkline.cli.checks.bus_checks import live_workers
+from trunkline.cli.checks.check import CheckContext, failure, ok, warning
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError
-from trunkline.home.restore_transaction import was_broken_off
+from trunkline.home.restore_transaction import was_interrupted
 from trunkline.runtime.http.auth import SHORTEST
-from trunkline.runtime.remotes.registry import Registry
+from trunkline.runtime.remotes.registry import RemoteRegistry
 
 if TYPE_CHECKING:
     from pygit2 import Tree
 
 
-async def home_restore(patient: Patient) -> HealthResult:
+async def home_restore(patient: CheckContext) -> HealthResult:
     """home.restore: no restore was broken off in its middle."""
-    if not was_broken_off(patient.home.path):
-        return fine("No restore was broken off")
-    return bad(
+    if not was_interrupted(patient.home.path):
+        return ok("No restore was broken off")
+    return failure(
         f"A restore into {patient.home.path} was broken off in its middle.",
         "Start Trunkline once: it puts back what was there before.",
     )
@@ -38,28 +38,28 @@ BROKEN_CHUNKS = (
 )
 
 
-async def memory_history(patient: Patient) -> HealthResult:
+async def memory_history(patient: CheckContext) -> HealthResult:
     """memory.history: the memory root is a git repository whose last version can be read and added to (PA-F7)."""
     root = patient.home.memory
     if not (root / ".git").exists():
-        return fine(f"{root} gets its history on the first start")
+        return ok(f"{root} gets its history on the first start")
     import pygit2
 
     try:
         repository = pygit2.Repository(str(root))
         if repository.head_is_unborn:
-            return fine("The history is empty so far")
+            return ok("The history is empty so far")
         head = repository.head.peel(pygit2.Commit)
         await anyio.to_thread.run_sync(_read_folders, head.tree)
     except (pygit2.GitError, KeyError, ValueError) as error:
-        return bad(
+        return failure(
             f"The history of {root} cannot be read: {error}.",
             "Run: trunkline memory doctor. It mends what can be mended; what cannot comes from a backup.",
         )
     shut = [folder for folder in (root / ".git", root / ".git" / "objects") if not os.access(folder, os.W_OK)]
     if shut:
-        return bad(f"Nothing can be added to the history: you may not write to {shut[0]}.", CHMOD)
-    return fine(f"The history of {root} ends at {str(head.id)[:10]}")
+        return failure(f"Nothing can be added to the history: you may not write to {shut[0]}.", CHMOD)
+    return ok(f"The history of {root} ends at {str(head.id)[:10]}")
 
 
 CHMOD = "Run: chmod -R u+rwX on that folder, as its owner. Answers are kept and stored as soon as it can be written."
@@ -74,10 +74,10 @@ def _read_folders(tree: "Tree") -> None:
         waiting += [item for item in waiting.pop() if isinstance(item, pygit2.Tree)]
 
 
-async def memory_files(patient: Patient) -> HealthResult:
+async def memory_files(patient: CheckContext) -> HealthResult:
     """memory.files: every file of memory can be read, is small enough to stand in history, and is searched whole."""
-    from trunkline.workers.memory.external_edits import LARGEST as KEPT  # which brings pygit2 along
-    from trunkline.workers.memory.index.passage import LARGEST as SEARCHED
+    from trunkline.workers.memory.external_edits import MAX_FILE_BYTES as KEPT  # which brings pygit2 along
+    from trunkline.workers.memory.index.passage import MAX_INDEXED_BYTES as SEARCHED
 
     root = patient.home.memory
     sizes, closed = await anyio.to_thread.run_sync(_looked_through, root, SEARCHED)
@@ -94,13 +94,13 @@ async def memory_files(patient: Patient) -> HealthResult:
         ("Not to be opened by you, so changes in them do not come into history", closed),
     )
     if not any(paths for _, paths in told):
-        return fine("All files of memory can be read, are in history and are searched whole")
+        return ok("All files of memory can be read, are in history and are searched whole")
     hints = [
         "Split large files into smaller ones, or move them out of memory." if left or cut else "",
         "Run: chmod -R u+rwX on what cannot be opened." if closed else "",
     ]
     said = " ".join(f"{what}: {_named(paths)}." for what, paths in told if paths)
-    return odd(said, " ".join(filter(None, hints)))
+    return warning(said, " ".join(filter(None, hints)))
 
 
 def _looked_through(root: Path, than: int) -> tuple[list[tuple[str, int]], list[str]]:
@@ -137,51 +137,51 @@ def _named(paths: list[str]) -> str:
     return ", ".join(paths[:3]) + more
 
 
-async def memory_lock(patient: Patient) -> HealthResult:
+async def memory_lock(patient: CheckContext) -> HealthResult:
     """memory.lock: nobody but our own memory worker holds the memory root.
 
     The pid in the file is read and the lock is not tried, so that a worker that starts now is not disturbed.
     """
     holder = _holder(patient.home.memory / ".git" / "trunkline" / "lock")
     if holder is None:
-        return fine("Nobody holds the memory root")
-    beats = await living(patient) if patient.bus is not None else []
+        return ok("Nobody holds the memory root")
+    beats = await live_workers(patient) if patient.bus is not None else []
     ours = {beat.pid for beat in beats if beat.kind == "memory"}
     if holder in ours or (patient.run is not None and holder == patient.run.pid):
-        return fine(f"Our memory worker (pid {holder}) holds the memory root")
-    return odd(
+        return ok(f"Our memory worker (pid {holder}) holds the memory root")
+    return warning(
         f"Process {holder} holds {patient.home.memory} and is no worker that we know.",
         "Stop it before you start Trunkline, or use another memory root.",
     )
 
 
-async def remotes_files(patient: Patient) -> HealthResult | None:
+async def remotes_files(patient: CheckContext) -> HealthResult | None:
     """remotes.files: each file in `remotes/` of the home can be read. While one is not, no other host is let in."""
     try:
-        remotes = Registry(patient.home.remotes).all()
+        remotes = RemoteRegistry(patient.home.remotes).all()
     except ConfigError as error:
-        return bad(error.sentence, f"{error.hint} Until then no other host is let in.")
-    return fine(f"{len(remotes)} other hosts may be let in") if remotes else None
+        return failure(error.sentence, f"{error.hint} Until then no other host is let in.")
+    return ok(f"{len(remotes)} other hosts may be let in") if remotes else None
 
 
-async def memory_purges(patient: Patient) -> HealthResult:
+async def memory_purges(patient: CheckContext) -> HealthResult:
     """memory.purges: the notes of purges can be read, and no purge was cut short. While a line of `audit/purges.jsonl`
     cannot be read, agents cannot write to memory and no archive is imported: nobody knows what may not come back."""
-    from trunkline.workers.memory.purge.purge_log import read_notes  # which brings pygit2 along
+    from trunkline.workers.memory.purge.purge_log import parse_purge_log  # which brings pygit2 along
 
     file = patient.home.memory / "audit" / "purges.jsonl"
     try:
-        notes, damaged = read_notes(file.read_text("utf-8")) if file.exists() else ([], [])
+        notes, damaged = parse_purge_log(file.read_text("utf-8")) if file.exists() else ([], [])
     except (OSError, UnicodeDecodeError) as error:
-        return bad(f"{file} cannot be read: {error}.", PURGES)
+        return failure(f"{file} cannot be read: {error}.", PURGES)
     if damaged:
-        return bad(f"{file}:{damaged[0]} is no note of a purge.", PURGES)
+        return failure(f"{file}:{damaged[0]} is no note of a purge.", PURGES)
     begun = [note.target for note in notes if note.state == "begun"]
     if begun:
-        return odd(
+        return warning(
             f"A purge was cut short: {', '.join(begun)}.", f"Run it again: trunkline memory purge {begun[0]}"
         )
-    return fine(f"The notes of purges can be read ({len(notes)})")
+    return ok(f"The notes of purges can be read ({len(notes)})")
 
 
 PURGES = (
@@ -190,23 +190,23 @@ PURGES = (
 )
 
 
-async def memory_chunks(patient: Patient) -> HealthResult:
+async def memory_chunks(patient: CheckContext) -> HealthResult:
     """memory.chunks: no file among the chunks of memory is broken, as far as the search index knows them."""
     import apsw
 
     index = patient.home.cache / "memory.db"
     if not index.exists():
-        return fine("The chunks of memory are looked at when memory first starts")
+        return ok("The chunks of memory are looked at when memory first starts")
     try:
         connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
         broken = list(connection.execute(BROKEN_CHUNKS))
         connection.close()
     except apsw.Error as error:
-        return odd(f"{index} cannot be read: {error}.", "Memory makes it anew when it starts.")
+        return warning(f"{index} cannot be read: {error}.", "Memory makes it anew when it starts.")
     if not broken:
-        return fine("No chunk of memory is broken")
+        return ok("No chunk of memory is broken")
     first = ", ".join(f"{path} ({code})" for path, code in broken[:3])
-    return odd(
+    return warning(
         f"{len(broken)} of the files in the folder of chunks are not valid chunks and are ignored: {first}.",
         "Mend them with an editor, or take an earlier state: trunkline memory history, trunkline memory revert.",
     )
@@ -224,26 +224,26 @@ def _holder(lock: Path) -> int | None:
     return pid
 
 
-async def gateway_port(patient: Patient) -> HealthResult:
+async def gateway_port(patient: CheckContext) -> HealthResult:
     """gateway.port: the port is free, or our own gateway has it."""
     gateway = patient.config.settings.gateway
     if patient.run is not None and patient.run.gateway:
-        return fine(f"The gateway answers at {patient.run.gateway}")
+        return ok(f"The gateway answers at {patient.run.gateway}")
     if here := await _gateways_here(patient):
-        return fine(f"A gateway runs on this host (pid {', '.join(map(str, here))})")
+        return ok(f"A gateway runs on this host (pid {', '.join(map(str, here))})")
     if gateway.port == 0:
-        return fine("Any free port is taken")
+        return ok("Any free port is taken")
     problem = _port_problem(gateway.host, gateway.port)
     if problem is None:
-        return fine(f"{gateway.host}:{gateway.port} is free")
-    return bad(
+        return ok(f"{gateway.host}:{gateway.port} is free")
+    return failure(
         f"{gateway.host}:{gateway.port} cannot be used: {problem}.", "Set gateway.port to another one."
     )
 
 
-async def _gateways_here(patient: Patient) -> list[int]:
+async def _gateways_here(patient: CheckContext) -> list[int]:
     """The process ids of our gateways on this host; such a one has the port when workers run apart."""
-    beats = await living(patient) if patient.bus is not None else []
+    beats = await live_workers(patient) if patient.bus is not None else []
     return [beat.pid for beat in beats if beat.kind == "gateway" and beat.host == socket.gethostname()]
 
 
@@ -261,31 +261,31 @@ def _port_problem(host: str, port: int) -> str | None:
     return None
 
 
-async def gateway_token(patient: Patient) -> HealthResult:
+async def gateway_token(patient: CheckContext) -> HealthResult:
     """gateway.token: the token file holds a token and is readable for its owner only."""
     path = patient.home.token_file
     try:
         found = path.stat()
     except FileNotFoundError:
-        return fine("The token is made on the first start")
+        return ok("The token is made on the first start")
     if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
-        return bad(f"{path} holds no token.", "Remove it; the next start makes a new one.")
+        return failure(f"{path} holds no token.", "Remove it; the next start makes a new one.")
     if stat.S_IMODE(found.st_mode) & 0o077:
-        return bad(f"Other people on this machine can read {path}.", f"Run: chmod 600 {path}")
+        return failure(f"Other people on this machine can read {path}.", f"Run: chmod 600 {path}")
     if len(path.read_text(encoding="utf-8", errors="replace").strip()) < SHORTEST:
-        return bad(
+        return failure(
             f"The token in {path} is shorter than {SHORTEST} characters, so the gateway does not start.",
             "Remove the file; the next start makes a new one.",
         )
-    return fine(f"{path} is readable for you only")
+    return ok(f"{path} is readable for you only")
 
 
-async def gateway_local(patient: Patient) -> HealthResult:
+async def gateway_local(patient: CheckContext) -> HealthResult:
     """gateway.local: the gateway listens on this machine only, unless configured otherwise."""
     host = patient.config.settings.gateway.host
     if host in ("127.0.0.1", "::1", "localhost"):
-        return fine(f"The gateway listens on {host} only")
+        return ok(f"The gateway listens on {host} only")
     origin = patient.config.origins["gateway.host"]
-    return odd(
+    return warning(
         f"The gateway listens on {host} ({origin}), so others can reach it.", "Use 127.0.0.1 behind a proxy."
     )

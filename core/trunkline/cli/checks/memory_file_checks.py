@@ -14,26 +14,26 @@ import anyio.to_thread
 import msgspec
 
 from trunkline._util.regular_file import read_regular
-from trunkline._util.toml import BadSettings, line_of, read_settings, read_toml
-from trunkline.cli.checks.check import Patient, bad, fine, odd
-from trunkline.config.problems import near
+from trunkline._util.toml import SettingsFileError, line_of, read_settings, read_toml
+from trunkline.cli.checks.check import CheckContext, failure, ok, warning
+from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.memory.messages import MemoryFile, MemoryListing
-from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.policies.messages import Policy
-from trunkline.policy import day_of
-from trunkline.workers.memory.root_reader import Looking
+from trunkline.policy import quota_day
+from trunkline.workers.memory.root_reader import RootReader
 from trunkline.workers.tools.owner_policies import (
-    FOLDER,
     NEVER,
-    Lying,
-    read_policy,
-    told_apart,
-    unread_policy,
+    POLICY_FOLDER,
+    PolicyListing,
+    classify_listing,
+    parse_policy,
+    unread_policy_file,
 )
-from trunkline.workers.tools.policy_lint import known_tools, unknown_in
+from trunkline.workers.tools.policy_lint import find_unknown_names, known_tools
 from trunkline_bus import Refusal
 
 T = TypeVar("T")
@@ -42,19 +42,21 @@ S = TypeVar("S", bound=msgspec.Struct)
 BLOCKS = "blocks"
 
 
-async def memory_settings(patient: Patient) -> HealthResult:
+async def memory_settings(patient: CheckContext) -> HealthResult:
     """memory.settings: `preferences.toml` and each `block.toml` in memory can be read and hold what fits; each table of
     the preferences has the name of a plugin."""
     wrong, count = await _looked(patient, _settings, (list[str](), 0))
     if not wrong and (unread := _unread_tables(patient, patient.home.memory / PREFERENCES)):
-        return odd(" ".join(unread), "Write the name of the plugin whose choices they are, or take them out.")
+        return warning(
+            " ".join(unread), "Write the name of the plugin whose choices they are, or take them out."
+        )
     if not wrong:
-        return fine(f"The preferences can be read, and so can the settings of all blocks ({count})")
+        return ok(f"The preferences can be read, and so can the settings of all blocks ({count})")
     hint = "Mend it. Until then a block with such a block.toml takes no messages; with such preferences, no block does."
-    return bad(" ".join(wrong), hint)
+    return failure(" ".join(wrong), hint)
 
 
-def _unread_tables(patient: Patient, file: Path) -> list[str]:
+def _unread_tables(patient: CheckContext, file: Path) -> list[str]:
     """The tables of the preferences that belong to nobody. A plugin's table has its name."""
     if patient.plugins is None or not file.exists():
         return []
@@ -64,13 +66,13 @@ def _unread_tables(patient: Patient, file: Path) -> list[str]:
     tables = [name for name, value in read_toml(text).items() if isinstance(value, dict)]
     return [
         f"{file}{line_of(text, name)}: nothing reads [{name}]."
-        + (f" Did you mean [{meant[0]}]?" if (meant := near(name, known)) else "")
+        + (f" Did you mean [{meant[0]}]?" if (meant := closest_matches(name, known)) else "")
         for name in tables
         if name not in known
     ]
 
 
-def _settings(memory: Looking) -> tuple[list[str], int]:
+def _settings(memory: RootReader) -> tuple[list[str], int]:
     """What is wrong with files of settings, and how many blocks have one."""
     wrong: list[str] = []
     _read(memory, PREFERENCES, Preferences, wrong)
@@ -78,7 +80,7 @@ def _settings(memory: Looking) -> tuple[list[str], int]:
     return wrong, len([one for one in own if one is not None])
 
 
-async def memory_instructions(patient: Patient) -> HealthResult | None:
+async def memory_instructions(patient: CheckContext) -> HealthResult | None:
     """memory.instructions: each file that an agent is told of, such as `AGENT.md` and `identity/SOUL.md`, is text that
     can be read. While one is not, no model is asked."""
     if patient.plugins is None:
@@ -87,18 +89,18 @@ async def memory_instructions(patient: Patient) -> HealthResult | None:
     names = tuple(name for source in sources for name in getattr(source, "files", ()))
     wrong = await _looked(patient, lambda memory: _unread_texts(memory, names), list[str]())
     if wrong:
-        return bad(
+        return failure(
             " ".join(wrong),
             "Write it anew as UTF-8 text, not as a link. Until then no model is asked.",
         )
-    return fine("All files that agents are told of can be read")
+    return ok("All files that agents are told of can be read")
 
 
-def _unread_texts(memory: Looking, names: Sequence[str]) -> list[str]:
+def _unread_texts(memory: RootReader, names: Sequence[str]) -> list[str]:
     """Why files cannot be read that are there."""
     wrong: dict[str, None] = {}
     blocks = [Path(path).parent.name for path in _block_files(memory, [])]
-    for path in {whole_path(block, name): None for block in blocks or ["main"] for name in names}:
+    for path in {root_path(block, name): None for block in blocks or ["main"] for name in names}:
         try:
             memory.text(path)
         except Refusal as refusal:
@@ -107,22 +109,26 @@ def _unread_texts(memory: Looking, names: Sequence[str]) -> list[str]:
     return list(wrong)
 
 
-async def memory_policies(patient: Patient) -> HealthResult:
+async def memory_policies(patient: CheckContext) -> HealthResult:
     """memory.policies: each file of `policies/` in memory is a policy. While one is not, no tool may be used. What
     agents and tools the policies name is there."""
-    found = await _looked(patient, _policies, Found())
+    found = await _looked(patient, _policies, PolicyFiles())
     if found.wrong:
-        return odd("; ".join(found.wrong), "Mend or delete the file: until then no agent may use any tool.")
+        return warning(
+            "; ".join(found.wrong), "Mend or delete the file: until then no agent may use any tool."
+        )
     if found.others:
-        hint = f"A rule is a file NAME.json in the folder {FOLDER}. Rename it, or put it elsewhere."
-        return odd(f"Not read, so no rules: {', '.join(found.others)}", hint)
+        hint = f"A rule is a file NAME.json in the folder {POLICY_FOLDER}. Rename it, or put it elsewhere."
+        return warning(f"Not read, so no rules: {', '.join(found.others)}", hint)
     if unknown := await _unknown(patient, found.policies):
-        return odd("; ".join(unknown), "Mend the rule if that is a slip; leave it if that is still to come.")
-    return fine(f"All policies can be read ({len(found.policies)})")
+        return warning(
+            "; ".join(unknown), "Mend the rule if that is a slip; leave it if that is still to come."
+        )
+    return ok(f"All policies can be read ({len(found.policies)})")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PolicyFiles:
     """The policies, what is wrong with files, and what is no policy though it lies where one looks for them."""
 
     policies: list[Policy] = field(default_factory=list)
@@ -130,47 +136,47 @@ class Found:
     others: list[str] = field(default_factory=list)
 
 
-def _policies(memory: Looking) -> Found:
+def _policies(memory: RootReader) -> PolicyFiles:
     lying = _lying(memory)
-    found = Found(others=[*lying.others, *_near_misses(memory)])
+    found = PolicyFiles(others=[*lying.others, *_near_misses(memory)])
     for file in (*lying.shut, *(_file(memory, path) for path in lying.paths)):
         try:
-            policy = read_policy(file)
-            day_of(policy.conditions, datetime.now(UTC))
+            policy = parse_policy(file)
+            quota_day(policy.conditions, datetime.now(UTC))
             found.policies.append(policy)
-        except BadSettings as error:
+        except SettingsFileError as error:
             found.wrong.append(str(error))
         except ValueError as error:
             found.wrong.append(f"{file.path}: {error}")
     return found
 
 
-def _lying(memory: Looking) -> Lying:
+def _lying(memory: RootReader) -> PolicyListing:
     """What lies in the folder of policies, as the tools worker sees it."""
     try:
-        entries = tuple(memory.entries(FOLDER, recursive=True))
-        return told_apart(MemoryListing(entries=entries, unread=tuple(memory.unread(FOLDER))))
+        entries = tuple(memory.entries(POLICY_FOLDER, recursive=True))
+        return classify_listing(MemoryListing(entries=entries, unread=tuple(memory.unread(POLICY_FOLDER))))
     except Refusal as refusal:
         if refusal.code == "not_found":
-            return Lying()
-        return Lying(shut=(unread_policy(FOLDER, refusal.message),))
+            return PolicyListing()
+        return PolicyListing(shut=(unread_policy_file(POLICY_FOLDER, refusal.message),))
 
 
-def _near_misses(memory: Looking) -> Iterator[str]:
+def _near_misses(memory: RootReader) -> Iterator[str]:
     """Folders that differ from that of policies in the case of letters alone."""
     for entry in memory.entries("", recursive=False):
-        if entry.path != FOLDER and entry.path.casefold() == FOLDER:
+        if entry.path != POLICY_FOLDER and entry.path.casefold() == POLICY_FOLDER:
             yield f"{entry.path}/"
 
 
-def _file(memory: Looking, path: str) -> MemoryFile:
+def _file(memory: RootReader, path: str) -> MemoryFile:
     try:
         return MemoryFile(path=path, content=memory.text(path), hash="", modified_at=NEVER)
     except Refusal as refusal:
-        return unread_policy(path, refusal.message)
+        return unread_policy_file(path, refusal.message)
 
 
-async def _unknown(patient: Patient, policies: Sequence[Policy]) -> list[str]:
+async def _unknown(patient: CheckContext, policies: Sequence[Policy]) -> list[str]:
     """What lasting policies name and nobody knows now. Those that approvals and planning write are bound to a call or a
     conversation that was there."""
     if patient.plugins is None:
@@ -178,14 +184,14 @@ async def _unknown(patient: Patient, policies: Sequence[Policy]) -> list[str]:
     blocks = await _looked(patient, lambda memory: _block_names(memory, []), list[str]())
     tools = await known_tools(patient.bus, blocks, patient.plugins)
     return [
-        f"{FOLDER}/{policy.id}.json: {one.told}"
+        f"{POLICY_FOLDER}/{policy.id}.json: {one.told}"
         for policy in policies
         if policy.conditions.shape is None and policy.conditions.conversation is None
-        for one in unknown_in(policy, blocks, tools)
+        for one in find_unknown_names(policy, blocks, tools)
     ]
 
 
-async def memory_names(patient: Patient) -> HealthResult | None:
+async def memory_names(patient: CheckContext) -> HealthResult | None:
     """memory.names: rules and the `tools` of blocks name tools by their own names. By another name, by which
     models call one, a rule forbids and asks but permits nothing."""
     if patient.plugins is None:
@@ -196,14 +202,14 @@ async def memory_names(patient: Patient) -> HealthResult | None:
         if (meant := patient.plugins.tools_called(name))
     ]
     if wrong:
-        return odd("; ".join(wrong), "Write the tools' own names.")
-    return fine("No rule and no block names a tool by another name than its own")
+        return warning("; ".join(wrong), "Write the tools' own names.")
+    return ok("No rule and no block names a tool by another name than its own")
 
 
-def _names_said(memory: Looking) -> list[tuple[str, str]]:
+def _names_said(memory: RootReader) -> list[tuple[str, str]]:
     """Each name of a tool in the files of policies and blocks; what cannot be read other checks tell."""
     said = [
-        (f"{FOLDER}/{policy.id}.json", policy.resource.rpartition(":")[2])
+        (f"{POLICY_FOLDER}/{policy.id}.json", policy.resource.rpartition(":")[2])
         for policy in _policies(memory).policies
         if policy.resource.startswith("tool:")
     ]
@@ -213,21 +219,21 @@ def _names_said(memory: Looking) -> list[tuple[str, str]]:
     return said
 
 
-async def _looked(patient: Patient, look: Callable[[Looking], T], otherwise: T) -> T:
+async def _looked(patient: CheckContext, look: Callable[[RootReader], T], otherwise: T) -> T:
     """What a look at memory finds; ``otherwise`` where there is no memory yet."""
     return await anyio.to_thread.run_sync(_look, patient.home.memory, look, otherwise)
 
 
-def _look(root: Path, look: Callable[[Looking], T], otherwise: T) -> T:
+def _look(root: Path, look: Callable[[RootReader], T], otherwise: T) -> T:
     try:
-        memory = Looking(root)
+        memory = RootReader(root)
     except FileNotFoundError:
         return otherwise
     with closing(memory):
         return look(memory)
 
 
-def _block_names(memory: Looking, wrong: list[str]) -> list[str]:
+def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:
     """The blocks; why their folder cannot be read is added to ``wrong``."""
     try:
         entries = memory.entries(BLOCKS, recursive=False)
@@ -238,19 +244,19 @@ def _block_names(memory: Looking, wrong: list[str]) -> list[str]:
     return [entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"]
 
 
-def _block_files(memory: Looking, wrong: list[str]) -> list[str]:
+def _block_files(memory: RootReader, wrong: list[str]) -> list[str]:
     """Where the settings of blocks lie, or would: behind a link to a folder too, which the workers do not follow."""
     links = [path.name for path in memory.root.glob(f"{BLOCKS}/*") if path.is_symlink()]
     return sorted(f"{BLOCKS}/{name}/block.toml" for name in (*_block_names(memory, wrong), *links))
 
 
-def _read(memory: Looking, path: str, kind: type[S], wrong: list[str]) -> S | None:
+def _read(memory: RootReader, path: str, kind: type[S], wrong: list[str]) -> S | None:
     """What a file of settings holds; None where it is absent, or cannot be read, which is added to ``wrong``."""
     try:
         return read_settings(path, memory.text(path), kind)
     except Refusal as refusal:
         if refusal.code != "not_found":
             wrong.append(refusal.message)
-    except BadSettings as error:
+    except SettingsFileError as error:
         wrong.append(str(error))
     return None

@@ -4,59 +4,59 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.cli.checks.check import Patient, bad, fine, odd
+from trunkline.cli.checks.check import CheckContext, failure, ok, warning
 from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError, ModelError, PluginError
-from trunkline.home.kill_switch import Latch
-from trunkline.runtime.adapter_selection import default_adapter, who_answers
-from trunkline.workers.tools.live_catalogue import manifests
-from trunkline.workers.tools.tool_manifest import manifest_tool
+from trunkline.home.kill_switch import KillSwitch
+from trunkline.runtime.adapter_selection import default_adapter, describe_default_adapter
+from trunkline.workers.tools.live_catalogue import find_manifests
+from trunkline.workers.tools.tool_manifest import load_manifest_tool
 
 ONLINE_SECONDS = 15.0
 
 
-async def plugins_loaded(patient: Patient) -> HealthResult:
+async def plugins_loaded(patient: CheckContext) -> HealthResult:
     """plugins.loaded: every installed plugin takes part, or is disabled by configuration."""
     plugins = patient.plugins
     if plugins is None:
         error = patient.plugins_error
-        return bad(
+        return failure(
             error.sentence if error else "The plugins could not be looked for.", error.hint if error else ""
         )
     report = plugins.examined()
     if report.missing:
         names = ", ".join(report.missing)
-        return bad(
+        return failure(
             f"Plugins that are required are missing: {names}.", "Install them, or change [plugins] required."
         )
     broken = [f"{state.name} ({state.reason})" for state in report.unusable]
     broken += [f"{trouble.owner}: {trouble.hook} ({trouble.reason})" for trouble in report.troubles]
     if broken:
-        return odd(
+        return warning(
             f"Left out: {'; '.join(broken)}", 'See "trunkline plugins list"; mend, remove or disable them.'
         )
-    return fine(f"{len(report.loaded)} plugins are loaded")
+    return ok(f"{len(report.loaded)} plugins are loaded")
 
 
-async def tools_manifests(patient: Patient) -> HealthResult | None:
+async def tools_manifests(patient: CheckContext) -> HealthResult | None:
     """tools.manifests: each `tool.json` in the tool sources can be read. A tool whose manifest cannot is not there."""
-    files = manifests(patient.config.settings.runtime.tool_sources)
+    files = find_manifests(patient.config.settings.runtime.tool_sources)
     wrong = [problem for file in files if (problem := _manifest_problem(file))]
     if wrong:
-        return odd("; ".join(wrong), "Mend or delete the file: until then there is no such tool.")
-    return fine(f"All manifests of tools can be read ({len(files)})") if files else None
+        return warning("; ".join(wrong), "Mend or delete the file: until then there is no such tool.")
+    return ok(f"All manifests of tools can be read ({len(files)})") if files else None
 
 
 def _manifest_problem(file: Path) -> str:
     try:
-        manifest_tool(file)
+        load_manifest_tool(file)
     except PluginError as error:
         return error.sentence
     return ""
 
 
-async def adapter_configured(patient: Patient) -> HealthResult | None:
+async def adapter_configured(patient: CheckContext) -> HealthResult | None:
     """adapter.configured: who answers, and that it has what it needs."""
     if patient.plugins is None:
         return None
@@ -64,17 +64,19 @@ async def adapter_configured(patient: Patient) -> HealthResult | None:
     try:
         chosen = default_adapter(patient.config, patient.plugins)
     except ConfigError as error:
-        return bad(error.sentence, error.hint)
+        return failure(error.sentence, error.hint)
     if chosen in names:
-        return fine(f"{who_answers(patient.config, patient.plugins)} answers")
+        return ok(f"{describe_default_adapter(patient.config, patient.plugins)} answers")
     if any(o.item.table == "adapters" and o.item.name == chosen for o in patient.plugins.config_sections()):
-        return bad(f"Adapter {chosen} lacks its settings.", f'See [adapters.{chosen}], or "trunkline init".')
+        return failure(
+            f"Adapter {chosen} lacks its settings.", f'See [adapters.{chosen}], or "trunkline init".'
+        )
     known = ", ".join(sorted(names)) or "none"
     hint = f"Set runtime.provider_adapter to one of {known}, or install the plugin that brings it."
-    return bad(f"There is no model adapter {chosen!r}.", hint)
+    return failure(f"There is no model adapter {chosen!r}.", hint)
 
 
-async def adapter_reachable(patient: Patient) -> HealthResult | None:
+async def adapter_reachable(patient: CheckContext) -> HealthResult | None:
     """adapter.reachable: the provider answers. Only with --online, because it goes out to the network."""
     if not patient.online or patient.plugins is None:
         return None
@@ -82,8 +84,8 @@ async def adapter_reachable(patient: Patient) -> HealthResult | None:
     adapters = [owned.item for owned in patient.plugins.models() if wanted in ("auto", owned.item.name)]
     failures = [problem for adapter in adapters if (problem := await _ask(adapter)) is not None]
     if failures:
-        return bad("; ".join(failures), "Check the key, the base_url and the network.")
-    return fine(f"{', '.join(adapter.name for adapter in adapters) or 'Nothing'} answers")
+        return failure("; ".join(failures), "Check the key, the base_url and the network.")
+    return ok(f"{', '.join(adapter.name for adapter in adapters) or 'Nothing'} answers")
 
 
 async def _ask(adapter: ModelAdapter) -> str | None:
@@ -97,34 +99,34 @@ async def _ask(adapter: ModelAdapter) -> str | None:
     return None
 
 
-async def sandbox_available(patient: Patient) -> HealthResult | None:
+async def sandbox_available(patient: CheckContext) -> HealthResult | None:
     """sandbox.available: programs can be run isolated; without a sandbox, tools that run programs are refused."""
     if patient.plugins is None:
         return None
     sandboxes = [owned.item for owned in patient.plugins.sandboxes()]
     if not sandboxes:
-        return odd(
+        return warning(
             "No sandbox is installed, so tools that run programs are refused.",
             "trunkline plugins install trunkline-sandbox, or take it out of [plugins] disabled.",
         )
-    if Latch(patient.home.path).holds:  # none begins anything then, whatever else is wrong with it
+    if KillSwitch(patient.home.path).holds:  # none begins anything then, whatever else is wrong with it
         return None
     reasons = [await sandbox.unavailable() for sandbox in sandboxes]
     usable = [sandbox.name for sandbox, reason in zip(sandboxes, reasons, strict=True) if reason is None]
     if usable:
-        return fine(f"{', '.join(usable)} can be used")
-    return odd(
+        return ok(f"{', '.join(usable)} can be used")
+    return warning(
         "No sandbox can be used, so tools that run programs are refused.", " ".join(filter(None, reasons))
     )
 
 
-async def documents_readable(patient: Patient) -> HealthResult | None:
+async def documents_readable(patient: CheckContext) -> HealthResult | None:
     """documents.readable: which formats are read, what would have to be installed for others, and watched folders."""
     if patient.plugins is None:
         return None
     away = [str(one.folder) for one in patient.config.settings.documents.watch if not one.folder.is_dir()]
     if away:
-        return odd(
+        return warning(
             f"Watched folders are not there: {', '.join(away)}",
             "They are waited for; mend [documents] watch if not.",
         )
@@ -133,4 +135,4 @@ async def documents_readable(patient: Patient) -> HealthResult | None:
         f"{', '.join(one.name for one in readers if one.unavailable() is None) or 'Text alone'} can be read"
     )
     reasons = dict.fromkeys(filter(None, (one.unavailable() for one in readers)))
-    return fine("; ".join([said, *reasons]))
+    return ok("; ".join([said, *reasons]))

@@ -16,7 +16,7 @@ from trunkline.cli.checks import (
     search_checks,
     turn_checks,
 )
-from trunkline.cli.checks.check import Check, Finding, Patient
+from trunkline.cli.checks.check import Check, CheckContext, CheckReport
 from trunkline.config import Config, load_config
 from trunkline.contracts.plugins.extensions import HealthCheck, HealthResult
 from trunkline.errors import ConfigError, TrunklineError
@@ -66,20 +66,20 @@ CHECKS: dict[str, Check] = {
 }
 """The checks after ``python.version`` and ``config.valid``, by their stable ids."""
 
-SECONDS = 5.0
+CHECK_TIMEOUT = 5.0
 """How long one check may take; the one that goes online has a deadline of its own."""
 
 NEEDS_ONLINE = "asks over the network: --online"
 
 
-async def examine(online: bool = False, read: Callable[[], Config] = load_config) -> list[Finding]:
+async def run_checks(online: bool = False, read: Callable[[], Config] = load_config) -> list[CheckReport]:
     """All findings in order. Without a usable configuration, only what can be said without one."""
     findings = [_python()]
     try:
         config = read()
     except ConfigError as error:
         findings.append(_finding("config.valid", HealthResult("error", error.sentence, error.hint)))
-        return findings + [Finding(id=name, status="skipped", summary="not looked at") for name in CHECKS]
+        return findings + [CheckReport(id=name, status="skipped", summary="not looked at") for name in CHECKS]
     async with AsyncExitStack() as resources:
         patient = await _patient(config, online, resources)
         findings.append(_config_valid(patient))
@@ -88,11 +88,11 @@ async def examine(online: bool = False, read: Callable[[], Config] = load_config
     return findings
 
 
-def _python() -> Finding:
+def _python() -> CheckReport:
     return _finding("python.version", host_checks.python_version())
 
 
-def _config_valid(patient: Patient) -> Finding:
+def _config_valid(patient: CheckContext) -> CheckReport:
     problems = patient.plugins.config_problems() if patient.plugins is not None else ()
     if not problems:
         file = patient.config.file
@@ -104,9 +104,9 @@ def _config_valid(patient: Patient) -> Finding:
     return _finding("config.valid", HealthResult("error", said, "Correct the settings named."))
 
 
-async def _patient(config: Config, online: bool, resources: AsyncExitStack) -> Patient:
+async def _patient(config: Config, online: bool, resources: AsyncExitStack) -> CheckContext:
     home = Home.of(config)
-    patient = Patient(config, home, online, resources, run=read_run_file(home))
+    patient = CheckContext(config, home, online, resources, run=read_run_file(home))
     try:
         patient.plugins = Plugins.load(config)
     except TrunklineError as error:
@@ -119,7 +119,7 @@ async def _patient(config: Config, online: bool, resources: AsyncExitStack) -> P
     return patient
 
 
-def _where(patient: Patient) -> BusSettings | None:
+def _where(patient: CheckContext) -> BusSettings | None:
     """How to reach the bus; None when there is none to reach."""
     run = patient.run
     if patient.config.settings.bus.url is not None:
@@ -133,14 +133,14 @@ def _where(patient: Patient) -> BusSettings | None:
     return msgspec.structs.replace(settings, name="doctor", connect_timeout=3.0)
 
 
-async def _checked(name: str, check: Check, patient: Patient) -> Finding:
+async def _checked(name: str, check: Check, patient: CheckContext) -> CheckReport:
     if name == "adapter.reachable" and not patient.online:
-        return Finding(id=name, status="skipped", summary=NEEDS_ONLINE)
-    seconds = SECONDS if name != "adapter.reachable" else 4 * plugin_checks.ONLINE_SECONDS
+        return CheckReport(id=name, status="skipped", summary=NEEDS_ONLINE)
+    seconds = CHECK_TIMEOUT if name != "adapter.reachable" else 4 * plugin_checks.ONLINE_SECONDS
     return await _guarded(name, lambda: check(patient), seconds)
 
 
-async def _of_plugins(patient: Patient) -> list[Finding]:
+async def _of_plugins(patient: CheckContext) -> list[CheckReport]:
     if patient.plugins is None:
         return []
     return [
@@ -148,16 +148,18 @@ async def _of_plugins(patient: Patient) -> list[Finding]:
     ]
 
 
-async def _of_plugin(owner: str, one: HealthCheck, online: bool) -> Finding:
+async def _of_plugin(owner: str, one: HealthCheck, online: bool) -> CheckReport:
     name = one.id if one.id not in CHECKS else f"{owner}.{one.id}"
     if one.online and not online:
-        return Finding(id=name, status="skipped", summary=NEEDS_ONLINE, owner=owner)
-    return await _guarded(name, one.check, plugin_checks.ONLINE_SECONDS if one.online else SECONDS, owner)
+        return CheckReport(id=name, status="skipped", summary=NEEDS_ONLINE, owner=owner)
+    return await _guarded(
+        name, one.check, plugin_checks.ONLINE_SECONDS if one.online else CHECK_TIMEOUT, owner
+    )
 
 
 async def _guarded(
     name: str, check: Callable[[], Awaitable[HealthResult | None]], seconds: float, owner: str = ""
-) -> Finding:
+) -> CheckReport:
     """The finding of one check, whatever the check does."""
     try:
         with anyio.fail_after(seconds):
@@ -172,9 +174,9 @@ async def _guarded(
             "error", f"The check itself failed: {type(error).__name__}: {error}", "Please report it."
         )
     if result is None:
-        return Finding(id=name, status="skipped", summary="does not apply here", owner=owner)
+        return CheckReport(id=name, status="skipped", summary="does not apply here", owner=owner)
     return _finding(name, result, owner)
 
 
-def _finding(name: str, result: HealthResult, owner: str = "") -> Finding:
-    return Finding(id=name, status=result.status, summary=result.summary, hint=result.hint, owner=owner)
+def _finding(name: str, result: HealthResult, owner: str = "") -> CheckReport:
+    return CheckReport(id=name, status=result.status, summary=result.summary, hint=result.hint, owner=owner)

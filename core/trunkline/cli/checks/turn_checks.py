@@ -6,29 +6,29 @@ from pathlib import Path
 
 from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import read_settings
-from trunkline.cli.checks.check import Patient, fine, odd
+from trunkline.cli.checks.check import CheckContext, ok, warning
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
 from trunkline.contracts.tools.subjects import LIST_TOOLS
-from trunkline.workers.monitor.tool_selection import unknown_names
+from trunkline.workers.monitor.tool_selection import unknown_tool_names
 from trunkline_bus import Bus, BusError
 
 PATIENCE = 3.0
 """Seconds to wait for the tools worker."""
 
 
-async def turns_bounded(patient: Patient) -> HealthResult:
+async def turns_bounded(patient: CheckContext) -> HealthResult:
     """turns.bounded: how many tool calls an answer and a turn may have. The number of steps has no limit yet."""
     settings = patient.config.settings.monitor
-    return fine(
+    return ok(
         f"{settings.max_tool_calls} tool calls of one answer are run at most, {settings.parallel_tool_calls} at once; "
         "nothing limits the steps of a turn, so cancel one that goes on for ever"
     )
 
 
-async def tools_always_send(patient: Patient) -> HealthResult | None:
+async def tools_always_send(patient: CheckContext) -> HealthResult | None:
     """tools.always_send: each name in `always_send`, in the preferences and in each `block.toml`, stands for a tool."""
     if patient.bus is None:
         return None
@@ -37,14 +37,14 @@ async def tools_always_send(patient: Patient) -> HealthResult | None:
         found = await _tools(patient.bus, block)
         if found is None:
             return None
-        missing = unknown_names(names, found.tools or (), found.own)
+        missing = unknown_tool_names(names, found.tools or (), found.own)
         wrong += [f"{file}: {', '.join(missing)}"] if missing else []
     if wrong:
         hint = (
             "Write the names as the agent's discover_tools lists them. The other tools are sent all the same."
         )
-        return odd(f"always_send names tools that are not there: {'; '.join(wrong)}", hint)
-    return fine("Every tool that is always to be sent is there")
+        return warning(f"always_send names tools that are not there: {'; '.join(wrong)}", hint)
+    return ok("Every tool that is always to be sent is there")
 
 
 def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:

@@ -7,18 +7,18 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from trunkline.cli.install.distribution import SCRIPTS, Described, normal_requirements
+from trunkline.cli.install.distribution import SCRIPTS, DistributionInfo, normal_requirements
 from trunkline.cli.install.environment import Environment
-from trunkline.cli.install.project import SETTLED_BY_BUILD
+from trunkline.cli.install.project import DYNAMIC_VERSION
 from trunkline.cli.install.wheel import Wheel
 from trunkline.errors import PluginError
-from trunkline.plugins.discovery import normal
+from trunkline.plugins.discovery import normal_name
 
 AT_START = {"sitecustomize", "usercustomize"}
 """Modules that every Python imports when it starts."""
 
 
-def insist_on_plugin(wheel: Described) -> None:
+def require_plugin(wheel: DistributionInfo) -> None:
     """Raises PluginError for a distribution that Trunkline would never load."""
     if not wheel.is_plugin:
         raise PluginError(
@@ -27,7 +27,7 @@ def insist_on_plugin(wheel: Described) -> None:
         )
 
 
-def insist_on_index(wheel: Described) -> None:
+def require_index_only(wheel: DistributionInfo) -> None:
     """Raises PluginError when a wheel needs something from an address: pip would build, and so run, what lies there
     before anybody has agreed."""
     for text in wheel.requires:
@@ -42,11 +42,12 @@ def insist_on_index(wheel: Described) -> None:
             )
 
 
-def insist_on_peace(wheel: Described, environment: Environment, free: Collection[str]) -> None:
+def require_compatible(wheel: DistributionInfo, environment: Environment, free: Collection[str]) -> None:
     """Raises PluginError when a wheel needs other versions than are installed, with the names and who needs them.
     Those in ``free`` may be replaced."""
     found = [
-        f"{need.name}{need.specifier} (here is {version}, {_who(canonicalize_name(need.name), environment)})"
+        f"{need.name}{need.specifier} (here is {version}, "
+        f"{_dependents_text(canonicalize_name(need.name), environment)})"
         for need, version in environment.conflicts(wheel.requires)
         if canonicalize_name(need.name) not in free
     ]
@@ -57,12 +58,12 @@ def insist_on_peace(wheel: Described, environment: Environment, free: Collection
         )
 
 
-def _who(name: str, environment: Environment) -> str:
+def _dependents_text(name: str, environment: Environment) -> str:
     users = environment.needing(name)
     return f"which {', '.join(users[:3])} needs" if users else "which was there before"
 
 
-def insist_on_room(wheels: Iterable[Wheel], environment: Environment, free: Collection[str]) -> None:
+def require_no_overlap(wheels: Iterable[Wheel], environment: Environment, free: Collection[str]) -> None:
     """Raises PluginError when a wheel would touch what belongs to somebody else.
 
     Args:
@@ -71,15 +72,15 @@ def insist_on_room(wheels: Iterable[Wheel], environment: Environment, free: Coll
         free: The distributions that may be replaced: the plugin, and what only it needs.
     """
     for wheel in wheels:
-        insist_on_name(wheel, environment, free)
-        _insist_on_late_start(wheel)
-        _insist_on_one_name(wheel)
-        _insist_on_own_points(wheel, environment)
-        _insist_on_own_modules(wheel, environment)
-        _insist_on_own_files(wheel, environment)
+        require_free_name(wheel, environment, free)
+        _require_no_startup_code(wheel)
+        _require_one_distribution(wheel)
+        _require_own_entry_points(wheel, environment)
+        _require_own_modules(wheel, environment)
+        _require_own_files(wheel, environment)
 
 
-def insist_on_name(wheel: Described, environment: Environment, free: Collection[str]) -> None:
+def require_free_name(wheel: DistributionInfo, environment: Environment, free: Collection[str]) -> None:
     """Raises PluginError when a distribution would take the place of the platform's or of another one."""
     if wheel.name in environment.platform:
         raise PluginError(
@@ -93,7 +94,7 @@ def insist_on_name(wheel: Described, environment: Environment, free: Collection[
         )
 
 
-def insist_on_same(shown: Described, wheel: Wheel) -> None:
+def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
     """Raises PluginError when a build made something else than a person was shown and agreed to."""
     told = {
         "name": (shown.name, wheel.name),
@@ -102,7 +103,7 @@ def insist_on_same(shown: Described, wheel: Wheel) -> None:
         "requirements": (normal_requirements(shown.requires), normal_requirements(wheel.requires)),
         "manifest": (shown.asks, wheel.asks),
     }
-    if shown.version == SETTLED_BY_BUILD:
+    if shown.version == DYNAMIC_VERSION:
         del told["version"]
     other = [what for what, (before, after) in told.items() if before != after]
     if other:
@@ -112,7 +113,7 @@ def insist_on_same(shown: Described, wheel: Wheel) -> None:
         )
 
 
-def _insist_on_late_start(wheel: Wheel) -> None:
+def _require_no_startup_code(wheel: Wheel) -> None:
     """Judged by where files come to lie: an archive's data may be told to lie among the modules."""
     tops = {parts[0] for parts in wheel.below_sites if parts}
     early = {name for name in tops if name.partition(".")[0] in AT_START}
@@ -125,7 +126,7 @@ def _insist_on_late_start(wheel: Wheel) -> None:
         )
 
 
-def _insist_on_one_name(wheel: Wheel) -> None:
+def _require_one_distribution(wheel: Wheel) -> None:
     """Metadata make a distribution: a second one would be a plugin that nobody was shown."""
     tops = {parts[0] for parts in wheel.below_sites if parts}
     for name in sorted(tops - {wheel.info}):
@@ -136,36 +137,36 @@ def _insist_on_one_name(wheel: Wheel) -> None:
             )
 
 
-def _insist_on_own_points(wheel: Wheel, environment: Environment) -> None:
+def _require_own_entry_points(wheel: Wheel, environment: Environment) -> None:
     """Whoever looks up an entry point takes the first of its name, OpenTelemetry's at the start of every worker."""
     wanted = {
-        (group, normal(name))
+        (group, normal_name(name))
         for group, names in wheel.points.items()
         for name in names
         if group not in SCRIPTS
     }
     for other, dist in environment.found.items():
         for point in dist.entry_points if other != wheel.name else ():
-            if (point.group, normal(point.name)) in wanted:
+            if (point.group, normal_name(point.name)) in wanted:
                 raise PluginError(
                     f"{wheel.name} has an entry point {point.name} in the group {point.group}, as {other} has.",
                     hint="It could take the other's place. Tell its author.",
                 )
 
 
-def _insist_on_own_modules(wheel: Wheel, environment: Environment) -> None:
+def _require_own_modules(wheel: Wheel, environment: Environment) -> None:
     """A regular package belongs to one distribution; parts of a namespace package may come from several, and none of
     them may make a regular package of it."""
     own, shown = environment.files(wheel.name), environment.modules(wheel.name)
     for parts in sorted(set(wheel.below_sites)):
-        if parts and parts[0].partition(".")[0] not in shown and (name := _taken(parts, own)):
+        if parts and parts[0].partition(".")[0] not in shown and (name := _foreign_module(parts, own)):
             raise PluginError(
                 f"{wheel.name} brings a module {name}, which is here already and is not its own.",
                 hint="It would take the other's place. Tell its author.",
             )
 
 
-def _taken(parts: tuple[str, ...], own: Collection[Path]) -> str | None:
+def _foreign_module(parts: tuple[str, ...], own: Collection[Path]) -> str | None:
     """The module of somebody else that a file at this place would be, or be a part of."""
     *folders, file = parts
     stem = file.partition(".")[0]
@@ -190,7 +191,7 @@ def _files_in(folders: Iterable[str] | None) -> Iterator[Path]:
         yield from (file for file in Path(folder).rglob("*") if file.is_file() and file.suffix != ".pyc")
 
 
-def _insist_on_own_files(wheel: Wheel, environment: Environment) -> None:
+def _require_own_files(wheel: Wheel, environment: Environment) -> None:
     own = environment.files(wheel.name)
     for place in wheel.places:
         if ".." in place.parts or (place.exists() and place.resolve() not in own):

@@ -10,7 +10,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from trunkline._util.text import one_line
 from trunkline.contracts.hooks import PROJECT
 from trunkline.errors import PluginError
-from trunkline.plugins.manifest import Asks
+from trunkline.plugins.manifest import PluginManifest
 
 SCRIPTS = ("console_scripts", "gui_scripts")
 """The groups of entry points that become programs."""
@@ -20,7 +20,7 @@ _EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class DistributionInfo:
     """What is known of a distribution before any of its code has run. ``points`` are its entry points by group and
     name. ``asks`` is what its manifest says, None without one; ``seen`` are hooks and effects found in its source."""
 
@@ -29,8 +29,8 @@ class Described:
     summary: str
     requires: tuple[str, ...]
     points: dict[str, dict[str, str]]
-    asks: Asks | None
-    seen: Asks
+    asks: PluginManifest | None
+    seen: PluginManifest
 
     @property
     def is_plugin(self) -> bool:
@@ -61,10 +61,10 @@ def plugin_packages(points: dict[str, dict[str, str]]) -> set[str]:
     return {point.partition(":")[0].strip().partition(".")[0] for point in modules}
 
 
-def seen_in(source: str) -> Asks:
+def scan_source(source: str) -> PluginManifest:
     """The hooks and effects that stand in a source. A hint for people: code can hide both."""
     effects = [effect for effect in ("read", "write", "send", "exec") if effect in _EFFECT.findall(source)]
-    return Asks(hooks=tuple(sorted(set(_HOOK.findall(source)))), effects=tuple(effects))  # type: ignore[arg-type]
+    return PluginManifest(hooks=tuple(sorted(set(_HOOK.findall(source)))), effects=tuple(effects))  # type: ignore[arg-type]
 
 
 def normal_requirements(texts: Iterable[str]) -> set[str]:

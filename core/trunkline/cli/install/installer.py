@@ -7,14 +7,14 @@ import msgspec
 
 from trunkline.cli.install.environment import Environment
 from trunkline.cli.install.pip import Pip
-from trunkline.cli.install.resolution import Offer
+from trunkline.cli.install.resolution import InstallPlan
 from trunkline.cli.install.wheel import Wheel
 from trunkline.errors import PluginError
 from trunkline.plugins import pins
 from trunkline.plugins.pins import Pin
 
 
-def install(pip: Pip, offer: Offer, home: Path) -> None:
+def install(pip: Pip, offer: InstallPlan, home: Path) -> None:
     """Install exactly the wheels of the offer, and pin them. Raises PluginError, StorageError."""
     plugin = offer.plugin
     if not isinstance(plugin, Wheel):
@@ -31,7 +31,9 @@ def install(pip: Pip, offer: Offer, home: Path) -> None:
         )
     earlier = known.get(plugin.name)
     brought = dict(earlier.brought) if earlier else {}
-    brought |= {wheel.name: pins.Wheel(version=wheel.version, sha256=wheel.sha256) for wheel in offer.brings}
+    brought |= {
+        wheel.name: pins.PinnedWheel(version=wheel.version, sha256=wheel.sha256) for wheel in offer.brings
+    }
     known[plugin.name] = Pin(
         version=plugin.version,
         sha256=plugin.sha256,
@@ -42,7 +44,7 @@ def install(pip: Pip, offer: Offer, home: Path) -> None:
     pins.write_pins(home, known)
 
 
-def leaving(name: str, home: Path) -> list[str]:
+def removal_plan(name: str, home: Path) -> list[str]:
     """What goes when a plugin goes: itself, and what came with it and nobody else needs.
 
     Raises:
@@ -72,10 +74,10 @@ def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
             f"pip could not remove {name}: {done.stderr.strip()[-500:]}", hint="Nothing was noted."
         )
     left = {one: wheel for one, wheel in known.pop(name).brought.items() if one not in others}
-    pins.write_pins(home, _handed_on(known, left))
+    pins.write_pins(home, _reassign_dependencies(known, left))
 
 
-def _handed_on(known: dict[str, Pin], left: dict[str, pins.Wheel]) -> dict[str, Pin]:
+def _reassign_dependencies(known: dict[str, Pin], left: dict[str, pins.PinnedWheel]) -> dict[str, Pin]:
     """What stays because another plugin needs it goes with that one later."""
     environment = Environment.here()
     for owner, pin in known.items():

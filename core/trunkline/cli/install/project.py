@@ -6,15 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trunkline._util.paths import Folder, PathRefused, beneath
-from trunkline.cli.install.distribution import SCRIPTS, Described, plugin_packages, seen_in, valid_name
+from trunkline._util.paths import Folder, PathRefused, open_beneath
+from trunkline.cli.install.distribution import (
+    SCRIPTS,
+    DistributionInfo,
+    plugin_packages,
+    scan_source,
+    valid_name,
+)
 from trunkline.errors import PluginError
-from trunkline.plugins.manifest import MANIFEST, Asks, read
+from trunkline.plugins.manifest import MANIFEST_FILE, PluginManifest, parse_manifest
 
-SETTLED_BY_BUILD = "(its build settles it)"
+DYNAMIC_VERSION = "(its build settles it)"
 """Stands for a version that ``pyproject.toml`` leaves to the build."""
 
-ELSE = "Build a wheel of it in an environment that may be harmed (python -m build), then install the wheel."
+BUILD_YOURSELF_HINT = (
+    "Build a wheel of it in an environment that may be harmed (python -m build), then install the wheel."
+)
 
 MOST_SOURCE = 4 * 1024 * 1024
 """Bytes of source that are looked through for hooks and effects."""
@@ -25,7 +33,7 @@ _FOLDERS = ("src/", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Project(Described):
+class Project(DistributionInfo):
     """A project that is not built yet. ``build_requires``, ``backend`` and ``backend_path`` are those of PEP 517 and
     518: what building it needs, and the object that builds it, which is code that runs."""
 
@@ -42,7 +50,7 @@ def read_project(folder: Path) -> Project:
         PluginError: it cannot be read, or leaves to its build what a person has to see before the build runs: its
             name, what it needs, or its entry points.
     """
-    with beneath(folder) as inside:
+    with open_beneath(folder) as inside:
         return _read(inside, folder)
 
 
@@ -59,12 +67,12 @@ def _read(inside: Folder, folder: Path) -> Project:
     return Project(
         folder=folder.resolve(),
         name=name,
-        version=str(project.get("version", SETTLED_BY_BUILD)),
+        version=str(project.get("version", DYNAMIC_VERSION)),
         summary=str(project.get("description", "")),
         requires=_texts(project.get("dependencies", ()), folder),
         points=points,
         asks=_asks(inside, points, name),
-        seen=seen_in(_source(inside, points)),
+        seen=scan_source(_source(inside, points)),
         **_build(told.get("build-system"), folder),
     )
 
@@ -99,12 +107,12 @@ def _points(project: dict[str, Any]) -> dict[str, dict[str, str]]:
     }
 
 
-def _asks(inside: Folder, points: dict[str, dict[str, str]], owner: str) -> Asks | None:
+def _asks(inside: Folder, points: dict[str, dict[str, str]], owner: str) -> PluginManifest | None:
     for package in sorted(plugin_packages(points)):
         for folder in _FOLDERS:
-            text = _text(inside, f"{folder}{package}/{MANIFEST}")
+            text = _text(inside, f"{folder}{package}/{MANIFEST_FILE}")
             if text is not None:
-                return read(text, owner)
+                return parse_manifest(text, owner)
     return None
 
 
@@ -141,4 +149,6 @@ def _texts(given: Any, folder: Path) -> tuple[str, ...]:
 
 
 def _unreadable(folder: Path, what: str) -> PluginError:
-    return PluginError(f"{folder} {what}, so nobody can see what it is before its code runs.", hint=ELSE)
+    return PluginError(
+        f"{folder} {what}, so nobody can see what it is before its code runs.", hint=BUILD_YOURSELF_HINT
+    )

@@ -24,7 +24,7 @@ _SAID = re.compile(r"^(?:ERROR: |    )(?!ResolutionImpossible)(.+)$", re.MULTILI
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class InstallPlan:
     """A plugin that could be installed, and what would come with it."""
 
     plugin: Wheel | Project
@@ -35,7 +35,7 @@ class Offer:
     """The distributions that it may replace."""
 
 
-def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offer:
+def resolve(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> InstallPlan:
     """Fetch a plugin, ``NAME[==VERSION]``, a wheel or a folder with a project, and what it needs that is not here.
 
     Nothing of it is run: from an index only wheels are taken, and a folder is only read, because a build would run
@@ -52,32 +52,32 @@ def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offe
     """
     environment = Environment.here()
     plugin, source = _plugin(pip, wanted, folder)
-    free = _free(plugin.name, pins, environment)
-    checks.insist_on_plugin(plugin)
-    checks.insist_on_index(plugin)
-    checks.insist_on_name(plugin, environment, free)
+    free = _replaceable(plugin.name, pins, environment)
+    checks.require_plugin(plugin)
+    checks.require_index_only(plugin)
+    checks.require_free_name(plugin, environment, free)
     if isinstance(plugin, Wheel):
-        checks.insist_on_room([plugin], environment, free)
-    checks.insist_on_peace(plugin, environment, free)
-    found = _needed(pip, plugin, folder, environment, free)
+        checks.require_no_overlap([plugin], environment, free)
+    checks.require_compatible(plugin, environment, free)
+    found = _fetch_dependencies(pip, plugin, folder, environment, free)
     brings = tuple(wheel for wheel in found if wheel.name != plugin.name)
-    checks.insist_on_room(brings, environment, free)
-    return Offer(plugin, brings, source, environment.version(plugin.name), frozenset(free))
+    checks.require_no_overlap(brings, environment, free)
+    return InstallPlan(plugin, brings, source, environment.version(plugin.name), frozenset(free))
 
 
-def take_wheel(offer: Offer, file: Path) -> Offer:
+def with_built_wheel(offer: InstallPlan, file: Path) -> InstallPlan:
     """The offer with the wheel that was built of its project.
 
     Raises:
         PluginError: the wheel is not what a person was shown before it was built, or must not come in.
     """
     wheel = read_wheel(file)
-    checks.insist_on_same(offer.plugin, wheel)
-    checks.insist_on_room([wheel], Environment.here(), offer.free)
+    checks.require_as_shown(offer.plugin, wheel)
+    checks.require_no_overlap([wheel], Environment.here(), offer.free)
     return replace(offer, plugin=wheel)
 
 
-def _free(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
+def _replaceable(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
     """What may be replaced: the plugin, and what came with it and nobody else needs."""
     free = {name, *(pins[name].brought if name in pins else ())} - environment.platform
     while needed := {one for one in free - {name} if environment.needing(one, besides=free)}:
@@ -100,7 +100,7 @@ def _plugin(
             raise PluginError(f"There is no file {path}.", hint="Give the wheel's path.")
         return read_wheel(Path(shutil.copy(path, folder))), "wheel"
     asked = ("download", *_wheels_only(folder), "--no-deps", _requirement(wanted))
-    return read_wheel(_fetched(pip, folder, *asked)), "index"
+    return read_wheel(_fetch_wheel(pip, folder, *asked)), "index"
 
 
 def _requirement(wanted: str) -> str:
@@ -117,7 +117,7 @@ def _wheels_only(folder: Path) -> tuple[str, ...]:
     return ("--only-binary", ":all:", "--dest", str(folder))
 
 
-def _fetched(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
+def _fetch_wheel(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
     """The wheel that a run of pip puts into the folder."""
     before = set(folder.iterdir())
     done = pip.fetch(verb, *arguments)
@@ -127,7 +127,7 @@ def _fetched(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
     return fresh[0]
 
 
-def _needed(
+def _fetch_dependencies(
     pip: Pip, plugin: Wheel | Project, folder: Path, environment: Environment, free: set[str]
 ) -> list[Wheel]:
     """The wheels that pip would install with the plugin while everything else stays as it is."""
@@ -165,7 +165,7 @@ def _pinned(item: dict[str, dict[str, str]]) -> str:
 
 
 def _download(pip: Pip, folder: Path, pinned: str) -> Wheel:
-    return read_wheel(_fetched(pip, folder, "download", *_wheels_only(folder), "--no-deps", pinned))
+    return read_wheel(_fetch_wheel(pip, folder, "download", *_wheels_only(folder), "--no-deps", pinned))
 
 
 def _failure(what: str, done: subprocess.CompletedProcess[str]) -> PluginError:

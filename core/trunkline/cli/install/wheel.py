@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 
-from trunkline.cli.install.distribution import SCRIPTS, Described, plugin_packages, seen_in, valid_name
+from trunkline.cli.install.distribution import (
+    SCRIPTS,
+    DistributionInfo,
+    plugin_packages,
+    scan_source,
+    valid_name,
+)
 from trunkline.errors import PluginError
-from trunkline.plugins.manifest import MANIFEST, Asks, read
+from trunkline.plugins.manifest import MANIFEST_FILE, PluginManifest, parse_manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wheel(Described):
+class Wheel(DistributionInfo):
     """A wheel. ``places`` are the files that installing it writes; ``info`` is the folder of its metadata."""
 
     file: Path
@@ -66,7 +72,7 @@ def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
         places=tuple(_places(names, points)),
         info=info,
         asks=_asks(archive, names, points, name),
-        seen=seen_in(source),
+        seen=scan_source(source),
     )
 
 
@@ -80,10 +86,10 @@ def _points(archive: zipfile.ZipFile, file: str, names: list[str]) -> dict[str, 
 
 def _asks(
     archive: zipfile.ZipFile, names: list[str], points: dict[str, dict[str, str]], owner: str
-) -> Asks | None:
+) -> PluginManifest | None:
     for package in sorted(plugin_packages(points)):
-        if (manifest := f"{package}/{MANIFEST}") in names:
-            return read(archive.read(manifest).decode(errors="replace"), owner)
+        if (manifest := f"{package}/{MANIFEST_FILE}") in names:
+            return parse_manifest(archive.read(manifest).decode(errors="replace"), owner)
     return None
 
 

@@ -15,7 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from trunkline._util.text import one_line
 from trunkline.cli.install import build_backend
 from trunkline.cli.install.pip import Pip
-from trunkline.cli.install.project import ELSE, Project
+from trunkline.cli.install.project import BUILD_YOURSELF_HINT, Project
 from trunkline.contracts.sandbox.sandbox import WORKSPACE, Sandbox, SandboxLimits, SandboxResult
 from trunkline.errors import PluginError
 
@@ -34,7 +34,9 @@ EARLIEST = "315532800"
 """The earliest time that a wheel can hold (1980), in seconds: the same source makes the same wheel."""
 
 
-async def build(pip: Pip, project: Project, folder: Path, sandbox: Sandbox, *, isolated: bool = True) -> Path:
+async def build_wheel(
+    pip: Pip, project: Project, folder: Path, sandbox: Sandbox, *, isolated: bool = True
+) -> Path:
     """Build the wheel of a project. Runs code of the project, in the sandbox alone.
 
     Args:
@@ -91,7 +93,7 @@ class _Build:
         if not requires:
             return
         for text in requires:
-            _insist_on_index(self._project.name, text)
+            _require_index_only(self._project.name, text)
         done = self._pip.fetch(
             "install", "--quiet", "--target", str(self._libraries), "--only-binary", ":all:", *requires
         )
@@ -142,18 +144,19 @@ class _Build:
     def _failed(self, why: str) -> PluginError:
         return PluginError(
             f"The build of {self._project.name} {why}. Nothing was installed.",
-            hint=f"It ran in a sandbox without a network and without your files. {ELSE}",
+            hint=f"It ran in a sandbox without a network and without your files. {BUILD_YOURSELF_HINT}",
         )
 
 
-def _insist_on_index(name: str, text: str) -> None:
+def _require_index_only(name: str, text: str) -> None:
     try:
         address = Requirement(text).url
     except InvalidRequirement:
         address = text
     if address is not None:
         raise PluginError(
-            f"The build of {name} needs {one_line(text)}, which is no package of the index.", hint=ELSE
+            f"The build of {name} needs {one_line(text)}, which is no package of the index.",
+            hint=BUILD_YOURSELF_HINT,
         )
 
 

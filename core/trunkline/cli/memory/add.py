@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import OWNER, insist_on_source, with_memory
+from trunkline.cli.memory.attached_memory import OWNER, require_source, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.documents.ingester import Outcome
+    from trunkline.documents.ingester import IngestReport
     from trunkline_bus import Bus
 
 BLOCK_RULE = "lower-case letters, digits and dashes, 32 at most"
@@ -34,12 +34,12 @@ def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: 
     its name: report.pdf becomes report.pdf.md. Files that memory holds already are not read again; what cannot be read
     is skipped and reported. What a new version replaces stays in history. Leaves with 1 when nothing could be brought.
     """
-    from trunkline.documents.file_scan import folder_for
+    from trunkline.documents.file_scan import documents_folder
 
     checked_block(block)
     for source in sources:
-        insist_on_source(source.expanduser())
-    outcome = with_memory(lambda bus: _add(bus, sources, folder_for(block), prune=prune, quiet=as_json))
+        require_source(source.expanduser())
+    outcome = with_memory(lambda bus: _add(bus, sources, documents_folder(block), prune=prune, quiet=as_json))
     _report(outcome, as_json)
     return 0 if outcome.added or outcome.unchanged or outcome.removed else 1
 
@@ -52,26 +52,28 @@ def checked_block(block: str | None) -> None:
         raise click.UsageError(f"{block!r} is no name of a block: {BLOCK_RULE}.")
 
 
-async def _add(bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: bool, quiet: bool) -> "Outcome":
+async def _add(
+    bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: bool, quiet: bool
+) -> "IngestReport":
     from trunkline.config import load_config
-    from trunkline.documents.file_scan import base_of, find
-    from trunkline.documents.ingester import Bringer
-    from trunkline.documents.reader_pool import reading
-    from trunkline.documents.reader_registry import Readers
+    from trunkline.documents.file_scan import mirror_folder, scan
+    from trunkline.documents.ingester import Ingester
+    from trunkline.documents.reader_pool import reader_pool
+    from trunkline.documents.reader_registry import ReaderRegistry
     from trunkline.plugins import Plugins
 
     config = load_config()
-    readers = Readers(owned.item for owned in Plugins.load(config).readers())
+    readers = ReaderRegistry(owned.item for owned in Plugins.load(config).readers())
     folders = [source.expanduser() for source in sources]
-    found = [one for source in folders for one in find(source, folder, readers)]
+    found = [one for source in folders for one in scan(source, folder, readers)]
     hidden = quiet or not sys.stderr.isatty()
     with click.progressbar(length=len(found), label="Bringing files", file=sys.stderr, hidden=hidden) as bar:
-        async with reading(config.settings.documents) as desk:
-            bringer = Bringer(
+        async with reader_pool(config.settings.documents) as desk:
+            bringer = Ingester(
                 bus, readers, desk, actor=OWNER, note=lambda outcome: bar.update(outcome.looked - bar.pos)
             )
             outcome = await bringer.bring(found)
-    for base in [base_of(source, folder) for source in folders if source.is_dir()]:
+    for base in [mirror_folder(source, folder) for source in folders if source.is_dir()]:
         outcome.gone += await bringer.gone(base, found)
     if prune:
         await bringer.remove(outcome.gone)
@@ -79,25 +81,25 @@ async def _add(bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: boo
     return outcome
 
 
-def _report(outcome: "Outcome", as_json: bool) -> None:
-    from trunkline.cli.output import json_out
-    from trunkline.documents.file_scan import shown
+def _report(outcome: "IngestReport", as_json: bool) -> None:
+    from trunkline.cli.output import print_json
+    from trunkline.documents.file_scan import display_path
 
     if as_json:
-        left = [{"file": shown(one.source), "reason": one.reason} for one in outcome.skipped]
+        left = [{"file": display_path(one.source), "reason": one.reason} for one in outcome.skipped]
         told = {name: sorted(getattr(outcome, name)) for name in ("added", "unchanged", "gone", "removed")}
-        json_out(
+        print_json(
             {"added": told.pop("added"), "skipped": left} | {name: of for name, of in told.items() if of}
         )
         return
     for one in sorted(outcome.skipped, key=lambda one: one.source):
-        click.echo(f"Skipped {shown(one.source)}: {one.reason}", err=True)
+        click.echo(f"Skipped {display_path(one.source)}: {one.reason}", err=True)
     for path in outcome.gone:
         click.echo(f"In memory alone: {path} (--prune takes it out)", err=True)
     click.echo(summary(outcome))
 
 
-def summary(outcome: "Outcome") -> str:
+def summary(outcome: "IngestReport") -> str:
     """What happened, in a sentence."""
     noun = "file" if len(outcome.added) == 1 else "files"
     where = f" under {min(outcome.added).partition('documents/')[0]}documents/" if outcome.added else ""

@@ -20,7 +20,7 @@ FILES = (
 VERSIONS = '"trunkline memory history PATH" lists the versions there are of a file or folder.'
 CHUNKS = '"trunkline memory chunks list" shows the chunks there are, with --archived the archived ones.'
 
-NOT_THERE = ("not_found", "invalid_path")
+NOT_FOUND_HINT = ("not_found", "invalid_path")
 """The codes of what names nothing that can be shown or changed."""
 
 
@@ -37,14 +37,14 @@ def with_memory(job: "Callable[[Bus], Awaitable[T]]", *, hint: str = "") -> T:
         try:
             return await job(bus)
         except RemoteFault as fault:
-            if hint and fault.code in NOT_THERE:
+            if hint and fault.code in NOT_FOUND_HINT:
                 raise TrunklineError(fault.message, hint=hint) from fault
             raise
 
     return with_workers(asked, "memory")
 
 
-def insist_on_source(source: Path) -> None:
+def require_source(source: Path) -> None:
     """Raises StorageError for what is not there, before anything is started or made for it."""
     from trunkline.errors import StorageError
 

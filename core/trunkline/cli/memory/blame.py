@@ -38,7 +38,7 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with conversation and turn.")
 def command(path: str, lines: tuple[int, int | None], version: str | None, as_json: bool) -> None:
     """Show who wrote each line of a file, when and in which conversation."""
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import BlameMemory
     from trunkline.contracts.memory.subjects import MEMORY_BLAME
 
@@ -47,14 +47,14 @@ def command(path: str, lines: tuple[int, int | None], version: str | None, as_js
         lambda bus: bus.call(MEMORY_BLAME, wish, timeout=60.0), hint=VERSIONS if version else FILES
     )
     if as_json:
-        json_out(found)
+        print_json(found)
         return
     if not found.spans:
         click.echo("There are no such lines.", err=True)
     width = max((len(_by(span)) for span in found.spans), default=0)
     for span in found.spans:
         for number, line in enumerate(span.lines, span.first):
-            say(
+            print_text(
                 f"{span.version[:10]}  {_by(span):<{width}}  {span.timestamp:%Y-%m-%d %H:%M}  {number:>4}  {line}"
             )
 

@@ -33,11 +33,11 @@ def line(chunk: "Chunk") -> str:
 
 def _changed(endpoint: "Endpoint[Q, MemoryChanged]", wish: Q, what: str, as_json: bool) -> None:
     """Have a chunk changed, and say so."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     done = with_memory(lambda bus: bus.call(endpoint, wish, timeout=60.0), hint=CHUNKS)
     if as_json:
-        json_out(done)
+        print_json(done)
     else:
         click.echo(f"{what} as {done.version[:10]}.")
 
@@ -80,7 +80,7 @@ def list_chunks(
     """List chunks, newest first. Leaves with 1 when there are none."""
     from datetime import UTC
 
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import ListChunks
     from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
 
@@ -97,9 +97,9 @@ def list_chunks(
     )
     page = with_memory(lambda bus: bus.call(MEMORY_CHUNKS, wish, timeout=60.0))
     if as_json:
-        json_out(page)
+        print_json(page)
     for chunk in () if as_json else page.chunks:
-        say(line(chunk))
+        print_text(line(chunk))
     if not as_json and page.total > len(page.chunks):
         click.echo(f"{page.total - len(page.chunks)} more: see --limit.", err=True)
     return _found(bool(page.chunks), as_json)
@@ -110,18 +110,18 @@ def list_chunks(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(chunk: str, as_json: bool) -> int:
     """Print a chunk, archived or not. Leaves with 1 when there is none."""
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import GetChunk
     from trunkline.contracts.memory.subjects import MEMORY_CHUNK
 
     wish = GetChunk(id=chunk, actor=OWNER, archived=True)
     found = with_memory(lambda bus: bus.call(MEMORY_CHUNK, wish, timeout=60.0)).chunk
     if as_json:
-        json_out(found)
+        print_json(found)
     elif found is None:
         click.echo(f"There is no chunk {chunk}.\nHint: {CHUNKS}", err=True)
     else:
-        say(_described(found))
+        print_text(_described(found))
     return 0 if found else 1
 
 
@@ -151,18 +151,18 @@ def _described(chunk: "Chunk") -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     """Show what a chunk is linked to, strongest first. Leaves with 1 when it is to nothing."""
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import FindLinked
     from trunkline.contracts.memory.subjects import MEMORY_LINKED
 
     wish = FindLinked(id=chunk, actor=OWNER, link_type=kind, limit=limit)
     found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=60.0), hint=CHUNKS).links
     if as_json:
-        json_out(found)
+        print_json(found)
     for link in () if as_json else found:
         arrow = "<-" if link.incoming else "->"
         made = "by itself" if link.automatic else "by hand"
-        say(f"{arrow} {link.type} {link.strength:.2f} ({made})  {line(link.chunk)}")
+        print_text(f"{arrow} {link.type} {link.strength:.2f} ({made})  {line(link.chunk)}")
     return _found(bool(found), as_json)
 
 
@@ -228,14 +228,14 @@ def restore(chunk: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> None:
     """Archive what has expired or is old."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.contracts.memory.chunks import PruneChunks
     from trunkline.contracts.memory.subjects import MEMORY_PRUNE
 
     wish = PruneChunks(actor=OWNER, block=block, days=days, dry_run=dry_run)
     done = with_memory(lambda bus: bus.call(MEMORY_PRUNE, wish, timeout=600.0))
     if as_json:
-        json_out(done)
+        print_json(done)
         return
     for chunk in done.chunk_ids:
         click.echo(chunk)
@@ -247,18 +247,18 @@ def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> 
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def stats(block: str | None, as_json: bool) -> int:
     """Count chunks, and name files among them that are broken. Leaves with 1 when some are."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.chunks import CountChunks
     from trunkline.contracts.memory.subjects import MEMORY_CHUNK_STATS
 
     found = with_memory(lambda bus: bus.call(MEMORY_CHUNK_STATS, CountChunks(block=block), timeout=60.0))
     if as_json:
-        json_out(found)
+        print_json(found)
         return 1 if found.broken else 0
     rows = [("chunks", found.total_chunks), ("archived", found.archived_chunks), ("tokens", found.tokens)]
     rows += [("tags", found.tags), ("links by hand", found.links)]
     rows += [*sorted(found.by_type.items()), *sorted(found.by_layer.items())]
-    table([(name, str(number)) for name, number in rows])
+    print_table([(name, str(number)) for name, number in rows])
     for one in found.broken:
         click.echo(f"Broken ({one.code}): {one.path}", err=True)
     return 1 if found.broken else 0

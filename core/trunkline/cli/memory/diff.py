@@ -23,7 +23,7 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
     Without NEW it is what differs from now, without OLD what the last change of PATH did. Without PATH, or with "", it
     is all of memory.
     """
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import DiffMemory
     from trunkline.contracts.memory.subjects import MEMORY_DIFF
 
@@ -32,9 +32,9 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
         hint=VERSIONS if old else FILES,
     )
     if as_json:
-        json_out(found)
+        print_json(found)
         return
-    say(found.text, nl=False)
+    print_text(found.text, nl=False)
     if not found.files:
         click.echo("Nothing differs.", err=True)
     if not found.whole:

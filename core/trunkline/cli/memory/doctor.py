@@ -29,36 +29,36 @@ def command(look: bool, as_json: bool) -> int:
     Reads every object of history. What is broken is put aside in .git/trunkline/damaged and never deleted. Works while
     the platform runs (writes wait meanwhile) and also when memory cannot start. Leaves with 1 when something is lost.
     """
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
 
     findings = _examined(look)
     lost = any(finding.status == "error" for finding in findings)
     if as_json:
-        json_out({"ok": not lost, "findings": findings})
+        print_json({"ok": not lost, "findings": findings})
         return 1 if lost else 0
     for finding in findings:
-        say(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}")
+        print_text(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}")
         if finding.hint:
-            say(f"{'':30} -> {finding.hint}")
+            print_text(f"{'':30} -> {finding.hint}")
     return 1 if lost else 0
 
 
 def _examined(look: bool) -> "Sequence[MemoryFinding]":
     """By the worker that has the root, or here when nobody has it."""
     from trunkline.config import load_config
-    from trunkline.contracts.memory.messages import ExamineMemory
-    from trunkline.contracts.memory.subjects import MEMORY_EXAMINE
+    from trunkline.contracts.memory.messages import CheckMemory
+    from trunkline.contracts.memory.subjects import MEMORY_CHECK
     from trunkline.home.paths import Home
     from trunkline.home.run_file import running_pid
-    from trunkline.workers.memory.fsck.offline_check import examine_root
+    from trunkline.workers.memory.fsck.offline_check import check_root
 
     config = load_config()
     home = Home.of(config)
     apart = config.settings.bus.url is None and config.settings.memory.store is None
     if apart and running_pid(home) is None:
-        return [*examine_root(home.memory, home.cache, mend=not look), *_started(look)]
-    wish = ExamineMemory(mend=not look)
-    return with_memory(lambda bus: bus.call(MEMORY_EXAMINE, wish, timeout=SECONDS)).findings
+        return [*check_root(home.memory, home.cache, mend=not look), *_started(look)]
+    wish = CheckMemory(mend=not look)
+    return with_memory(lambda bus: bus.call(MEMORY_CHECK, wish, timeout=SECONDS)).findings
 
 
 def _started(look: bool) -> "list[MemoryFinding]":

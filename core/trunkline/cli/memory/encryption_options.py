@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.encryption import Keys, Lock
+    from trunkline._util.archives.encryption import DecryptionKeys, Recipients
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -25,11 +25,11 @@ def passphrase_options(command: F) -> F:
     return click.option("--passphrase", is_flag=True, help="Ask for a passphrase.")(command)
 
 
-def lock_of(
+def recipients_from_options(
     recipients: tuple[str, ...], files: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
-) -> "Lock | None":
+) -> "Recipients | None":
     """The lock that was asked for; None for an archive that anybody may read."""
-    from trunkline._util.archives.encryption import Lock
+    from trunkline._util.archives.encryption import Recipients
 
     keys = (*recipients, *(line for one in files for line in _lines(one)))
     passphrase = _given(ask, file, variable, confirm=True)
@@ -37,20 +37,22 @@ def lock_of(
         raise click.UsageError("An archive is locked for keys or with a passphrase, not both.")
     if not keys and passphrase is None:
         return None
-    return Lock(recipients=keys, passphrase=passphrase)
+    return Recipients(recipients=keys, passphrase=passphrase)
 
 
-def keys_of(
+def keys_from_options(
     archive: Path, identities: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
-) -> "Keys":
+) -> "DecryptionKeys":
     """What to open a locked archive with; asks for a passphrase when that is what it wants."""
-    from trunkline._util.archives.encryption import Keys, Locked, wants_passphrase
+    from trunkline._util.archives.encryption import ArchiveEncryptionError, DecryptionKeys, needs_passphrase
 
-    wanted = wants_passphrase(archive)
+    wanted = needs_passphrase(archive)
     passphrase = _given(ask or (wanted and file is None and variable is None), file, variable, confirm=False)
     if not wanted and not identities:
-        raise Locked(f"{archive} is locked for a key.", hint="Give the key's file: --identity key.txt")
-    return Keys(identities=identities, passphrase=passphrase if wanted else None)
+        raise ArchiveEncryptionError(
+            f"{archive} is locked for a key.", hint="Give the key's file: --identity key.txt"
+        )
+    return DecryptionKeys(identities=identities, passphrase=passphrase if wanted else None)
 
 
 def _given(ask: bool, file: Path | None, variable: str | None, *, confirm: bool) -> str | None:

@@ -8,11 +8,11 @@ import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.attached_memory import with_memory
-from trunkline.cli.memory.encryption_options import lock_of, passphrase_options
+from trunkline.cli.memory.encryption_options import passphrase_options, recipients_from_options
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.encryption import Lock
-    from trunkline._util.archives.manifest import Gap
+    from trunkline._util.archives.encryption import Recipients
+    from trunkline._util.archives.manifest import ImportGap
     from trunkline.contracts.memory.messages import MemoryExport
     from trunkline_bus import Bus
 
@@ -60,19 +60,19 @@ def command(
     """
     from msgspec import to_builtins
 
-    from trunkline.cli.archive_gaps import tell_gaps
-    from trunkline.cli.output import json_out
+    from trunkline.cli.archive_gaps import print_gaps
+    from trunkline.cli.output import print_json
     from trunkline.errors import StorageError
 
     if file.exists() and not force:
         raise StorageError(f"{file} exists already.", hint="Choose another name, or give --force.")
     if not file.absolute().parent.is_dir():
         raise StorageError(f"There is no folder {file.absolute().parent}.", hint="Make it first.")
-    lock = lock_of(recipients, files, passphrase, passphrase_file, passphrase_env)
+    lock = recipients_from_options(recipients, files, passphrase, passphrase_file, passphrase_env)
     done, gaps = with_memory(lambda bus: _export(bus, file, lock, derived=with_index, quiet=as_json))
     size = file.stat().st_size
     if as_json:
-        json_out(
+        print_json(
             {
                 "file": str(file),
                 "files": done.files,
@@ -86,16 +86,16 @@ def command(
         click.echo(
             f"Wrote {done.files} files and their history to {file} ({size / 1024 / 1024:.1f} MB{locked})."
         )
-        tell_gaps(gaps)
+        print_gaps(gaps)
 
 
 async def _export(
-    bus: "Bus", file: Path, lock: "Lock | None", *, derived: bool, quiet: bool
-) -> "tuple[MemoryExport, tuple[Gap, ...]]":
-    from trunkline.cli.archive_gaps import gaps_of
+    bus: "Bus", file: Path, lock: "Recipients | None", *, derived: bool, quiet: bool
+) -> "tuple[MemoryExport, tuple[ImportGap, ...]]":
+    from trunkline.cli.archive_gaps import read_gaps
     from trunkline.config import load_config
     from trunkline.contracts.memory.export_transfer import export_memory
-    from trunkline.home.encrypted_archive import lock_file, private_file
+    from trunkline.home.encrypted_archive import encrypt_file, temporary_private_file
     from trunkline.home.paths import Home
 
     hidden = quiet or not sys.stderr.isatty()
@@ -107,8 +107,8 @@ async def _export(
 
         if lock is None:
             done = await export_memory(bus, file, derived=derived, told=told)
-            return done, gaps_of(file)
-        with private_file(Home.of(load_config()).cache, "memory.tar") as plain:
+            return done, read_gaps(file)
+        with temporary_private_file(Home.of(load_config()).cache, "memory.tar") as plain:
             done = await export_memory(bus, plain, derived=derived, told=told)
-            lock_file(plain, file, lock)
-            return done, gaps_of(plain)
+            encrypt_file(plain, file, lock)
+            return done, read_gaps(plain)

@@ -12,13 +12,13 @@ from trunkline.cli.memory.attached_memory import CHUNKS, OWNER, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(chunk: str, reason: str, as_json: bool) -> None:
     """Take a chunk out of the files and the indexes. History keeps it: see purge for good, chunks delete to archive."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.contracts.memory.chunks import ForgetChunk
     from trunkline.contracts.memory.subjects import MEMORY_FORGET
 
     wish = ForgetChunk(id=chunk, actor=OWNER, reason=reason)
     done = with_memory(lambda bus: bus.call(MEMORY_FORGET, wish, timeout=60.0), hint=CHUNKS)
     if as_json:
-        json_out(done)
+        print_json(done)
     else:
         click.echo(f"Forgot {chunk} as {done.version[:10]}.")

@@ -14,20 +14,20 @@ from trunkline.cli.memory.attached_memory import FILES, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the text before each change.")
 def command(path: str, limit: int, as_json: bool) -> None:
     """Show what changed a file or folder, newest first."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.messages import MemoryHistory
     from trunkline.contracts.memory.subjects import MEMORY_HISTORY
 
     wish = MemoryHistory(path=path, limit=limit)
     changes = with_memory(lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=60.0), hint=FILES).changes
     if as_json:
-        json_out(changes)
+        print_json(changes)
         return
     rows = [
         (change.version[:10], f"{change.timestamp:%Y-%m-%d %H:%M:%S}", change.author, _first(change.message))
         for change in changes
     ]
-    table(rows, header=("VERSION", "TIME (UTC)", "BY", "WHAT"))
+    print_table(rows, header=("VERSION", "TIME (UTC)", "BY", "WHAT"))
 
 
 def _first(message: str) -> str:

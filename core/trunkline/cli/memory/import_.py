@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import OWNER, insist_on_source, with_memory
-from trunkline.cli.memory.encryption_options import keys_of, passphrase_options
+from trunkline.cli.memory.attached_memory import OWNER, require_source, with_memory
+from trunkline.cli.memory.encryption_options import keys_from_options, passphrase_options
 
 if TYPE_CHECKING:
-    from trunkline._util.archives.encryption import Keys
+    from trunkline._util.archives.encryption import DecryptionKeys
     from trunkline.contracts.memory.messages import ImportProgress, MemoryImport
     from trunkline_bus import Bus
 
@@ -24,7 +24,7 @@ trunkline memory import chatgpt-export.zip --dry-run
 trunkline memory import ~/.openclaw/workspace --from openclaw
 """
 
-SHOWN = 20
+MAX_SHOWN = 20
 """How many lines of one kind are printed; --json has all."""
 
 
@@ -61,14 +61,14 @@ def command(
     Nothing is lost: what was here stays in history, and what differs on both sides is listed. Importing the same again
     changes nothing. Keys and passwords never come along.
     """
-    from trunkline._util.archives.encryption import is_locked
-    from trunkline.cli.output import json_out
+    from trunkline._util.archives.encryption import is_encrypted
+    from trunkline.cli.output import print_json
 
     source = source.expanduser()
-    insist_on_source(source)
+    require_source(source)
     keys = None
-    if source.is_file() and is_locked(source):
-        keys = keys_of(source, identities, passphrase, passphrase_file, passphrase_env)
+    if source.is_file() and is_encrypted(source):
+        keys = keys_from_options(source, identities, passphrase, passphrase_file, passphrase_env)
 
     async def bring(bus: "Bus") -> "MemoryImport":
         with _opened(source, keys) as opened:
@@ -76,23 +76,23 @@ def command(
 
     done = with_memory(bring)
     if as_json:
-        json_out(done)
+        print_json(done)
     else:
         _report(done)
 
 
 @contextmanager
-def _opened(source: Path, keys: "Keys | None") -> Iterator[Path]:
+def _opened(source: Path, keys: "DecryptionKeys | None") -> Iterator[Path]:
     """The source itself, or what it holds when it is locked."""
     from trunkline.config import load_config
-    from trunkline.home.encrypted_archive import open_file, private_file
+    from trunkline.home.encrypted_archive import decrypt_file, temporary_private_file
     from trunkline.home.paths import Home
 
     if keys is None:
         yield source
         return
-    with private_file(Home.of(load_config()).cache, source.stem) as plain:
-        open_file(source, plain, keys)
+    with temporary_private_file(Home.of(load_config()).cache, source.stem) as plain:
+        decrypt_file(source, plain, keys)
         yield plain
 
 
@@ -100,7 +100,7 @@ async def _import(
     bus: "Bus", source: Path, mode: str, kind: str | None, block: str | None, dry_run: bool, quiet: bool
 ) -> "MemoryImport":
     from trunkline.config import load_config
-    from trunkline.contracts.memory.import_preparation import prepared
+    from trunkline.contracts.memory.import_preparation import prepare_import
     from trunkline.contracts.memory.import_transfer import import_memory
     from trunkline.home.paths import Home
     from trunkline.plugins import Plugins
@@ -108,7 +108,7 @@ async def _import(
     config = load_config()
     plugins = Plugins.load(config)
     importers = [owned.item for owned in plugins.importers()]
-    with prepared(source, importers, Home.of(config).cache, kind=kind, block=block) as archive:
+    with prepare_import(source, importers, Home.of(config).cache, kind=kind, block=block) as archive:
         return await import_memory(
             bus,
             archive,
@@ -162,13 +162,13 @@ def _conflict(path: str, what: str, version: str) -> str:
 def _list(title: str, lines: list[str]) -> None:
     if not lines:
         return
-    from trunkline.cli.output import say
+    from trunkline.cli.output import print_text
 
     click.echo(f"{title}:")
-    for line in lines[:SHOWN]:
-        say(f"  {line}")
-    if len(lines) > SHOWN:
-        click.echo(f"  and {len(lines) - SHOWN} more (--json prints all)")
+    for line in lines[:MAX_SHOWN]:
+        print_text(f"  {line}")
+    if len(lines) > MAX_SHOWN:
+        click.echo(f"  and {len(lines) - MAX_SHOWN} more (--json prints all)")
 
 
 def _count(noun: str, count: int) -> str:

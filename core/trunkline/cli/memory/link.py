@@ -20,7 +20,7 @@ trunkline memory link chunk-2026-05-04-1f3a9c2b supports chunk-2026-05-02-77aa01
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(source: str, kind: str, target: str, strength: float, remove: bool, as_json: bool) -> None:
     """Link the chunk SOURCE to TARGET: supports, contradicts, or a type that a plugin adds."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.contracts.memory.chunks import LinkChunks
     from trunkline.contracts.memory.subjects import MEMORY_LINK
 
@@ -29,6 +29,6 @@ def command(source: str, kind: str, target: str, strength: float, remove: bool, 
     )
     done = with_memory(lambda bus: bus.call(MEMORY_LINK, wish, timeout=60.0), hint=CHUNKS)
     if as_json:
-        json_out(done)
+        print_json(done)
     else:
         click.echo(f"{'Unlinked' if remove else 'Linked'} {source} {kind} {target} as {done.version[:10]}.")

@@ -12,16 +12,16 @@ from trunkline.cli.memory.attached_memory import FILES, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: str, recursive: bool, as_json: bool) -> None:
     """List the names under a folder of memory."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.messages import ListMemory
     from trunkline.contracts.memory.subjects import MEMORY_LIST
 
     wish = ListMemory(path=path, recursive=recursive)
     entries = with_memory(lambda bus: bus.call(MEMORY_LIST, wish, timeout=60.0), hint=FILES).entries
     if as_json:
-        json_out(entries)
+        print_json(entries)
         return
-    table(
+    print_table(
         [
             (f"{entry.modified_at:%Y-%m-%d %H:%M}", str(entry.size), entry.path)
             if entry.kind == "file"

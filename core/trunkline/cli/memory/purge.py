@@ -6,7 +6,7 @@ import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.completion_types import ChunkOrPath
-from trunkline.cli.confirmation import insist_on_person
+from trunkline.cli.confirmation import require_terminal
 from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
     from it alone. A conversation with a turn that is not over is refused. At the end stands what is kept, where and
     until when.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.contracts.memory.purge import PurgeMemory
     from trunkline.contracts.memory.subjects import MEMORY_PURGE
 
@@ -49,24 +49,24 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
     click.echo("Rewriting history; this may take minutes when there is much of it.", err=True)
     done = with_memory(lambda bus: bus.call(MEMORY_PURGE, wish, timeout=PURGE_SECONDS), hint=PURGEABLE)
     if as_json:
-        json_out(done)
+        print_json(done)
     else:
         _tell(done)
 
 
 def _tell(done: "MemoryPurged") -> None:
-    from trunkline.cli.output import say
+    from trunkline.cli.output import print_text
 
-    say(f"{_summary(done)}\n")
+    print_text(f"{_summary(done)}\n")
     for path in done.paths:
-        say(f"Purged {path}")
+        print_text(f"Purged {path}")
     for path in done.changed:
-        say(f"Purged a part of {path}")
+        print_text(f"Purged a part of {path}")
     for erased in done.erased:
-        say(f"Erased {erased.count} in {erased.where}")
+        print_text(f"Erased {erased.count} in {erased.where}")
     click.echo("\nKept:")
     for kept in done.kept:
-        say(f"* {kept.where}: {kept.what}{_until(kept)}")
+        print_text(f"* {kept.where}: {kept.what}{_until(kept)}")
 
 
 def _summary(done: "MemoryPurged") -> str:
@@ -97,7 +97,7 @@ def _until(kept: "Kept") -> str:
 
 def _confirmed(target: str) -> str:
     """What a person types; nobody is taken to agree because nobody is there."""
-    insist_on_person(f"--confirm {target}", done="purged")
+    require_terminal(f"--confirm {target}", done="purged")
     return str(
         click.prompt(f"This cannot be undone. Type {target} to purge it", default="", show_default=False)
     )

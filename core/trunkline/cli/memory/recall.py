@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Look for what was remembered, best first. No model is asked. Leaves with 1 when nothing is found."""
     from trunkline.cli.memory.chunks import line
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import Recall
     from trunkline.contracts.memory.subjects import MEMORY_RECALL
 
@@ -51,11 +51,11 @@ def command(
     )
     found = with_memory(lambda bus: bus.call(MEMORY_RECALL, wish, timeout=60.0))
     if as_json:
-        json_out(found)
+        print_json(found)
     elif not found.chunks:
         click.echo("Nothing found.", err=True)
     for one in () if as_json else found.chunks:
-        say(line(one.chunk))
+        print_text(line(one.chunk))
         if why:
             click.echo(f"    {one.score:.2f}: {_why(one)}")
     if why and not as_json:

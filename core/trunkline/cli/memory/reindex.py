@@ -26,11 +26,11 @@ def command(vectors: bool, as_json: bool) -> None:
     for the vectors that are missing.
     """
     from trunkline.cli.memory.stats import show
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     stats = with_memory(lambda bus: _reindex(bus, vectors, as_json or not sys.stderr.isatty()))
     if as_json:
-        json_out(stats)
+        print_json(stats)
     else:
         show(stats)
 

@@ -36,7 +36,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Keep TEXT as chunks (- reads it from standard input). Prints their ids. Leaves with 1 when it is blank."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.contracts.memory.chunks import Remember
     from trunkline.contracts.memory.subjects import MEMORY_REMEMBER
     from trunkline_bus import new_id
@@ -53,7 +53,7 @@ def command(
     )
     done = with_memory(lambda bus: bus.call(MEMORY_REMEMBER, wish, timeout=60.0))
     if as_json:
-        json_out(done)
+        print_json(done)
     elif not done.success:
         click.echo(done.error, err=True)
     for chunk in () if as_json else done.chunk_ids:

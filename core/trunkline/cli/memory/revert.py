@@ -24,7 +24,7 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
     What came later stays where it is of other lines; where it is not, nothing is changed and the command says so. To
     have the change back, revert again. Without PATH a version must be named, and all of it is taken back.
     """
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import RevertMemory
     from trunkline.contracts.memory.subjects import MEMORY_REVERT
 
@@ -36,7 +36,7 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
     hint = VERSIONS if version or to else FILES
     done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=60.0), hint=hint)
     if as_json:
-        json_out(done)
+        print_json(done)
         return
     verb = "Went back to" if to else "Took back"
-    say(f"{verb} {done.undone[:10]} as {done.version[:10]}: {', '.join(done.paths)}")
+    print_text(f"{verb} {done.undone[:10]} as {done.version[:10]}: {', '.join(done.paths)}")

@@ -58,7 +58,7 @@ def command(
     """Search memory, best first; quotes around QUERY may be left out. Leaves with 1 when nothing is found."""
     import msgspec
 
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline.contracts.memory.messages import SearchMemory
     from trunkline.contracts.memory.subjects import MEMORY_SEARCH
 
@@ -72,7 +72,7 @@ def command(
     )  # fmt: skip
     found = with_memory(lambda bus: bus.call(MEMORY_SEARCH, wish, timeout=60.0))
     if as_json:
-        json_out(found.hits)
+        print_json(found.hits)
     else:
         _show(found, names=names, why=why)
     return 0 if found.hits else 1
@@ -84,14 +84,16 @@ def _local(when: datetime | None) -> datetime | None:
 
 
 def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
-    from trunkline.cli.output import say
+    from trunkline.cli.output import print_text
 
     if not found.hits:
         click.echo("Nothing found.", err=True)
     for hit in found.hits:
-        say(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
+        print_text(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
         for one in hit.why if why else ():
-            say(f"    {one.signal:<11}{'+' if one.adds else '×'} {one.weight:<8g}{one.detail}".rstrip())
+            print_text(
+                f"    {one.signal:<11}{'+' if one.adds else '×'} {one.weight:<8g}{one.detail}".rstrip()
+            )
     if why and not names:
         click.echo(found.searched, err=True)
 

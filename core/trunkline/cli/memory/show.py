@@ -14,7 +14,7 @@ from trunkline.cli.memory.attached_memory import FILES, VERSIONS, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: str, version: str | None, as_json: bool) -> None:
     """Print a file of memory."""
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import ReadMemory
     from trunkline.contracts.memory.subjects import MEMORY_READ
 
@@ -23,6 +23,6 @@ def command(path: str, version: str | None, as_json: bool) -> None:
         lambda bus: bus.call(MEMORY_READ, wish, timeout=60.0), hint=VERSIONS if version else FILES
     )
     if as_json:
-        json_out(file)
+        print_json(file)
     else:
-        say(file.content, nl=not file.content.endswith("\n"))
+        print_text(file.content, nl=not file.content.endswith("\n"))

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """Say what the search index holds, and how far the vectors are."""
-    from trunkline.cli.output import json_out
-    from trunkline.contracts.memory.index import AskIndex
+    from trunkline.cli.output import print_json
+    from trunkline.contracts.memory.index import GetIndexStats
     from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS
 
-    stats = with_memory(lambda bus: bus.call(MEMORY_INDEX_STATS, AskIndex(), timeout=600.0))
+    stats = with_memory(lambda bus: bus.call(MEMORY_INDEX_STATS, GetIndexStats(), timeout=600.0))
     if as_json:
-        json_out(stats)
+        print_json(stats)
     else:
         show(stats)
 

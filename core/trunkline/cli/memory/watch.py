@@ -10,7 +10,7 @@ from trunkline.cli.memory.add import checked_block, summary
 from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.documents.ingester import Outcome
+    from trunkline.documents.ingester import IngestReport
     from trunkline_bus import Bus
 
 EXAMPLES = """
@@ -43,33 +43,33 @@ async def _watch(
 ) -> None:
     from trunkline.config import load_config
     from trunkline.config.settings import WatchedFolder
-    from trunkline.documents.folder_watcher import Tools, keep_watched
-    from trunkline.documents.reader_registry import Readers
+    from trunkline.documents.folder_watcher import WatcherDeps, watch_folders
+    from trunkline.documents.reader_registry import ReaderRegistry
     from trunkline.plugins import Plugins
 
     config = load_config()
-    readers = Readers(owned.item for owned in Plugins.load(config).readers())
+    readers = ReaderRegistry(owned.item for owned in Plugins.load(config).readers())
     wanted = tuple(WatchedFolder(folder=folder, block=block, prune=prune) for folder in folders)
     tell = _tell_json if as_json else _tell
     click.echo("Watching. Stop with Ctrl-C.", err=True)
-    await keep_watched(wanted, Tools(bus, readers, config.settings.documents, OWNER, tell))
+    await watch_folders(wanted, WatcherDeps(bus, readers, config.settings.documents, OWNER, tell))
 
 
-def _tell(folder: Path, outcome: "Outcome") -> None:
-    from trunkline.documents.file_scan import shown
+def _tell(folder: Path, outcome: "IngestReport") -> None:
+    from trunkline.documents.file_scan import display_path
 
     for one in outcome.skipped:
-        click.echo(f"Skipped {shown(one.source)}: {one.reason}", err=True)
+        click.echo(f"Skipped {display_path(one.source)}: {one.reason}", err=True)
     for path in outcome.gone:
         click.echo(f"In memory alone: {path}", err=True)
     click.echo(summary(outcome))
 
 
-def _tell_json(folder: Path, outcome: "Outcome") -> None:
+def _tell_json(folder: Path, outcome: "IngestReport") -> None:
     import msgspec
 
-    from trunkline.documents.file_scan import shown
+    from trunkline.documents.file_scan import display_path
 
-    skipped = [{"file": shown(one.source), "reason": one.reason} for one in outcome.skipped]
+    skipped = [{"file": display_path(one.source), "reason": one.reason} for one in outcome.skipped]
     told = {"added": outcome.added, "skipped": skipped, "gone": outcome.gone, "removed": outcome.removed}
     click.echo(msgspec.json.encode({"folder": str(folder), **told}).decode())

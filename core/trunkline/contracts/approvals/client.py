@@ -12,7 +12,7 @@ import anyio
 
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.approvals.subjects import APPROVAL
-from trunkline_bus import Bus, BusError, Received
+from trunkline_bus import Bus, BusError, ReceivedMessage
 
 log = logging.getLogger(__name__)
 
@@ -22,12 +22,12 @@ PAUSE = 1.0
 Stage = tuple[bool, bool]
 
 
-async def approvals_of(bus: Bus) -> AsyncGenerator[Approval, None]:
+async def watch_approvals(bus: Bus) -> AsyncGenerator[Approval, None]:
     """Those that wait now, oldest first, then each that is asked, reminded of or settled, until closed."""
     send, receive = anyio.create_memory_object_stream[Approval | None](math.inf)
     told: OrderedDict[str, Stage] = OrderedDict()
 
-    async def heard(message: Received[Approval]) -> None:
+    async def heard(message: ReceivedMessage[Approval]) -> None:
         send.send_nowait(None if message.gap else message.data)
 
     async def look_again() -> None:

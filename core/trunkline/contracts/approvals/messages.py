@@ -11,20 +11,20 @@ from trunkline_bus import Payload, key_of
 ApprovalScope = Literal["once", "conversation", "always"]
 """How far a yes reaches: this call, calls like it in this conversation, or in this block from now on."""
 
-DEADLINE = "deadline"
+DECIDED_BY_DEADLINE = "deadline"
 """Who has decided when nobody did in time."""
 
-Withdrawn = Literal["", "cancelled", "stopped", "block", "ended"]
+WithdrawalReason = Literal["", "cancelled", "stopped", "block", "ended"]
 """Why nobody is asked any more though nobody decided: the turn was cancelled, or stopped after its step; the block was
 stopped; or the turn ended otherwise. Empty where somebody decided, or did not in time."""
 
-PANIC = "panic"
+CANCELLED_BY_PANIC = "panic"
 """Who ends turns when everything is stopped."""
 
 _PLACES = {"cli": "on the command line", "terminal": "in the terminal"}
 
 
-def decider(by: str) -> str:
+def describe_decider(by: str) -> str:
     """Who decided, in words. A channel speaks for the owner, or knows people by names of their own."""
     if by == "owner":
         return "the owner"
@@ -32,15 +32,15 @@ def decider(by: str) -> str:
     return f"the owner {_PLACES.get(name, f'in {name}')}" if kind == "channel" else by
 
 
-def withdrawal(why: Withdrawn, by: str) -> str:
+def describe_withdrawal(why: WithdrawalReason, by: str) -> str:
     """Why a question was withdrawn, and who saw to that, in words: what follows a ``because``."""
-    if by == PANIC:
+    if by == CANCELLED_BY_PANIC:
         return "everything was stopped by panic"
     match why:
         case "block":
-            return f"the block was stopped by {decider(by)}"
+            return f"the block was stopped by {describe_decider(by)}"
         case "cancelled" | "stopped":
-            return f"the turn was {why} by {decider(by)}"
+            return f"the turn was {why} by {describe_decider(by)}"
         case _:
             return "its turn ended"
 
@@ -82,7 +82,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: datetime
     scope: ApprovalScope = "once"
     answer: str = ""
-    withdrawn: Withdrawn = ""
+    withdrawn: WithdrawalReason = ""
 
 
 class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="approval.state.v1"):

@@ -10,27 +10,27 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from trunkline._util.text import one_line, printable, unhidden
+from trunkline._util.text import one_line, printable, reveal_invisible
 from trunkline.contracts.approvals.messages import ApprovalDetail
 
-LONGEST = 6_000
+MAX_TEXT = 6_000
 """Characters of a preview that are shown: the beginning, and a quarter of them from the end."""
 
-MOST_LINES = 20_000
+MAX_LINES = 20_000
 """Lines above which two texts are not compared: that would take longer than anybody waits."""
 
 SHORT, LONGEST_LINE = 200, 1_000
 """Characters of an argument, and of all of them, where they are put into one line."""
 
-Kind = Literal["diff", "command", "message", "arguments", "question"]
+PreviewKind = Literal["diff", "command", "message", "arguments", "question"]
 
 
-def preview(kind: Kind, text: str) -> ApprovalDetail:
+def preview(kind: PreviewKind, text: str) -> ApprovalDetail:
     """A preview of any text."""
-    shown = unhidden(printable(text))
-    if len(shown) <= LONGEST:
+    shown = reveal_invisible(printable(text))
+    if len(shown) <= MAX_TEXT:
         return ApprovalDetail(kind=kind, text=shown)
-    head, tail = LONGEST - LONGEST // 4, LONGEST // 4
+    head, tail = MAX_TEXT - MAX_TEXT // 4, MAX_TEXT // 4
     left_out = len(shown) - head - tail
     middle = f"\n[… {left_out} characters are not shown …]\n"
     return ApprovalDetail(kind=kind, text=shown[:head] + middle + shown[-tail:], left_out=left_out)
@@ -39,7 +39,7 @@ def preview(kind: Kind, text: str) -> ApprovalDetail:
 def diff_preview(path: str, before: str | None, after: str | None) -> ApprovalDetail:
     """How a file would change. ``before`` is None for one that is not there, ``after`` for one that would be gone."""
     old, new = _lines(before), _lines(after)
-    if len(old) + len(new) > MOST_LINES:
+    if len(old) + len(new) > MAX_LINES:
         return preview("diff", f"{path}: {len(old)} lines would become {len(new)} lines:\n{after or ''}")
     lines = difflib.unified_diff(
         old,
@@ -66,7 +66,7 @@ def arguments_preview(arguments: Mapping[str, Any]) -> ApprovalDetail:
     return preview("arguments", "\n".join(_argument(name, value) for name, value in arguments.items()))
 
 
-def in_short(arguments: Mapping[str, Any]) -> str:
+def arguments_summary(arguments: Mapping[str, Any]) -> str:
     """Arguments in one line, each cut when it is long, and so is the whole. Names may be a model's words as well."""
     each = (f"{_cut(one_line(name))}={_cut(one_line(_written(value)))}" for name, value in arguments.items())
     return _cut(", ".join(each), LONGEST_LINE)

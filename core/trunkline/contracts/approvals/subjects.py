@@ -11,7 +11,7 @@ from trunkline.contracts.approvals.messages import (
     ListApprovals,
     ListGrants,
 )
-from trunkline.contracts.gateway.messages import Done
+from trunkline.contracts.gateway.messages import CommandSucceeded
 from trunkline.contracts.streams import APPROVAL_STREAM, TIMER_STREAM
 from trunkline_bus import Endpoint, Subject, Topic
 
@@ -49,6 +49,6 @@ LIST_GRANTS = Endpoint(
     root=False, doc="What was allowed for longer than one call.",
 )  # fmt: skip
 FORGET_GRANT = Endpoint(
-    "gateway.forget-grant", Subject("trunkline.cmd.gateway.{channel}.approvals.forget"), ForgetGrant, Done,
+    "gateway.forget-grant", Subject("trunkline.cmd.gateway.{channel}.approvals.forget"), ForgetGrant, CommandSucceeded,
     doc="Take such a permission back.",
 )  # fmt: skip

@@ -12,12 +12,12 @@ def is_block_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def not_there(name: str) -> str:
+def block_not_found(name: str) -> str:
     """What is said of a block that is not there."""
     return f"There is no block called {name!r}."
 
 
-def why_shut(name: str, config: BlockConfig, problem: str) -> str:
+def unavailable_reason(name: str, config: BlockConfig, problem: str) -> str:
     """Why a block takes no messages; "" for one that does. ``problem`` says which file about it cannot be read."""
     if problem:
         return f"The block {name!r} takes no messages until a person mends a file. {problem}"

@@ -63,7 +63,7 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
 
 
-class PulseBeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v1"):
+class PulseHeartbeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v1"):
     """One monitor's view of a block, refreshed while it serves it and gone soon after it dies."""
 
     block: str

@@ -17,7 +17,7 @@ from trunkline.contracts.turns.messages import FeedEvent
 from trunkline.errors import Unavailable
 
 
-class Watch(Protocol):
+class TurnStream(Protocol):
     """A reader of a turn's feed by position; it survives reconnects, restarts and takeovers."""
 
     position: str
@@ -41,7 +41,7 @@ class Gateway(Protocol):
     ``answerer`` is the model that answers in a block, to be shown before anything is said."""
 
     async def send(self, message: SendMessage) -> MessageAccepted: ...
-    def watch(self, conversation: str, turn: str, *, after: str = "") -> Watch: ...
+    def watch(self, conversation: str, turn: str, *, after: str = "") -> TurnStream: ...
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None: ...
     async def decide(
         self,
@@ -71,7 +71,7 @@ class Channel(ABC):
 
     shows: str = ""
     """What a person sees here of an answer, in a sentence or two for the model, such as "Plain text: Markdown is not
-    drawn."; at most ``MOST_SHOWS`` characters. "" says nothing."""
+    drawn."; at most ``MAX_SHOWS`` characters. "" says nothing."""
 
     render: Callable[[FeedEvent], str | None] | None = None
     """How plugins want an event worded (``trunkline_render``); whoever runs the channel sets it. None or an answer of

@@ -8,7 +8,7 @@ from trunkline.contracts.channels.channel import Channel, Gateway
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class TerminalSession:
     """What the person asked for on the command line.
 
     ``conversation`` is one to go on with; ``block`` is where a new one begins (None = the gateway's rules).
@@ -24,9 +24,9 @@ class ForegroundChannel(Channel):
     """A channel that owns standard input and output while it runs."""
 
     @abstractmethod
-    async def attend(self, gateway: Gateway, sitting: Sitting) -> int:
+    async def attend(self, gateway: Gateway, sitting: TerminalSession) -> int:
         """Talk with the person until they leave. Returns the exit status: 0, or what went wrong."""
 
     async def run(self, gateway: Gateway) -> None:
         """The same, asked for nothing in particular."""
-        await self.attend(gateway, Sitting())
+        await self.attend(gateway, TerminalSession())

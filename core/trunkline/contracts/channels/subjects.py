@@ -1,9 +1,9 @@
 """What is asked of channels: to tell their owner something that answers no message."""
 
-from trunkline.contracts.gateway.messages import Done, TellOwner
+from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline_bus import Endpoint, Subject
 
 TELL_OWNER = Endpoint(
-    "channels.tell", Subject("trunkline.cmd.channels.{channel}.tell"), TellOwner, Done,
+    "channels.tell", Subject("trunkline.cmd.channels.{channel}.tell"), TellOwner, CommandSucceeded,
     doc="Tell the owner something through this channel.",
 )  # fmt: skip

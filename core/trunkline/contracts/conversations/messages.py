@@ -10,16 +10,16 @@ from trunkline_bus import Payload
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     """The current time, in UTC."""
     return datetime.now(UTC)
 
 
-RAW = ""
+RAW_ARGUMENTS = ""
 """The key under which arguments travel that are no JSON object, as the text that the model wrote."""
 
 
-SHOWN = "shown"
+DISPLAY_ONLY = "shown"
 """The key under which the metadata of an assistant's message says that its text only shows what a command brought: no
 model said it, none is given it, and it is no evidence of anything."""
 
@@ -72,7 +72,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     role: Role
     content: str
-    created_at: datetime = msgspec.field(default_factory=now)
+    created_at: datetime = msgspec.field(default_factory=utc_now)
     turn: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None

@@ -4,10 +4,12 @@ from collections.abc import Iterable
 
 from trunkline.contracts.conversations.messages import Message
 
-NO_CALL = "No call that waits for a result has this id: a tool's message follows the message with its call."
+ORPHAN_RESULT_TEXT = (
+    "No call that waits for a result has this id: a tool's message follows the message with its call."
+)
 
 
-def unasked_result(messages: Iterable[Message]) -> int | None:
+def first_orphan_result(messages: Iterable[Message]) -> int | None:
     """The number of the first result that answers no call of the assistant's message before it, or one that has its
     answer; None when there is none."""
     waiting: set[str | None] = set()

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import anyio
 import msgspec
 
-from trunkline.contracts.approvals.client import approvals_of
+from trunkline.contracts.approvals.client import watch_approvals
 from trunkline.contracts.approvals.messages import (
     Approval,
     ApprovalList,
@@ -70,13 +70,13 @@ from trunkline.contracts.gateway.subjects import (
     RENAME_CONVERSATION,
     RESET_BLOCK,
     RESTORE_BLOCK,
-    SEND,
+    SEND_MESSAGE,
     SHOW_BLOCK,
     STOP_BLOCK,
 )
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
-from trunkline.contracts.turns.poll_limiter import Looks
+from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.errors import Unavailable
 from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, new_id
 
@@ -99,7 +99,7 @@ class GatewayClient:
         self._shows = shows
         self._channel = channel
         self._patience = patience
-        self._looks = Looks()
+        self._looks = PollLimiter()
 
     async def send(self, message: SendMessage) -> MessageAccepted:
         """Hand in a message; it is on disk when this returns, and counts once however often it was sent."""
@@ -107,7 +107,7 @@ class GatewayClient:
             message = msgspec.structs.replace(message, client_id=new_id())
         if self._shows and not message.shows:
             message = msgspec.structs.replace(message, shows=self._shows)
-        return await self._persist(SEND, message)
+        return await self._persist(SEND_MESSAGE, message)
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
         """The turn's events from ``after`` on. Raises ValueError when ``after`` is no position."""
@@ -148,7 +148,7 @@ class GatewayClient:
 
     def approvals(self) -> AsyncGenerator[Approval, None]:
         """The calls that wait for a person, then each change of one, until closed: those of all channels."""
-        return approvals_of(self._bus)
+        return watch_approvals(self._bus)
 
     async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
         """The calls that wait for a person, and those decided in the last hour if so wished."""

@@ -8,7 +8,7 @@ from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
-MOST_SHOWS = 500
+MAX_SHOWS = 500
 """Characters in which a channel says what it shows: they stand before the model with every message."""
 
 
@@ -138,5 +138,5 @@ class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell.v1"):
     text: str
 
 
-class Done(Payload, frozen=True, kw_only=True, tag="gateway.done.v1"):
+class CommandSucceeded(Payload, frozen=True, kw_only=True, tag="gateway.done.v1"):
     """The command was carried out."""

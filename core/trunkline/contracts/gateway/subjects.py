@@ -30,8 +30,8 @@ from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
     ClientRequest,
+    CommandSucceeded,
     ConversationView,
-    Done,
     ForkTurn,
     GetConversation,
     GetTurn,
@@ -48,18 +48,18 @@ from trunkline_bus import (
     Subject,
 )
 
-SEND = Endpoint(
+SEND_MESSAGE = Endpoint(
     "gateway.send", Subject("trunkline.cmd.gateway.{channel}.send"), SendMessage, MessageAccepted,
     doc="Hand in a message.",
 )  # fmt: skip
-TRANSCRIPTS: BucketSpec[TranscriptHead] = BucketSpec(
+TRANSCRIPT_BUCKET: BucketSpec[TranscriptHead] = BucketSpec(
     name="transcripts",
     payload=TranscriptHead,
     ttl=30 * 86_400.0,
     max_bytes=64 * 1024 * 1024,
     description="Which conversation an OpenAI client's transcript goes on with, by the hash of its messages",
 )
-REQUESTS: BucketSpec[ClientRequest] = BucketSpec(
+REQUEST_BUCKET: BucketSpec[ClientRequest] = BucketSpec(
     name="requests",
     payload=ClientRequest,
     ttl=3_600.0,
@@ -79,14 +79,15 @@ RENAME_CONVERSATION = Endpoint(
     ConversationFound, doc="Give a conversation a title.",
 )  # fmt: skip
 CANCEL_TURN = Endpoint(
-    "gateway.cancel", Subject("trunkline.cmd.gateway.{channel}.cancel"), CancelTurn, Done, doc="End a turn.",
+    "gateway.cancel", Subject("trunkline.cmd.gateway.{channel}.cancel"), CancelTurn, CommandSucceeded,
+    doc="End a turn.",
 )  # fmt: skip
 FORK_TURN = Endpoint(
     "gateway.fork", Subject("trunkline.cmd.gateway.{channel}.fork"), ForkTurn, MessageAccepted,
     doc="Ask again from a step of a turn, in a new conversation.",
 )  # fmt: skip
 DECIDE_APPROVAL = Endpoint(
-    "gateway.decide", Subject("trunkline.cmd.gateway.{channel}.decide"), ApprovalDecided, Done,
+    "gateway.decide", Subject("trunkline.cmd.gateway.{channel}.decide"), ApprovalDecided, CommandSucceeded,
     doc="Decide about a parked tool call.",
 )  # fmt: skip
 GET_TURN = Endpoint(
@@ -122,7 +123,7 @@ RESET_BLOCK = Endpoint(
     doc="Have a block forget.",
 )  # fmt: skip
 ARCHIVE_BLOCK = Endpoint(
-    "gateway.block-archive", Subject("trunkline.cmd.gateway.{channel}.blocks.archive"), ArchiveBlock, Done,
+    "gateway.block-archive", Subject("trunkline.cmd.gateway.{channel}.blocks.archive"), ArchiveBlock, CommandSucceeded,
     doc="Put a block away.",
 )  # fmt: skip
 RESTORE_BLOCK = Endpoint(
@@ -130,7 +131,7 @@ RESTORE_BLOCK = Endpoint(
     doc="Bring a block back.",
 )  # fmt: skip
 DELETE_BLOCK = Endpoint(
-    "gateway.block-delete", Subject("trunkline.cmd.gateway.{channel}.blocks.delete"), DeleteBlock, Done,
+    "gateway.block-delete", Subject("trunkline.cmd.gateway.{channel}.blocks.delete"), DeleteBlock, CommandSucceeded,
     doc="Delete a block.",
 )  # fmt: skip
 STORE_MESSAGES = Endpoint(

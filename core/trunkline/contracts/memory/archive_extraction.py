@@ -23,14 +23,14 @@ FREE_BYTES = 64 * 1024 * 1024
 DEEPEST = 60
 
 
-def unpacked(archive: Path, folder: Path) -> None:
+def extract_archive(archive: Path, folder: Path) -> None:
     """Unpack into an empty folder.
 
     Raises:
         TrunklineError: it is no archive that is known, broken, or not to be trusted; the folder is to be dropped.
         OSError: it cannot be read or unpacked.
     """
-    room = _Room(archive)
+    room = _SizeLimit(archive)
     try:
         for name, opened in _members(archive):
             with opened as source:
@@ -83,7 +83,7 @@ def _tarred(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
             yield member.name, source
 
 
-class _Room:
+class _SizeLimit:
     """How much may still come out of an archive."""
 
     def __init__(self, archive: Path) -> None:
@@ -112,7 +112,7 @@ def _place(folder: Path, name: str, archive: Path) -> Path:
     return folder / path
 
 
-def _write(source: IO[bytes], target: Path, room: _Room) -> None:
+def _write(source: IO[bytes], target: Path, room: _SizeLimit) -> None:
     room.enter()
     make_private(target.parent)
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -7,12 +7,12 @@ import anyio
 
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
-from trunkline_bus import Bus, Received
+from trunkline_bus import Bus, ReceivedMessage
 
 T = TypeVar("T")
 
 
-class Known(Generic[T]):
+class MemoryCache(Generic[T]):
     """Answers by name. ``open`` before use.
 
     An answer is kept for ``fresh_for`` seconds, and no longer than until memory tells of a change of a file that
@@ -63,7 +63,7 @@ class Known(Generic[T]):
         self._changes += 1
         self._answers.clear()
 
-    async def _changed(self, message: Received[MemoryChanged]) -> None:
+    async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
         if any(map(self._counts, message.data.paths)):
             self.forget()
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
 from trunkline.contracts.memory.chunks import (
-    BEST,
-    LINKED,
-    PAGE,
-    SAID,
-    SURE_ENOUGH,
-    TRUSTED,
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LINK_LIMIT,
+    DEFAULT_PAGE_SIZE,
+    DEFAULT_RECALL_LIMIT,
+    DEFAULT_SOURCE,
+    MIN_RECALL_CONFIDENCE,
     Chunk,
     FindLinked,
     ForgetChunk,
@@ -30,7 +30,7 @@ from trunkline.contracts.memory.chunks import (
     Remembered,
     UpdateChunk,
 )
-from trunkline.contracts.memory.client_base import MemoryCalls
+from trunkline.contracts.memory.client_base import MemoryClientBase
 from trunkline.contracts.memory.learned_visibility import is_chunk_withheld
 from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.paths import layer_folder
@@ -52,7 +52,7 @@ MOST = 1_000
 """Chunks that are looked through when some of those found may not be shown."""
 
 
-class ChunkMemory(MemoryCalls):
+class ChunkMemory(MemoryClientBase):
     """The chunks that an actor may see and make in a block; ``permit`` counts for the files that they are."""
 
     async def remember(
@@ -60,12 +60,12 @@ class ChunkMemory(MemoryCalls):
         content: str,
         *,
         tags: Sequence[str] = (),
-        confidence: float = TRUSTED,
+        confidence: float = DEFAULT_CONFIDENCE,
         chunk_type: str | None = None,
         layer: Layer | None = None,
         conversation: str | None = None,
         message: str | None = None,
-        source: str = SAID,
+        source: str = DEFAULT_SOURCE,
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> Remembered:
@@ -95,8 +95,8 @@ class ChunkMemory(MemoryCalls):
         query: str,
         *,
         conversation: str | None = None,
-        limit: int = BEST,
-        min_confidence: float = SURE_ENOUGH,
+        limit: int = DEFAULT_RECALL_LIMIT,
+        min_confidence: float = MIN_RECALL_CONFIDENCE,
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> Recalled:
@@ -133,7 +133,7 @@ class ChunkMemory(MemoryCalls):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         archived: bool = False,
-        limit: int = PAGE,
+        limit: int = DEFAULT_PAGE_SIZE,
         offset: int = 0,
     ) -> Sequence[Chunk]:
         """Chunks that have all of ``tags`` and whatever else is given, newest first."""
@@ -157,7 +157,7 @@ class ChunkMemory(MemoryCalls):
         return (await self._seen(more))[offset : offset + limit]
 
     async def linked(
-        self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
+        self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, in both directions, strongest first."""
         wish = FindLinked(id=chunk, actor=self._actor, block=self._block, link_type=link_type, limit=limit)

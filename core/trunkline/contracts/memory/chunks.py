@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from trunkline.contracts.memory.messages import searched_by
+from trunkline.contracts.memory.messages import describe_search
 from trunkline_bus import Payload
 
 Layer = Literal["project_agent", "project_global", "user_agent", "user_global"]
@@ -19,18 +19,18 @@ actor, *global* is open to all. In this order the same id in two layers is settl
 Confidence = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 """How sure a chunk is, from 0 to 1."""
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
+ChunkLimit = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 
-TRUSTED = 0.7
+DEFAULT_CONFIDENCE = 0.7
 """How sure a chunk is when nobody says (RLM-F9)."""
 
-SAID = "interaction"
+DEFAULT_SOURCE = "interaction"
 """How a chunk came about when nobody says."""
 
-SURE_ENOUGH = 0.5
+MIN_RECALL_CONFIDENCE = 0.5
 """How sure a chunk must be to answer a question, when nobody says (RLM-F10)."""
 
-BEST, LINKED, PAGE = 5, 50, 100
+DEFAULT_RECALL_LIMIT, DEFAULT_LINK_LIMIT, DEFAULT_PAGE_SIZE = 5, 50, 100
 """How many chunks answer a question, are told as linked, and are listed, when nobody says."""
 
 
@@ -52,8 +52,8 @@ class ChunkMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
     created_at: datetime
     modified_at: datetime
-    confidence: Confidence = TRUSTED
-    source: str = SAID
+    confidence: Confidence = DEFAULT_CONFIDENCE
+    source: str = DEFAULT_SOURCE
     conversation_id: str | None = None
     turn_id: str | None = None
     message_id: str | None = None
@@ -97,10 +97,10 @@ class Remember(Payload, frozen=True, kw_only=True, tag="memory.remember.v1"):
     conversation_id: str
     block: str | None = None
     tags: tuple[str, ...] = ()
-    confidence: float = TRUSTED
+    confidence: float = DEFAULT_CONFIDENCE
     chunk_type: str | None = None
     layer: Layer | None = None
-    source: str = SAID
+    source: str = DEFAULT_SOURCE
     message_id: str | None = None
     expires_at: datetime | None = None
     fields: dict[str, Any] = {}
@@ -124,8 +124,8 @@ class Recall(Payload, frozen=True, kw_only=True, tag="memory.recall.v1"):
     actor: str
     block: str | None = None
     conversation_id: str | None = None
-    max_results: Count = BEST
-    min_confidence: Confidence = SURE_ENOUGH
+    max_results: ChunkLimit = DEFAULT_RECALL_LIMIT
+    min_confidence: Confidence = MIN_RECALL_CONFIDENCE
     tags: tuple[str, ...] = ()
     chunk_type: str | None = None
 
@@ -160,7 +160,7 @@ class Recalled(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1"):
     @property
     def searched(self) -> str:
         """How it was looked for, as a sentence."""
-        return searched_by(self.vectors)
+        return describe_search(self.vectors)
 
 
 class GetChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-get.v1"):
@@ -190,7 +190,7 @@ class ListChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-list.v1")
     created_before: datetime | None = None
     layer: Layer | None = None
     archived: bool = False
-    limit: Count = PAGE
+    limit: ChunkLimit = DEFAULT_PAGE_SIZE
     offset: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
@@ -208,7 +208,7 @@ class FindLinked(Payload, frozen=True, kw_only=True, tag="memory.chunk-linked.v1
     actor: str
     block: str | None = None
     link_type: str | None = None
-    limit: Count = LINKED
+    limit: ChunkLimit = DEFAULT_LINK_LIMIT
 
 
 class LinkedChunk(msgspec.Struct, frozen=True, kw_only=True):

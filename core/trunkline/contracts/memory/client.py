@@ -17,10 +17,10 @@ import msgspec
 from trunkline.contracts.memory.chunk_client import ChunkMemory
 from trunkline.contracts.memory.client_base import A, Q
 from trunkline.contracts.memory.export_transfer import export_memory
-from trunkline.contracts.memory.import_preparation import prepared
+from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.import_transfer import import_memory
 from trunkline.contracts.memory.importer import Importer
-from trunkline.contracts.memory.learned_visibility import is_withheld, may_be_learned
+from trunkline.contracts.memory.learned_visibility import is_withheld, may_hold_learned
 from trunkline.contracts.memory.messages import (
     BlameMemory,
     DeleteMemory,
@@ -46,11 +46,11 @@ from trunkline.contracts.memory.messages import (
     WriteMemory,
 )
 from trunkline.contracts.memory.paths import (
-    is_chunk_place,
-    is_owners,
-    name_in,
-    private_to_another,
-    whole_path,
+    is_chunk_path,
+    is_owner_only,
+    is_private_to_another,
+    path_in_block,
+    root_path,
 )
 from trunkline.contracts.memory.subjects import (
     MEMORY_BLAME,
@@ -65,7 +65,7 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_SEARCH,
     MEMORY_WRITE,
 )
-from trunkline.errors import ToolError, TrunklineError, kind_of_code
+from trunkline.errors import ToolError, TrunklineError, error_kind_for_code
 from trunkline_bus import BusError, Endpoint, RemoteFault
 
 EXPORT_SECONDS = 600.0
@@ -156,7 +156,7 @@ class BlockMemory(ChunkMemory):
         except RemoteFault as fault:
             if fault.code == "not_found" and not path.strip("./"):
                 return ()
-            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+            raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         return tuple(
             [
                 msgspec.structs.replace(entry, path=self._relative(entry.path))
@@ -170,7 +170,7 @@ class BlockMemory(ChunkMemory):
         wish = MemoryHistory(path=self._whole(path), limit=limit)
         changes = (await self._call(MEMORY_HISTORY, wish)).changes
         to = self.to
-        if to is None or not may_be_learned(wish.path):
+        if to is None or not may_hold_learned(wish.path):
             return changes
         return [
             msgspec.structs.replace(one, previous=None)
@@ -190,7 +190,7 @@ class BlockMemory(ChunkMemory):
     ) -> MemoryBlame:
         """Who wrote the lines ``first`` to ``last`` of a file."""
         wish = BlameMemory(path=self._whole(path), version=version, first=first, last=last, mainline=mainline)
-        if self.to is not None and may_be_learned(wish.path):
+        if self.to is not None and may_hold_learned(wish.path):
             await self.read(path, version)  # whoever may not be told of it is told no line of it
         found = await self._call(MEMORY_BLAME, wish)
         return msgspec.structs.replace(found, path=self._relative(found.path))
@@ -198,7 +198,7 @@ class BlockMemory(ChunkMemory):
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs at a path between two versions; without ``old`` what its last change did."""
         found = await self._call(MEMORY_DIFF, DiffMemory(path=self._whole(path), old=old, new=new))
-        if self.to is not None and any(may_be_learned(one) for file in found.files for one in _paths(file)):
+        if self.to is not None and any(may_hold_learned(one) for file in found.files for one in _paths(file)):
             raise ToolError(
                 f"{path or '/'} holds what was learned, which is compared by no tool.",
                 kind="permission_denied",
@@ -221,7 +221,7 @@ class BlockMemory(ChunkMemory):
         try:
             return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
         except RemoteFault as fault:
-            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+            raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except (BusError, TrunklineError) as error:
             raise ToolError(
                 "Memory could not be exported, or the archive not fetched. Try again.", kind="unavailable"
@@ -231,14 +231,14 @@ class BlockMemory(ChunkMemory):
         """Bring in an export, or an archive of another system. What the owner alone may change stays as it is."""
         await self.permit("/", "write", True)
         with ExitStack() as held:
-            ready = prepared(source, self.importers(), source.parent, kind=kind, block=self._block)
+            ready = prepare_import(source, self.importers(), source.parent, kind=kind, block=self._block)
             try:
                 archive = await anyio.to_thread.run_sync(held.enter_context, ready)
                 return await import_memory(
                     self._bus, archive, actor=self._actor, dry_run=dry_run, scope=self._scope
                 )
             except RemoteFault as fault:
-                raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+                raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
             except TrunklineError as error:
                 raise ToolError(
                     f"{error} {error.hint or ''}".replace(f"{source.parent}/", "").strip(),
@@ -260,7 +260,7 @@ class BlockMemory(ChunkMemory):
         """The hits that whoever asks may be told of."""
         shown = [hit for hit in hits if await self._visible(hit.path)]
         to = self.to
-        if to is None or not (paths := tuple({hit.path for hit in shown if may_be_learned(hit.path)})):
+        if to is None or not (paths := tuple({hit.path for hit in shown if may_hold_learned(hit.path)})):
             return shown
         files = (await self._call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files
         told = {file.path for file in files if not is_withheld(file.path, file.content, to)}
@@ -270,8 +270,8 @@ class BlockMemory(ChunkMemory):
 
     def _whole(self, path: str) -> str:
         """The path from the memory root. Raises ToolError for what is private to another actor."""
-        whole = whole_path(self._block, path)
-        if private_to_another(whole, self._actor):
+        whole = root_path(self._block, path)
+        if is_private_to_another(whole, self._actor):
             raise ToolError(f"{path} is private to another agent.", kind="permission_denied")
         return whole
 
@@ -280,12 +280,12 @@ class BlockMemory(ChunkMemory):
         whole = self._whole(path)
         parts = [part.casefold() for part in whole.split("/") if part not in ("", ".")]
         holds_settings = parts[:1] in (["blocks"], ["archive"]) and len(parts) < 3
-        if is_owners(whole) or holds_settings:
+        if is_owner_only(whole) or holds_settings:
             raise ToolError(
                 f"{path} is the owner's to change: it says or holds what agents are allowed. Nothing was changed.",
                 kind="permission_denied",
             )
-        if is_chunk_place(whole):
+        if is_chunk_path(whole):
             raise ToolError(
                 f"{path} is kept as a chunk: use remember, link or forget. Nothing was changed.",
                 kind="permission_denied",
@@ -293,7 +293,7 @@ class BlockMemory(ChunkMemory):
         return whole
 
     def _relative(self, path: str) -> str:
-        return name_in(self._block, path)
+        return path_in_block(self._block, path)
 
 
 _ELSEWHERE = "{} was learned of somebody else or in another block, and is told there alone."

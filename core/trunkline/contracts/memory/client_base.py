@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeVar
 
-from trunkline.contracts.memory.learned_visibility import Listener
-from trunkline.contracts.memory.paths import private_to_another
+from trunkline.contracts.memory.learned_visibility import Recipient
+from trunkline.contracts.memory.paths import is_private_to_another
 from trunkline.contracts.memory.store import NOWHERE
-from trunkline.errors import ToolError, kind_of_code
+from trunkline.errors import ToolError, error_kind_for_code
 from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, Scope
 
-Permit = Callable[[str, Literal["read", "write"], bool], Awaitable[None]]
+AccessCheck = Callable[[str, Literal["read", "write"], bool], Awaitable[None]]
 """Raises ToolError when a path of memory may not be read or written; with True, when anything below it may not."""
 
 Q = TypeVar("Q")
@@ -18,19 +18,19 @@ A = TypeVar("A")
 CALL_SECONDS = 30.0
 
 
-async def _freely(path: str, action: Literal["read", "write"], whole: bool) -> None:
+async def _allow_all(path: str, action: Literal["read", "write"], whole: bool) -> None:
     """Permits all."""
 
 
-class MemoryCalls:
+class MemoryClientBase:
     """``actor`` is whom history names; ``scope`` the conversation and turn it names.
 
     ``patience`` is how long a call may take, in seconds. ``permit`` says what may be read and written, ``to`` who is
     told what comes back: None for whoever decides about it again, such as a context source.
     """
 
-    permit: Permit = staticmethod(_freely)
-    to: Listener | None = None
+    permit: AccessCheck = staticmethod(_allow_all)
+    to: Recipient | None = None
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class MemoryCalls:
 
     async def _visible(self, path: str) -> bool:
         """Whether a path, from the memory root, may be read."""
-        if private_to_another(path, self._actor):
+        if is_private_to_another(path, self._actor):
             return False
         try:
             await self.permit(f"/{path}", "read", False)
@@ -62,7 +62,7 @@ class MemoryCalls:
         try:
             return await self._ask(endpoint, request, timeout=timeout)
         except RemoteFault as fault:
-            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+            raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
 
     async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
         try:

@@ -8,7 +8,7 @@ import anyio
 
 from trunkline.contracts.memory.messages import ExportMemory, MemoryExport
 from trunkline.contracts.memory.subjects import MEMORY_EXPORT
-from trunkline.contracts.workers.subjects import EXPORTS
+from trunkline.contracts.workers.subjects import EXPORT_STORE
 from trunkline.errors import StorageError, Unavailable
 from trunkline_bus import Bus, background_tasks
 
@@ -34,11 +34,11 @@ async def export_memory(
         BusError: memory refused or does not answer.
     """
     done = await bus.call(MEMORY_EXPORT, ExportMemory(derived=derived), timeout=timeout)
-    objects = bus.objects(EXPORTS)
+    objects = bus.objects(EXPORT_STORE)
     part = file.with_name(file.name + ".part")
     try:
         part.unlink(missing_ok=True)
-        async with _watched(part, done.size, told):
+        async with _report_progress(part, done.size, told):
             whole = await objects.get_file(done.object, part)
         if not whole:
             raise Unavailable("Memory was exported but did not arrive whole.", hint="Try again.")
@@ -53,7 +53,7 @@ async def export_memory(
 
 
 @asynccontextmanager
-async def _watched(file: Path, size: int, told: Callable[[int, int], None]) -> AsyncIterator[None]:
+async def _report_progress(file: Path, size: int, told: Callable[[int, int], None]) -> AsyncIterator[None]:
     """Tells now and then how far a file has grown."""
 
     async def watch() -> None:

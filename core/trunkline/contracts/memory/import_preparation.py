@@ -17,13 +17,13 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 import trunkline
-from trunkline._util.archives.manifest import MANIFEST, MEMORY, Gap, Manifest
+from trunkline._util.archives.manifest import MANIFEST, MEMORY, ArchiveManifest, ImportGap
 from trunkline._util.archives.reader import read_manifest
-from trunkline._util.archives.writer import ArchiveWriter, archive
+from trunkline._util.archives.writer import ArchiveWriter, write_archive
 from trunkline._util.paths import PROTECTED_NAMES
 from trunkline._util.private_folders import make_private
-from trunkline._util.secrets.redactor import Secrets
-from trunkline.contracts.memory.archive_extraction import unpacked
+from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.memory.archive_extraction import extract_archive
 from trunkline.contracts.memory.importer import Imported, ImportedConversation, ImportedFile, Importer, Source
 from trunkline.errors import StorageError, TrunklineError
 
@@ -60,7 +60,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @contextmanager
-def prepared(
+def prepare_import(
     source: Path,
     importers: Sequence[Importer],
     scratch: Path,
@@ -98,7 +98,7 @@ def _prepare(
             return source
         folder = scratch / "unpacked"
         make_private(folder)
-        unpacked(source, folder)
+        extract_archive(source, folder)
     else:
         folder = source
     if kind is None and (root := _own_folder(folder)) is not None:
@@ -165,8 +165,8 @@ def _pack_own(root: Path, target: Path) -> None:
             f"The history in {git} is not whole: parts of it lie elsewhere.",
             hint="Make a full clone of it first.",
         )
-    with archive(target, 0) as out:
-        out.add(MANIFEST, Manifest(version=trunkline.__version__, head=_head(git)).encode())
+    with write_archive(target, 0) as out:
+        out.add(MANIFEST, ArchiveManifest(version=trunkline.__version__, head=_head(git)).encode())
         for file in (git / "HEAD", git / "packed-refs"):
             if file.is_file() and not file.is_symlink():
                 out.add_file(f"{MEMORY}/.git/{file.name}", file)
@@ -205,7 +205,7 @@ class _Conversion:
         self._folder = folder
         self.files: dict[str, Path] = {}
         self.sources: dict[str, str] = {}
-        self.gaps: list[Gap] = []
+        self.gaps: list[ImportGap] = []
         self.conversations = 0
 
     def take_all(self) -> None:
@@ -218,7 +218,7 @@ class _Conversion:
 
     def _take(self, item: Imported) -> None:
         match item:
-            case Gap():
+            case ImportGap():
                 self.gaps.append(item)
             case ImportedConversation():
                 self._conversation(item)
@@ -247,18 +247,18 @@ class _Conversion:
             self.gaps.append(_secret(path, "its name says that it holds keys"))
             return
         if self._source.file(path).stat().st_size > LARGEST_REST:
-            self.gaps.append(Gap(what=path, why="it is large, and nothing here knows its form"))
+            self.gaps.append(ImportGap(what=path, why="it is large, and nothing here knows its form"))
             return
         data = self._source.data(path)
         if not data.strip():
             return
         if not _is_text(data):
-            self.gaps.append(Gap(what=path, why="it is no text, and nothing here knows its form"))
-        elif (why := secret_in(data)) is not None:
+            self.gaps.append(ImportGap(what=path, why="it is no text, and nothing here knows its form"))
+        elif (why := find_secret(data)) is not None:
             self.gaps.append(_secret(path, why))
         elif self._keep(f"imported/{system}/{path}", data, path):
             kept = f"nothing here has a place for it; it is kept as imported/{system}/{path}"
-            self.gaps.append(Gap(what=path, why=kept))
+            self.gaps.append(ImportGap(what=path, why=kept))
 
     def _keep(self, path: str, data: bytes, source: str) -> bool:
         names = PurePosixPath(path).parts
@@ -266,7 +266,7 @@ class _Conversion:
             why = (
                 "two files would have the same name" if path in self.files else "its name is not allowed here"
             )
-            self.gaps.append(Gap(what=source, why=why))
+            self.gaps.append(ImportGap(what=source, why=why))
             return False
         file = self._folder / hashlib.sha256(path.encode()).hexdigest()
         file.write_bytes(data)
@@ -281,7 +281,7 @@ def _convert(importer: Importer, source: Source, target: Path) -> None:
         conversion.take_all()
         if not conversion.files:
             raise TrunklineError(f"There is nothing to bring in from {source.name} ({importer.title}).")
-        manifest = Manifest(
+        manifest = ArchiveManifest(
             version=trunkline.__version__,
             system=importer.name,
             files=len(conversion.files),
@@ -290,11 +290,11 @@ def _convert(importer: Importer, source: Source, target: Path) -> None:
             gaps=tuple(conversion.gaps),
             created=datetime.now(UTC),
         )
-        with archive(target, 0) as out:
+        with write_archive(target, 0) as out:
             _write(out, manifest, conversion.files)
 
 
-def _write(out: ArchiveWriter, manifest: Manifest, files: dict[str, Path]) -> None:
+def _write(out: ArchiveWriter, manifest: ArchiveManifest, files: dict[str, Path]) -> None:
     out.add(MANIFEST, manifest.encode())
     for path, file in sorted(files.items()):
         out.add_file(f"{MEMORY}/{path}", file)
@@ -334,13 +334,13 @@ def is_secret_name(path: str) -> bool:
     )
 
 
-def secret_in(data: bytes) -> str | None:
+def find_secret(data: bytes) -> str | None:
     """Why a text may not come in, in words that do not repeat it; None when nothing in it looks like a key."""
     text = data.decode("utf-8", "replace")
-    return None if Secrets().redacted(text) == text else "it holds what looks like a key or a password"
+    return None if Redactor().redacted(text) == text else "it holds what looks like a key or a password"
 
 
-def _secret(what: str, why: str) -> Gap:
-    return Gap(
+def _secret(what: str, why: str) -> ImportGap:
+    return ImportGap(
         what=what, why=f"{why}, so it was left behind", hint="Set keys by reference in trunkline.toml."
     )

@@ -9,7 +9,7 @@ import anyio
 from trunkline.contracts.memory.messages import ImportMemory, ImportProgress, MemoryImport
 from trunkline.contracts.memory.store import NOWHERE
 from trunkline.contracts.memory.subjects import MEMORY_IMPORT
-from trunkline.contracts.workers.subjects import IMPORTS
+from trunkline.contracts.workers.subjects import IMPORT_STORE
 from trunkline.errors import Unavailable
 from trunkline_bus import Bus, Scope, new_id
 
@@ -39,7 +39,7 @@ async def import_memory(
         OSError: the archive cannot be read.
     """
     name = f"import-{new_id()}.tar"
-    objects = bus.objects(IMPORTS)
+    objects = bus.objects(IMPORT_STORE)
     size = (await anyio.Path(archive).stat()).st_size
     told(ImportProgress(stage="sending", total=size))
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline._util.archives.manifest import Gap
+from trunkline._util.archives.manifest import ImportGap
 from trunkline.contracts.conversations.messages import Message
 
 LARGEST_TEXT = 100 * 1024 * 1024
@@ -35,7 +35,7 @@ class ImportedConversation(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime | None = None
 
 
-Imported = ImportedFile | ImportedConversation | Gap
+Imported = ImportedFile | ImportedConversation | ImportGap
 
 
 class Source:
@@ -49,7 +49,7 @@ class Source:
         self.name = name
         self.block = block
         self.used: set[str] = set()
-        self.troubles: list[Gap] = []
+        self.troubles: list[ImportGap] = []
         self._known = frozenset(self.paths)
 
     def has(self, path: str) -> bool:
@@ -70,7 +70,7 @@ class Source:
 
     def trouble(self, path: str, why: str) -> None:
         """Note that a file is not what it should be; the person is told."""
-        self.troubles.append(Gap(what=path, why=why))
+        self.troubles.append(ImportGap(what=path, why=why))
 
     def data(self, path: str) -> bytes:
         """A file's bytes; none, and trouble, when it cannot be read or is too large."""

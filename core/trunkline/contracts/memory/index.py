@@ -7,7 +7,7 @@ import msgspec
 from trunkline_bus import Payload
 
 
-class AskIndex(Payload, frozen=True, kw_only=True, tag="memory.index-ask.v1"):
+class GetIndexStats(Payload, frozen=True, kw_only=True, tag="memory.index-ask.v1"):
     """Ask what the index holds."""
 
 

@@ -117,7 +117,7 @@ For code, systems and faults.
 - Name the side effects, and the way back.
 """
 
-SEED = {
+INITIAL_FILES = {
     path: text.encode()
     for path, text in {
         "AGENT.md": AGENT,
@@ -141,13 +141,13 @@ INSTRUCTIONS = "AGENT.md"
 def is_untouched(path: str, text: str) -> bool:
     """Whether a file of memory still is what memory began with, and so says nothing of this place or its owner yet.
     The instructions in it count all the same; see ``INSTRUCTIONS``."""
-    if path in SEED:
-        return SEED[path] == text.encode(errors="surrogatepass")
+    if path in INITIAL_FILES:
+        return INITIAL_FILES[path] == text.encode(errors="surrogatepass")
     folder, block, name = (*path.split("/", 2), "", "")[:3]
     return folder == "blocks" and block_files(block, None, None).get(name) == text
 
 
-def renamed(monitor: str, name: str | None, emoji: str | None) -> str:
+def rename_monitor(monitor: str, name: str | None, emoji: str | None) -> str:
     """A block's ``monitor.md`` with another name and emoji in the lines that are theirs, if it has these lines."""
     lines = monitor.split("\n")
     for label, value in (("Name", name), ("Emoji", emoji)):

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from trunkline.contracts.memory.chunks import ChunkMetadata
-from trunkline.contracts.memory.paths import OWNER, is_chunk_place
+from trunkline.contracts.memory.paths import OWNER, is_chunk_path
 
-LEARNED = "learned"
+LEARNED_SOURCE = "learned"
 """The source of a chunk that the learner made."""
 
 _PROFILE = "profile.json"
@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"blocks/([^/]+)/", re.IGNORECASE)
 _FILE = re.compile(r"models/[^/]+/(?:episodes|playbook)(?:/|$)", re.IGNORECASE)
 
 
-class Listener(NamedTuple):
+class Recipient(NamedTuple):
     """Who is told something: the block, and the person who speaks there, "" for the owner."""
 
     block: str
@@ -46,44 +46,44 @@ class _Chunk(msgspec.Struct, frozen=True):
     metadata: ChunkMetadata
 
 
-def listener(block: str, actor: str) -> Listener:
+def recipient_of(block: str, actor: str) -> Recipient:
     """Who hears what a tool finds. The owner also speaks through every channel."""
-    return Listener(block, "" if actor == OWNER or actor.startswith("channel:") else actor)
+    return Recipient(block, "" if actor == OWNER or actor.startswith("channel:") else actor)
 
 
-def may_be_learned(path: str) -> bool:
+def may_hold_learned(path: str) -> bool:
     """Whether what lies at a path, from the memory root, may have been learned: then its text decides."""
     plain = _plain(path)
-    return is_chunk_place(plain) or _FILE.match(plain) is not None or plain.casefold() == _PROFILE
+    return is_chunk_path(plain) or _FILE.match(plain) is not None or plain.casefold() == _PROFILE
 
 
-def is_withheld(path: str, text: str, to: Listener) -> bool:
+def is_withheld(path: str, text: str, to: Recipient) -> bool:
     """Whether a file of memory holds what was learned of somebody else, or in another block. A damaged one is shown to
     the owner alone, who has to mend it."""
-    if not may_be_learned(path):
+    if not may_hold_learned(path):
         return False
     plain = _plain(path)
     if plain.casefold() == _PROFILE:
         return to.person != ""
     try:
-        if is_chunk_place(plain):
+        if is_chunk_path(plain):
             return is_chunk_withheld(plain, msgspec.json.decode(text, type=_Chunk).metadata, to)
         learned = msgspec.json.decode(text, type=_Learned)
     except (msgspec.DecodeError, RecursionError):
         return to.person != ""
-    places = _places(learned)
+    places = _allowed_recipients(learned)
     return bool(places) and (to.block, to.person) not in places
 
 
-def is_chunk_withheld(path: str, known: ChunkMetadata, to: Listener) -> bool:
+def is_chunk_withheld(path: str, known: ChunkMetadata, to: Recipient) -> bool:
     """The same of a chunk. One that lies in no block is of all blocks."""
-    if known.source != LEARNED:
+    if known.source != LEARNED_SOURCE:
         return False
     found = _BLOCK.match(_plain(path))
     return str(known.fields.get("person") or "") != to.person or (found is not None and found[1] != to.block)
 
 
-def _places(learned: _Learned) -> set[tuple[str, str]]:
+def _allowed_recipients(learned: _Learned) -> set[tuple[str, str]]:
     """Where it may be told; empty for everywhere: the program's own advice, and what a person wrote, quote nobody."""
     if isinstance(learned.source, _Source):
         return {(learned.source.block, learned.source.person)}

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline._util.archives.manifest import Gap
+from trunkline._util.archives.manifest import ImportGap
 from trunkline_bus import Payload
 
 PassageKind = Literal["file", "document", "turn", "chunk", "fact"]
@@ -22,7 +22,7 @@ class ReadMemory(Payload, frozen=True, kw_only=True, tag="memory.read.v1"):
 class MemoryFile(Payload, frozen=True, kw_only=True, tag="memory.file.v1"):
     """A file of memory. ``hash`` identifies the content; ``modified_at`` is when it last changed.
 
-    ``unread`` is a sentence that says why the content cannot be read, which is ``UNREADABLE`` then; else "".
+    ``unread`` is a sentence that says why the content cannot be read, which is ``UNREADABLE_RECORDS`` then; else "".
     """
 
     path: str
@@ -37,7 +37,8 @@ UNREADABLE = "\ufffd"
 
 
 class ReadManyMemory(Payload, frozen=True, kw_only=True, tag="memory.read-many.v1"):
-    """Ask for several small files at once; those that are absent are left out, what is no text is ``UNREADABLE``.
+    """Ask for several small files at once; those that are absent are left out, what is no text is
+    ``UNREADABLE_RECORDS``.
 
     ``letters`` is how much of each is wanted at most; ``hash`` is that of the whole all the same.
     """
@@ -144,7 +145,7 @@ class SearchMemory(Payload, frozen=True, kw_only=True, tag="memory.search.v1"):
 _ADDING = frozenset(("words", "neighbours", "meaning", "link", "time"))
 
 
-class Why(msgspec.Struct, frozen=True, kw_only=True):
+class HitExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """A signal that speaks for a hit.
 
     These add their ``weight`` to the score: ``words``, ``neighbours`` (words that stand only in what was said around
@@ -181,7 +182,7 @@ class MemoryHit(msgspec.Struct, frozen=True, kw_only=True):
     speaker: str = ""
     confidence: float | None = None
     conversation: str = ""
-    why: tuple[Why, ...] = ()
+    why: tuple[HitExplanation, ...] = ()
 
 
 class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
@@ -194,10 +195,10 @@ class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
     @property
     def searched(self) -> str:
         """How it was looked for, as a sentence."""
-        return searched_by(self.vectors)
+        return describe_search(self.vectors)
 
 
-def searched_by(vectors: float | None) -> str:
+def describe_search(vectors: float | None) -> str:
     """How far a search goes by meaning, as a sentence, from the share of passages (0 to 1) that have vectors."""
     if vectors is None:
         return "Words alone were searched: [memory] embedder names nothing."
@@ -369,7 +370,7 @@ class MemoryReverted(Payload, frozen=True, kw_only=True, tag="memory.reverted.v1
     undone: str
 
 
-class ExamineMemory(Payload, frozen=True, kw_only=True, tag="memory.examine.v1"):
+class CheckMemory(Payload, frozen=True, kw_only=True, tag="memory.examine.v1"):
     """Look whether the memory root is whole. ``mend`` False only looks."""
 
     mend: bool = True
@@ -384,7 +385,7 @@ class MemoryFinding(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-class MemoryExamined(Payload, frozen=True, kw_only=True, tag="memory.examined.v1"):
+class MemoryCheckReport(Payload, frozen=True, kw_only=True, tag="memory.examined.v1"):
     """What was found, in order."""
 
     findings: tuple[MemoryFinding, ...] = ()
@@ -453,7 +454,7 @@ class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v
     removed: int = 0
     joined: tuple[str, ...] = ()
     conflicts: tuple[ImportConflict, ...] = ()
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[ImportGap, ...] = ()
     dry_run: bool = False
 
     @property

@@ -7,7 +7,7 @@ come to see it.
 import re
 
 from trunkline.contracts.memory.chunks import Layer
-from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline_bus import key_of
 
 OWNER = "owner"
@@ -23,7 +23,7 @@ def agent_folder(actor: str) -> str:
     return actor if re.fullmatch(AGENT, actor) else key_of(actor)
 
 
-def whole_path(block: str, path: str) -> str:
+def root_path(block: str, path: str) -> str:
     """A path from the memory root: one that begins with ``/`` is, every other is relative to the block's folder.
 
     The files that every memory begins with are named without the slash too, as people and texts name them
@@ -32,15 +32,15 @@ def whole_path(block: str, path: str) -> str:
     """
     if path.startswith("/"):
         return path[1:]
-    if path in SEED:
+    if path in INITIAL_FILES:
         return path
     return f"blocks/{block}/{path}" if path.strip("/") else f"blocks/{block}"
 
 
-def name_in(block: str, whole: str) -> str:
-    """How a path from the memory root is named in a block: ``whole_path`` makes the same path of it again."""
+def path_in_block(block: str, whole: str) -> str:
+    """How a path from the memory root is named in a block: ``root_path`` makes the same path of it again."""
     name = whole.removeprefix(f"blocks/{block}/")
-    return f"/{whole}" if name == whole or name in SEED else name
+    return f"/{whole}" if name == whole or name in INITIAL_FILES else name
 
 
 def layer_folder(layer: Layer, block: str, actor: str) -> str:
@@ -50,7 +50,7 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
     return "/".join(parts)
 
 
-def is_owners(path: str) -> bool:
+def is_owner_only(path: str) -> bool:
     """Whether a path is the owner's alone to change, by whatever way: what agents may do (C37, policies and each
     block's settings) and what was done. Preferences are choices and no limits, so agents may write them, by a call
     that shows a person their text; they do not come unseen with an archive (``is_preferences``)."""
@@ -64,13 +64,13 @@ def is_preferences(path: str) -> bool:
     return [part.casefold() for part in path.split("/") if part not in ("", ".")] == ["preferences.toml"]
 
 
-def is_chunk_place(path: str) -> bool:
+def is_chunk_path(path: str) -> bool:
     """Whether a path lies in or is a folder of chunks: these are made and changed as chunks, within their policy."""
     plain = "/".join(part for part in path.split("/") if part not in ("", "."))
     return _CHUNKS.match(plain) is not None
 
 
-def private_to_another(path: str, actor: str) -> bool:
+def is_private_to_another(path: str, actor: str) -> bool:
     """Whether a path of memory lies in the private folder of somebody else, or is the folder that holds them."""
     plain = "/".join(part for part in path.split("/") if part not in ("", "."))
     found = _PRIVATE.match(plain)

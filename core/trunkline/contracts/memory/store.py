@@ -18,12 +18,12 @@ from trunkline.contracts.conversations.messages import (
     ListConversations,
 )
 from trunkline.contracts.memory.chunks import (
-    BEST,
-    LINKED,
-    PAGE,
-    SAID,
-    SURE_ENOUGH,
-    TRUSTED,
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LINK_LIMIT,
+    DEFAULT_PAGE_SIZE,
+    DEFAULT_RECALL_LIMIT,
+    DEFAULT_SOURCE,
+    MIN_RECALL_CONFIDENCE,
     Chunk,
     Layer,
     LinkedChunk,
@@ -116,12 +116,12 @@ class Memory(Protocol):
         content: str,
         *,
         tags: Sequence[str] = (),
-        confidence: float = TRUSTED,
+        confidence: float = DEFAULT_CONFIDENCE,
         chunk_type: str | None = None,
         layer: Layer | None = None,
         conversation: str | None = None,
         message: str | None = None,
-        source: str = SAID,
+        source: str = DEFAULT_SOURCE,
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> Remembered:
@@ -133,8 +133,8 @@ class Memory(Protocol):
         query: str,
         *,
         conversation: str | None = None,
-        limit: int = BEST,
-        min_confidence: float = SURE_ENOUGH,
+        limit: int = DEFAULT_RECALL_LIMIT,
+        min_confidence: float = MIN_RECALL_CONFIDENCE,
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> Recalled:
@@ -154,14 +154,14 @@ class Memory(Protocol):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         archived: bool = False,
-        limit: int = PAGE,
+        limit: int = DEFAULT_PAGE_SIZE,
         offset: int = 0,
     ) -> Sequence[Chunk]:
         """Chunks that have all of ``tags`` and whatever else is given, newest first."""
         ...
 
     async def linked(
-        self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
+        self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, in both directions, strongest first."""
         ...
@@ -247,7 +247,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgeResult:
     """What a purge took out of history, and how many commits it wrote anew.
 
     ``paths`` are gone, of ``changed`` a part is. ``versions`` went of paths that hold other files too, with the ids
@@ -292,7 +292,7 @@ class MemoryStore(ABC):
     after each commit, edits made by hand included.
 
     Chunks are looked up in an index that the worker makes of the files, in main memory, unless the store has one of its
-    own and can be asked for them: then it is a ``trunkline.workers.memory.chunks.chunk_index.Source`` too.
+    own and can be asked for them: then it is a ``trunkline.workers.memory.chunks.chunk_index.ChunkIndex`` too.
     """
 
     rules: Sequence[MemoryRule] = ()
@@ -434,7 +434,7 @@ class MemoryStore(ABC):
 
     async def purge(
         self, purge: Purge, without: Callable[[str, bytes, Purge], bytes | None], *, actor: str
-    ) -> Purged:
+    ) -> PurgeResult:
         """Take what ``trace`` found out of memory and history, as if it had never been.
 
         ``without`` says what is left of a version of any other file that names it. To do it again changes nothing, and

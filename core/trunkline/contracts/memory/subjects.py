@@ -42,13 +42,13 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
     UpdateChunk,
 )
-from trunkline.contracts.memory.index import AskIndex, IndexProgress, IndexStats, RebuildIndex
+from trunkline.contracts.memory.index import GetIndexStats, IndexProgress, IndexStats, RebuildIndex
 from trunkline.contracts.memory.messages import (
     BlameMemory,
+    CheckMemory,
     DeleteMemory,
     DiffMemory,
     EditMemory,
-    ExamineMemory,
     ExportMemory,
     ImportMemory,
     ImportProgress,
@@ -56,8 +56,8 @@ from trunkline.contracts.memory.messages import (
     MemoryBlame,
     MemoryChanged,
     MemoryChanges,
+    MemoryCheckReport,
     MemoryDifference,
-    MemoryExamined,
     MemoryExport,
     MemoryFile,
     MemoryFiles,
@@ -105,13 +105,13 @@ MEMORY_DIFF = _memory("diff", DiffMemory, MemoryDifference, "What differs betwee
 MEMORY_REVERT = _memory(
     "revert", RevertMemory, MemoryReverted, "Take a change back, or go back to a version."
 )
-MEMORY_EXAMINE = _memory("examine", ExamineMemory, MemoryExamined, "Look whether all is whole, and mend it.")
+MEMORY_CHECK = _memory("examine", CheckMemory, MemoryCheckReport, "Look whether all is whole, and mend it.")
 MEMORY_EXPORT = _memory("export", ExportMemory, MemoryExport, "Everything, in one archive.")
 MEMORY_IMPORT: Endpoint[ImportMemory, ImportProgress | MemoryImport] = Endpoint(
     "memory.import", Subject("trunkline.cmd.memory.import"), ImportMemory, ImportProgress | MemoryImport,  # type: ignore[arg-type]
     streaming=True, doc="Bring an archive in: how far it is, then what was done.",
 )  # fmt: skip
-MEMORY_INDEX_STATS = _memory("index-stats", AskIndex, IndexStats, "What the index holds.")
+MEMORY_INDEX_STATS = _memory("index-stats", GetIndexStats, IndexStats, "What the index holds.")
 MEMORY_REINDEX: Endpoint[RebuildIndex, IndexProgress | IndexStats] = Endpoint(
     "memory.reindex", Subject("trunkline.cmd.memory.reindex"), RebuildIndex, IndexProgress | IndexStats,  # type: ignore[arg-type]
     streaming=True, doc="Make the index anew: how far it is, then what it holds.",
@@ -147,14 +147,16 @@ MEMORY_PURGE = _memory(
     MemoryPurged,
     "Take something out of memory and history for good. The owner's alone.",
 )
-MEMORY_COLLECT = _memory(
+MEMORY_COLLECTION_ADD = _memory(
     "collect", CollectDocument, CollectedDocuments, "Keep a document with a conversation."
 )
-MEMORY_COLLECTED = _memory("collected", ListCollected, CollectedDocuments, "A conversation's documents.")
-MEMORY_COLLECTED_SEARCH = _memory(
+MEMORY_COLLECTION_LIST = _memory(
+    "collected", ListCollected, CollectedDocuments, "A conversation's documents."
+)
+MEMORY_COLLECTION_SEARCH = _memory(
     "collected-search", SearchCollected, Excerpts, "Search a conversation's documents."
 )
-MEMORY_COLLECTED_CLEAR = _memory(
+MEMORY_COLLECTION_CLEAR = _memory(
     "collected-clear", ClearCollected, CollectionCleared, "Throw a conversation's documents away."
 )
 

@@ -12,7 +12,7 @@ from trunkline.contracts.models.subjects import COMPLETE
 from trunkline.errors import CompletionError, ErrorCode
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope, new_id
 
-SILENCE = 5.0
+IDLE_TIMEOUT = 5.0
 """Seconds without a sign of life after which the monitor that was asked counts as dead."""
 
 TRIES = 3
@@ -20,7 +20,7 @@ PAUSE = 0.5
 """How often a question is asked when no monitor is there or the one that had it is gone, and seconds between."""
 
 
-class Questioner(ABC):
+class CompleterBase(ABC):
     """``Completer`` that makes a question of what it is given; how that is asked is another's."""
 
     async def complete(
@@ -51,7 +51,7 @@ class Questioner(ABC):
         """The answer to a question that a monitor can read. Raises CompletionError."""
 
 
-class BlockModel(Questioner):
+class BlockCompleter(CompleterBase):
     """``Completer`` for one block. ``actor`` is who asks, ``conversation`` and ``turn`` are those that the questions
     belong to, if any."""
 
@@ -74,7 +74,7 @@ class BlockModel(Questioner):
         for last in (*(False,) * (TRIES - 1), True):
             try:
                 return await self._asked(question)
-            except (NoResponders, CallTimeout, _Elsewhere) as error:
+            except (NoResponders, CallTimeout, _MonitorStopping) as error:
                 if last:
                     raise _unavailable() from error
                 await anyio.sleep(PAUSE)
@@ -85,18 +85,18 @@ class BlockModel(Questioner):
     async def _asked(self, question: Complete) -> Completion:
         try:
             async with self._bus.call_streaming(
-                COMPLETE, question, scope=self._scope, idle_timeout=SILENCE
+                COMPLETE, question, scope=self._scope, idle_timeout=IDLE_TIMEOUT
             ) as answers:
                 async for answer in answers:
                     return answer
         except RemoteFault as fault:
             if fault.code == ErrorCode.ENGINE_UNAVAILABLE:
-                raise _Elsewhere from fault
+                raise _MonitorStopping from fault
             raise CompletionError(fault.code, fault.message) from fault
-        raise _Elsewhere
+        raise _MonitorStopping
 
 
-class _Elsewhere(Exception):
+class _MonitorStopping(Exception):
     """The monitor that was asked stops; another may answer."""
 
 

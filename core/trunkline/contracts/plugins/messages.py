@@ -7,18 +7,18 @@ from trunkline.contracts.tools.messages import ToolProgress, ToolSpec
 from trunkline_bus import Payload
 
 
-class ListOwnTools(Payload, frozen=True, kw_only=True, tag="plugin.tools.v1"):
+class ListPluginTools(Payload, frozen=True, kw_only=True, tag="plugin.tools.v1"):
     """Ask a plugin for its tools."""
 
 
-class OwnTools(Payload, frozen=True, kw_only=True, tag="plugin.tools-told.v1"):
+class PluginTools(Payload, frozen=True, kw_only=True, tag="plugin.tools-told.v1"):
     """The tools of a plugin. ``life`` names the process, so that a new one is seen."""
 
     life: str
     tools: tuple[ToolSpec, ...] = ()
 
 
-class RunTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
+class RunPluginTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
     """Run a tool of the plugin. Everything was checked; ``workspace`` is the block's folder, ``roots`` those beneath
     which absolute paths may lie, and ``closed`` what of them may not be touched."""
 
@@ -34,34 +34,34 @@ class RunTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
     closed: tuple[str, ...] = ()
 
 
-class RunText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):
+class PluginToolText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):
     """A piece of the result."""
 
     text: str
 
 
-MemoryVerb = Literal[
+MemoryOperation = Literal[
     "read", "write", "edit", "delete", "search", "list", "history", "blame", "diff", "revert",
     "remember", "recall", "chunk", "chunks", "linked", "link", "revise", "forget",
 ]  # fmt: skip
 
 
-class MemoryWish(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"):
+class MemoryHostCall(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"):
     """What the tool wants of the memory of the block that the call belongs to, and of no other."""
 
     number: int
-    verb: MemoryVerb
+    verb: MemoryOperation
     arguments: dict[str, Any]
 
 
-class ModelWish(Payload, frozen=True, kw_only=True, tag="plugin.model-wish.v1"):
+class ModelHostCall(Payload, frozen=True, kw_only=True, tag="plugin.model-wish.v1"):
     """A question of the tool to a model, for the block, conversation and turn of its call."""
 
     number: int
     question: Complete
 
 
-class ProgramWish(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v1"):
+class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v1"):
     """A program that the tool wants run in the sandbox of its call, in the call's workspace if it is ``placed``;
     ``limits`` are those of ``trunkline.SandboxLimits``. Without words it only asks whether one can be run."""
 
@@ -74,7 +74,7 @@ class ProgramWish(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v
     limits: dict[str, Any] = {}
 
 
-class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
+class PluginToolEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
     """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence.
 
     ``kind`` is that of the error, one of ``TOOL_ERROR_KINDS``. ``loads`` are the names of tools that the model is to
@@ -88,10 +88,12 @@ class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
     derived: bool = False
 
 
-RunReply = ToolProgress | RunText | MemoryWish | ModelWish | ProgramWish | RunEnded
+PluginToolReply = (
+    ToolProgress | PluginToolText | MemoryHostCall | ModelHostCall | SandboxHostCall | PluginToolEnded
+)
 
 
-class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
+class HostCallReply(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
     """The answer to a wish: ``result`` as a text of JSON, or the text of an error with its code, or its kind."""
 
     call: str
@@ -101,5 +103,5 @@ class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer
     code: str = ""
 
 
-class Heard(Payload, frozen=True, kw_only=True, tag="plugin.heard.v1"):
+class HostCallAcknowledged(Payload, frozen=True, kw_only=True, tag="plugin.heard.v1"):
     """The answer has reached its tool."""

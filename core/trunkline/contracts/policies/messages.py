@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 import msgspec
 
 PolicyEffect = Literal["allow", "deny"]
-Scope = Literal["block", "workspace", "system"]
-Approvals = Literal["all", "some", "none"]
+FileScope = Literal["block", "workspace", "system"]
+ApprovalMode = Literal["all", "some", "none"]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-CLOCK = r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
+TIME_WINDOW_PATTERN = r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
 
 PolicyId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 
@@ -31,7 +31,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     requires_approval: bool = False
     max_per_day: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    time_window: Annotated[str, msgspec.Meta(pattern=CLOCK)] | None = None
+    time_window: Annotated[str, msgspec.Meta(pattern=TIME_WINDOW_PATTERN)] | None = None
     days: tuple[Day, ...] = ()
     zone: str = "UTC"
     until: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
@@ -39,7 +39,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     shape: str | None = None
 
 
-ALWAYS = Conditions()
+UNCONDITIONAL = Conditions()
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -56,14 +56,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     resource: str
     action: str
     effect: PolicyEffect
-    conditions: Conditions = ALWAYS
+    conditions: Conditions = UNCONDITIONAL
     id: str = ""
     note: str = ""
     created: datetime | None = None
     created_by: str = ""
 
 
-class QuotaUsed(msgspec.Struct, frozen=True, kw_only=True):
+class QuotaUsage(msgspec.Struct, frozen=True, kw_only=True):
     """How often a policy with a number a day was used on one day."""
 
     times: int
@@ -83,11 +83,11 @@ class PermissionTable(
     ``plan``: only reading and planning are permitted.
     """
 
-    scope: Scope | None = None
+    scope: FileScope | None = None
     allow_shell: bool | None = None
     allow_network: bool | None = None
     max_timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    approvals: Approvals | None = None
+    approvals: ApprovalMode | None = None
     plan: bool | None = None
 
     def over(self, defaults: "PermissionTable") -> "PermissionTable":

@@ -7,7 +7,7 @@ import anyio
 from anyio.abc import ByteReceiveStream
 
 
-class Kept:
+class BoundedOutput:
     """At most ``most`` bytes of all that is added: half from the beginning, the rest from the end."""
 
     def __init__(self, most: int) -> None:
@@ -40,7 +40,7 @@ class Kept:
         return b"".join((bytes(self._head), missing, *self._tail))
 
 
-async def read_into(stream: ByteReceiveStream, kept: Kept) -> None:
+async def read_into(stream: ByteReceiveStream, kept: BoundedOutput) -> None:
     """Read a stream to its end."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for piece in stream:

@@ -24,13 +24,13 @@ import msgspec
 from trunkline._util.private_folders import make_private
 from trunkline.errors import ToolError
 
-Standing = Literal["running", "ended", "lost"]
+ProgramStatus = Literal["running", "ended", "lost"]
 
 HALF_OUTPUT = 4 * 1024 * 1024
 """Bytes of a file of output; of a longer one the newest are kept, in twice as many at most."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run. ``backend`` is the sandbox that was chosen for it, ``seconds`` how long it may live, ``at``
     when it was ordered (UTC); the others are those of ``Sandbox.start``."""
 
@@ -50,7 +50,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How it ended, and when (UTC). ``exit_code`` is None when it was killed, and ``killed`` says why; ``fault`` says
     what failed: alone, when it never began, and beside ``killed = "broken"`` when the sandbox failed around it."""
 
@@ -60,7 +60,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     fault: str = ""
 
 
-class Record:
+class DetachedProgram:
     """A record, by its folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -71,7 +71,7 @@ class Record:
         """What it is called: the name of its folder."""
         return self.folder.name
 
-    def make(self, order: Order) -> int:
+    def make(self, order: ProgramSpec) -> int:
         """Make the folder with the order in it; a handle that holds its lock, for the keeper to inherit.
 
         Raises:
@@ -90,26 +90,26 @@ class Record:
             ) from error
         return handle
 
-    def order(self) -> Order | None:
+    def order(self) -> ProgramSpec | None:
         """What was to be run; None when that cannot be read."""
         with suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode((self.folder / "order.json").read_bytes(), type=Order)
+            return msgspec.json.decode((self.folder / "order.json").read_bytes(), type=ProgramSpec)
         return None
 
-    def ending(self) -> Ending | None:
+    def ending(self) -> ExitRecord | None:
         """How it ended; None while it runs, and when it was lost."""
         with suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode((self.folder / "ended.json").read_bytes(), type=Ending)
+            return msgspec.json.decode((self.folder / "ended.json").read_bytes(), type=ExitRecord)
         return None
 
-    def standing(self) -> Standing:
+    def standing(self) -> ProgramStatus:
         """Whether it runs, has ended, or was lost with its keeper: to a crash or a restart of the machine."""
         held = self._is_held()
         if self.ending() is not None:
             return "ended"
         return "running" if held else "lost"
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: ExitRecord) -> None:
         """For the keeper: write down how it ended. Raises OSError."""
         _write(self.folder / "ended.json", msgspec.json.encode(ending))
 
@@ -149,7 +149,7 @@ class Record:
         return False
 
 
-class Output:
+class OutputFile:
     """Where a keeper puts what is printed. A full disk loses some of it, and stops nothing."""
 
     def __init__(self, folder: Path) -> None:
@@ -167,16 +167,16 @@ class Output:
             self._size += len(piece)
 
 
-def place_of(home: Path, block: str) -> Path:
+def programs_folder(home: Path, block: str) -> Path:
     """Where the records of a block's programs lie in a home: those in there end when their block is stopped."""
     return home / "tasks" / block
 
 
-def records(folder: Path) -> list[Record]:
+def list_programs(folder: Path) -> list[DetachedProgram]:
     """All records in a folder, the oldest first."""
     with suppress(OSError):
         orders = [(_made(entry), entry) for entry in folder.iterdir() if entry.is_dir()]
-        return [Record(entry) for _, entry in sorted(orders)]
+        return [DetachedProgram(entry) for _, entry in sorted(orders)]
     return []
 
 
@@ -186,7 +186,7 @@ def _made(folder: Path) -> int:
     return 0
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     """The time, as records have it."""
     return datetime.now(UTC)
 

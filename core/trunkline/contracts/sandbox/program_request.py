@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from trunkline.contracts.sandbox.sandbox import USUAL, WORKSPACE, SandboxLimits
+from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS, WORKSPACE, SandboxLimits
 from trunkline.errors import ToolError
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramRequest:
     """What ``start`` was asked for, checked.
 
-    ``folder`` is relative to the workspace, ``""`` for itself. Make it with ``asked``.
+    ``folder`` is relative to the workspace, ``""`` for itself. Make it with ``check_program``.
     """
 
     argv: tuple[str, ...]
@@ -20,7 +20,7 @@ class Program:
     env: dict[str, str]
     folder: str
     read_only: dict[str, Path] = field(default_factory=dict)
-    limits: SandboxLimits = USUAL
+    limits: SandboxLimits = DEFAULT_LIMITS
     label: str = ""
 
     @property
@@ -29,25 +29,25 @@ class Program:
         return f"{WORKSPACE}/{self.folder}" if self.folder else WORKSPACE
 
 
-LONGEST_ARGUMENT = 128 * 1024 - 1
+MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """Bytes of one argument or ``NAME=value`` (MAX_ARG_STRLEN of Linux, with its NUL)."""
 
-MOST_WORDS = 1024 * 1024
+MAX_ARGV_BYTES = 1024 * 1024
 """Bytes of all arguments and the environment together: half of what Linux gives to a stack of 8 MiB."""
 
 BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
 
 
-def asked(
+def check_program(
     argv: Sequence[str],
     *,
     workspace: Path | None,
     env: Mapping[str, str],
     folder: str = "",
     read_only: Mapping[str, Path] | None = None,
-    limits: SandboxLimits = USUAL,
+    limits: SandboxLimits = DEFAULT_LIMITS,
     label: str = "",
-) -> Program:
+) -> ProgramRequest:
     """What a program is begun with, in plain form. For backends.
 
     Raises:
@@ -68,7 +68,7 @@ def asked(
             f"{folder!r} cannot be there: the program was given no workspace.", kind="invalid_arguments"
         )
     plain = str(PurePosixPath(folder)) if folder not in ("", ".") else ""
-    return Program(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
+    return ProgramRequest(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
 
 
 def _refuse_words(argv: list[str], env: dict[str, str]) -> None:
@@ -91,10 +91,10 @@ def _refuse_words(argv: list[str], env: dict[str, str]) -> None:
             "An argument or environment variable holds a NUL character, which no program can be given.",
             kind="invalid_arguments",
         )
-    if max(sizes) > LONGEST_ARGUMENT or sum(sizes) + 16 * len(sizes) > MOST_WORDS:
+    if max(sizes) > MAX_ARGUMENT_BYTES or sum(sizes) + 16 * len(sizes) > MAX_ARGV_BYTES:
         raise ToolError(
-            f"The arguments and the environment are too long: at most {LONGEST_ARGUMENT} bytes each and {MOST_WORDS} "
-            f"together. Give long text to the program on its standard input or in a file.",
+            f"The arguments and the environment are too long: at most {MAX_ARGUMENT_BYTES} bytes each "
+            f"and {MAX_ARGV_BYTES} together. Give long text to the program on its standard input or in a file.",
             kind="too_large",
         )
 

@@ -3,7 +3,7 @@
 from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
 from trunkline.errors import ToolError, ToolErrorKind
 
-LONGEST = 50_000
+MAX_OUTPUT = 50_000
 """Characters of output that are told (MB-F17)."""
 
 _ENDED = {
@@ -24,7 +24,7 @@ _KINDS: dict[str, ToolErrorKind] = {
 }
 
 
-def told(ran: SandboxResult, limits: SandboxLimits) -> str:
+def describe_run(ran: SandboxResult, limits: SandboxLimits) -> str:
     """The result as text; ``limits`` are those that it had.
 
     Raises:
@@ -34,26 +34,28 @@ def told(ran: SandboxResult, limits: SandboxLimits) -> str:
         missing = (
             "" if ran.exit_code != 127 else " (there is no such program here, or it began one that is not)"
         )
-        return f"exit code {ran.exit_code}{missing}, {ran.seconds:.1f} s{printed(ran)}"
+        return f"exit code {ran.exit_code}{missing}, {ran.seconds:.1f} s{format_output(ran)}"
     why = _ENDED.get(ran.killed, "It was ended from outside, with all that it had begun.")
     kind = _KINDS.get(ran.killed, "cancelled")
     raise ToolError(
         f"{why.format(seconds=ran.seconds, memory=limits.memory)} What it was to do may be done in part: look before "
-        f"you run it again.{printed(ran)}",
+        f"you run it again.{format_output(ran)}",
         kind=kind,
     )
 
 
-def printed(ran: SandboxResult) -> str:
+def format_output(ran: SandboxResult) -> str:
     """Both streams, each under its name; what is too long loses its middle."""
     texts = {"stdout": ran.stdout.decode(errors="replace"), "stderr": ran.stderr.decode(errors="replace")}
     shorter = min(map(len, texts.values()))
-    room = max(LONGEST // 2, LONGEST - shorter)
-    parts = [f"\n--- {name}\n{cut(text, room).rstrip()}" for name, text in texts.items() if text.strip()]
+    room = max(MAX_OUTPUT // 2, MAX_OUTPUT - shorter)
+    parts = [
+        f"\n--- {name}\n{cut_middle(text, room).rstrip()}" for name, text in texts.items() if text.strip()
+    ]
     return "".join(parts) or "\nIt printed nothing."
 
 
-def cut(text: str, most: int) -> str:
+def cut_middle(text: str, most: int) -> str:
     """The text, or its beginning and its end with a line between them that says how much is missing."""
     if len(text) <= most:
         return text

@@ -14,13 +14,13 @@ from typing import Self
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-from trunkline.contracts.sandbox.bounded_output import Kept, read_into
+from trunkline.contracts.sandbox.bounded_output import BoundedOutput, read_into
 from trunkline.errors import ToolError
 
 WORKSPACE = "/workspace"
 """Where a program finds the block's workspace, in every sandbox."""
 
-PIECE = 64 * 1024
+READ_SIZE = 64 * 1024
 
 LEFTOVER_SECONDS = 2.0
 
@@ -59,7 +59,7 @@ class SandboxLimits:
     repository: str = ""
 
 
-USUAL = SandboxLimits()
+DEFAULT_LIMITS = SandboxLimits()
 """What a program may take when nothing else is said (CC-F14)."""
 
 
@@ -135,7 +135,7 @@ class Sandbox(ABC):
         env: Mapping[str, str],
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,
-        limits: SandboxLimits = USUAL,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxProcess:
         """Begin a program; use what is given as ``async with``.
@@ -165,7 +165,7 @@ class Sandbox(ABC):
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,
         stdin: bytes = b"",
-        limits: SandboxLimits = USUAL,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxResult:
         """Run a program to its end, or to its time limit; what it printed until then is there in either case.
@@ -178,7 +178,7 @@ class Sandbox(ABC):
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
         async with process:
-            out, err = Kept(limits.output), Kept(limits.output)
+            out, err = BoundedOutput(limits.output), BoundedOutput(limits.output)
             code = await _to_its_end(process, stdin, limits.timeout, out, err)
             return SandboxResult(
                 stdout=out.content(),
@@ -197,7 +197,7 @@ class Sandbox(ABC):
         workspace: Path,
         env: Mapping[str, str],
         folder: str = "",
-        limits: SandboxLimits = USUAL,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> None:
         """Begin a program that goes on when the worker ends, however that ends. Only what a tool is given as
@@ -205,7 +205,8 @@ class Sandbox(ABC):
 
         ``record`` is a folder that is made for it, to be read with ``contracts.sandbox.detached.Record``. It lives for
         ``limits.timeout`` seconds, until it is cancelled there, or until panic; what it prints goes into the record.
-        One that lies in ``trunkline.contracts.sandbox.detached_program.place_of`` ends when its block is stopped, too.
+        One that lies in ``trunkline.contracts.sandbox.detached_program.programs_folder`` ends when its block is
+        stopped, too.
 
         Raises:
             ToolError: as for ``start``; or there is such a record already, or it cannot be left.
@@ -226,7 +227,7 @@ class Sandbox(ABC):
 
 
 async def _to_its_end(
-    process: SandboxProcess, stdin: bytes, timeout: float, out: Kept, err: Kept
+    process: SandboxProcess, stdin: bytes, timeout: float, out: BoundedOutput, err: BoundedOutput
 ) -> int | None:
     code: int | None = None
     trouble: ToolError | None = None
@@ -257,8 +258,8 @@ async def _emptied(stream: ByteReceiveStream) -> None:
 async def _fed(stream: ByteSendStream, content: bytes) -> None:
     """Write what the program reads; that it reads no more is no error."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        for at in range(0, len(content), PIECE):
-            await stream.send(content[at : at + PIECE])
+        for at in range(0, len(content), READ_SIZE):
+            await stream.send(content[at : at + READ_SIZE])
     with suppress(anyio.BrokenResourceError, OSError):
         await stream.aclose()
 

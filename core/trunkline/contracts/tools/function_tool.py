@@ -11,10 +11,10 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from trunkline._util.interruptible import Strand
+from trunkline._util.interruptible import InterruptibleCall
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import Effect, ToolSchema, ToolSpec
-from trunkline.contracts.tools.tool import Meant, Tool, ToolAlias, ToolContext
+from trunkline.contracts.tools.tool import CanonicalCall, Tool, ToolAlias, ToolContext
 from trunkline.errors import PluginError, ToolError
 
 BlockPath = Annotated[
@@ -70,7 +70,7 @@ class FunctionTool(Tool):
         self._preview = function
         return function
 
-    def also(self, function: Callable[..., Meant]) -> Callable[..., Meant]:
+    def also(self, function: Callable[..., CanonicalCall]) -> Callable[..., CanonicalCall]:
         """Have models call this tool, or another one, by the function's name as well: its signature is how they put
         the call, and it returns the call that is meant. A decorator.
 
@@ -105,13 +105,13 @@ def _values(name: str, kind: type[msgspec.Struct], arguments: dict[str, Any]) ->
     return {field: getattr(values, field) for field in kind.__struct_fields__}
 
 
-def _alias(function: Callable[..., Meant]) -> ToolAlias:
+def _alias(function: Callable[..., CanonicalCall]) -> ToolAlias:
     name = function.__name__
     description, described = _documentation(function)
     fields, _ = _parameters(function, name, described)
     kind = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
 
-    def means(arguments: dict[str, Any]) -> Meant:
+    def means(arguments: dict[str, Any]) -> CanonicalCall:
         return function(**_values(name, kind, arguments))
 
     return ToolAlias(ToolSchema(name=name, description=description, parameters=_schema(kind, name)), means)
@@ -121,7 +121,7 @@ async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     """What it returns; a synchronous one runs in a thread."""
     if inspect.iscoroutinefunction(function):
         return await function(**given)
-    strand = Strand()
+    strand = InterruptibleCall()
     contained = partial(strand.run, partial(_contained, function, given))
     try:
         return await anyio.to_thread.run_sync(contained, abandon_on_cancel=True)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail
-from trunkline.errors import ToolErrorKind, kind_named
+from trunkline.errors import ToolErrorKind, error_kind_named
 from trunkline_bus import Payload, key_of
 
 Effect = Literal["read", "write", "send", "exec"]
@@ -140,7 +140,7 @@ class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"
     restricted: tuple[str, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class QuestionAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a person said to a question of a call; ``question`` is its hash. ``text`` is None when nobody answers it:
     ``by`` says who would not, or ``deadline``."""
 
@@ -169,7 +169,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     actor: str
     approved: str | None = None
     forked_from: str | None = None
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[QuestionAnswer, ...] = ()
     again: bool = False
     permissions: tuple[str, ...] = ("*",)
 
@@ -179,13 +179,13 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
         return self.approved is not None or bool(self.answers)
 
 
-class AskAlive(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
+class CheckLiveness(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
     """Ask one tools worker whether it is there, and at work on a ``call``."""
 
     call: str = ""
 
 
-class Alive(Payload, frozen=True, kw_only=True, tag="tools.alive.v1"):
+class LivenessReply(Payload, frozen=True, kw_only=True, tag="tools.alive.v1"):
     """It is. ``at_work`` is whether an outcome of that call is still to come from it; an earlier version says so
     always."""
 
@@ -272,7 +272,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
             return "outcome_unknown"
         if self.status != "error":
             return None
-        return kind_named(self.error_kind) if isinstance(self.error_kind, str) else "failed"
+        return error_kind_named(self.error_kind) if isinstance(self.error_kind, str) else "failed"
 
     @property
     def waits(self) -> bool:

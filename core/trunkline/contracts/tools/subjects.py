@@ -1,13 +1,13 @@
 """The tools worker's endpoints, and those of other hosts that lend their tools."""
 
-from trunkline.contracts.policies.messages import QuotaUsed
+from trunkline.contracts.policies.messages import QuotaUsage
 from trunkline.contracts.tools.messages import (
-    Alive,
-    AskAlive,
     CallTool,
     CancelCall,
+    CheckLiveness,
     EndTasks,
     ListTools,
+    LivenessReply,
     TasksEnded,
     ToolCatalogue,
     ToolReply,
@@ -28,49 +28,51 @@ CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="Run a tool that nobody decided about: signs of life, then the outcome.",
 )  # fmt: skip
-CALL_DECIDED: Endpoint[CallTool, ToolReply] = Endpoint(
+CALL_DECIDED_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call-decided", Subject("trunkline.cmd.tools.call-decided"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="The same with what people decided about the call. Asked by the monitor alone, whose journal has it.",
 )  # fmt: skip
-LENT_LIST = Endpoint(
+DELEGATED_LIST_TOOLS = Endpoint(
     "lent.list", Subject("trunkline.cmd.lent.{agent}.{block}.list"), ListTools, ToolCatalogue,
     root=False, doc="The tools of a block that is lent to another agent.",
 )  # fmt: skip
-LENT_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
+DELEGATED_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "lent.call", Subject("trunkline.cmd.lent.{agent}.{block}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="Run a tool for another agent. Who asks, and of which block, the subject says, and not the call.",
 )  # fmt: skip
-REMOTE_LIST = Endpoint(
+REMOTE_LIST_TOOLS = Endpoint(
     "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,
     root=False, doc="The tools of another host. Served by that host, asked by the tools worker.",
 )  # fmt: skip
-REMOTE_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
+REMOTE_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "remote.call", Subject("trunkline.cmd.remote.{remote}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="Run a tool on another host. Its own ledger makes a repeat harmless.",
 )  # fmt: skip
-TOOLS_ALIVE = Endpoint(
-    "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), AskAlive, Alive, traced=False,
+CHECK_LIVENESS = Endpoint(
+    "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), CheckLiveness, LivenessReply, traced=False,
     doc="Whether that tools worker is there and at work on a call. When nobody answers it is gone, and its calls too.",
 )  # fmt: skip
-TOOLS_END = Endpoint(
+END_TASKS = Endpoint(
     "tools.end", Subject("trunkline.cmd.tools.{worker}.end"), EndTasks, TasksEnded,
     doc="End the background tasks of a block in the home of that tools worker.",
 )  # fmt: skip
-QUOTA_BUCKET: BucketSpec[QuotaUsed] = BucketSpec(
+QUOTA_BUCKET: BucketSpec[QuotaUsage] = BucketSpec(
     name="quotas",
-    payload=QuotaUsed,
+    payload=QuotaUsage,
     ttl=3 * 86_400.0,
     max_bytes=16 * 1024 * 1024,
     description="How often policies were used, by day",
 )
-RESULTS = ObjectStoreSpec(name="results", description="Tool results that are too long for their conversation")
+RESULT_STORE = ObjectStoreSpec(
+    name="results", description="Tool results that are too long for their conversation"
+)
 CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",
     subject=Subject("trunkline.ctl.tools.{call}.cancel"),
     payload=CancelCall,
     doc="Stop a tool call, wherever it runs. Heard by every tools worker.",
 )
-LENT_CANCEL: Topic[CancelCall] = Topic(
+DELEGATED_CANCEL_CALL: Topic[CancelCall] = Topic(
     name="lent call cancel",
     subject=Subject("trunkline.ctl.lent.{agent}.{block}.{call}.cancel"),
     payload=CancelCall,

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from trunkline._util.paths import NEAR, Folder, Reach, beneath, is_far
+from trunkline._util.paths import WORKSPACE_ONLY, Folder, PathScope, is_absolute_path, open_beneath
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.documents.reader import Documents, NoDocuments
 from trunkline.contracts.memory.store import Memory
@@ -53,7 +53,7 @@ class ToolContext:
     model: Completer = field(default_factory=NoModel)
     documents: Documents = field(default_factory=NoDocuments)
     sandbox: Sandbox = field(default_factory=NoSandbox)
-    reach: Reach = NEAR
+    reach: PathScope = WORKSPACE_ONLY
     person: Person = field(default_factory=Nobody)
     planning: Planning = field(default_factory=NoPlanning)
     load: Callable[[Sequence[str]], None] = field(default=lambda names: None)
@@ -66,7 +66,7 @@ class ToolContext:
         Raises:
             OSError: the workspace is not there.
         """
-        return beneath(self.workspace, self.reach)
+        return open_beneath(self.workspace, self.reach)
 
     def folder(self, path: str) -> str:
         """The path, if it is that of a folder of the workspace, which is all that programs see of files.
@@ -74,7 +74,7 @@ class ToolContext:
         Raises:
             ToolError: it is not.
         """
-        if is_far(path):
+        if is_absolute_path(path):
             raise ToolError(
                 f"{path!r} is not below the workspace, which is all that a program can see.",
                 kind="invalid_arguments",
@@ -90,7 +90,7 @@ class ToolContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class CanonicalCall:
     """The call that is meant: a tool's name, and its arguments as a model would send them."""
 
     name: str
@@ -106,7 +106,7 @@ class ToolAlias:
     """
 
     schema: ToolSchema
-    means: Callable[[dict[str, Any]], Meant]
+    means: Callable[[dict[str, Any]], CanonicalCall]
 
 
 class Tool(ABC):

@@ -16,25 +16,25 @@ from trunkline.contracts.turns.messages import (
     CancelRecorded,
     FeedEvent,
     FeedItem,
-    Finished,
     JournalEntry,
     MessageSteered,
     ModelCallFailed,
     ModelCallFinished,
     ModelCallPlanned,
-    RanTool,
+    ProviderToolResult,
     ReasoningDelta,
-    Started,
-    Steered,
+    SteerRecorded,
     TextDelta,
     ToolEnded,
     ToolFinished,
     ToolStarted,
     TurnEnded,
+    TurnFinished,
     TurnRecord,
+    TurnStarted,
     approval_requested,
     approval_settled,
-    denial,
+    denial_text,
 )
 from trunkline.errors import FIXED_SENTENCES
 
@@ -44,19 +44,19 @@ JOURNAL_EPOCH = 1_000_000_000
 
 def is_finished(record: TurnRecord) -> bool:
     """Whether the record ends its turn."""
-    return any(isinstance(entry, Finished) for entry in record.entries)
+    return any(isinstance(entry, TurnFinished) for entry in record.entries)
 
 
-class Told(NamedTuple):
+class NumberedEvent(NamedTuple):
     """An event and its number among those of the journal; see ``FeedItem``."""
 
     event: FeedEvent
     number: int | UnsetType = UNSET
 
 
-def told_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
+def feed_items_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
     """The feed items of a finished turn, from all its records in order."""
-    teller = Teller()
+    teller = JournalTranslator()
     told = [
         (record.turn, one) for record in records for entry in record.entries for one in teller.tell(entry)
     ]
@@ -66,7 +66,7 @@ def told_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
     ]
 
 
-class Teller:
+class JournalTranslator:
     """Tells entries, which must be given in the journal's order. Of a journal without its beginning nobody can say
     what number an event has, so there they have none."""
 
@@ -78,22 +78,22 @@ class Teller:
         self._client_tools: frozenset[str] = frozenset()
         self._count: int | UnsetType = UNSET
 
-    def tell(self, entry: JournalEntry) -> Iterator[Told]:
+    def tell(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """All that the entry means to people."""
         return (told for told, _ in self._numbered(entry))
 
-    def tell_new(self, entry: JournalEntry) -> Iterator[Told]:
+    def tell_new(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """The same without what they were shown while it came: text, and the tools that the model's side ran."""
         return (told for told, came_before in self._numbered(entry) if not came_before)
 
-    def _numbered(self, entry: JournalEntry) -> Iterator[tuple[Told, bool]]:
-        if isinstance(entry, Started):
+    def _numbered(self, entry: JournalEntry) -> Iterator[tuple[NumberedEvent, bool]]:
+        if isinstance(entry, TurnStarted):
             self._count = 0
         for event, came_before in self._events(entry):
             if isinstance(event, TextDelta | ReasoningDelta | TurnEnded):
-                yield Told(event), came_before
+                yield NumberedEvent(event), came_before
             else:
-                yield Told(event, self._count), came_before
+                yield NumberedEvent(event, self._count), came_before
                 self._count = UNSET if self._count is UNSET else self._count + 1
 
     def _events(self, entry: JournalEntry) -> Iterator[tuple[FeedEvent, bool]]:
@@ -111,7 +111,7 @@ class Teller:
 
     def _happened(self, entry: JournalEntry) -> Iterator[FeedEvent]:
         match entry:
-            case Started(request=request, statuses=statuses):
+            case TurnStarted(request=request, statuses=statuses):
                 self._turn = request.turn
                 self._client_tools = frozenset(tool.name for tool in request.client_tools)
                 yield from statuses or ()
@@ -130,10 +130,10 @@ class Teller:
                 yield approval_requested(self._turn, self._calls[entry.call_id], entry)
             case ApprovalRecorded():
                 yield from self._settled(entry)
-            case Steered(message=message):
+            case SteerRecorded(message=message):
                 yield MessageSteered(message=message)
-            case Finished():
-                yield _ended(entry)
+            case TurnFinished():
+                yield _turn_ended(entry)
 
     def _answer(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
         """What was said, with the tools that the model's side ran where they came."""
@@ -144,7 +144,7 @@ class Teller:
         for ran in entry.ran:
             yield from self._said(entry.text, begin, ran.at)
             begin = max(begin, ran.at)
-            yield from ran_events(entry.step, ran)
+            yield from provider_tool_events(entry.step, ran)
         yield from self._said(entry.text, begin)
 
     def _asked_for(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
@@ -157,7 +157,7 @@ class Teller:
         yield approval_settled(self._turn, entry, asked)
         if not entry.allow and asked is not None and not asked.is_question:
             name = self._calls[entry.call_id].name
-            text = denial(name, entry.by)
+            text = denial_text(name, entry.by)
             yield ToolEnded(
                 step=self._step,
                 call_id=entry.call_id,
@@ -172,7 +172,7 @@ class Teller:
             yield TextDelta(step=self._step, offset=begin, text=piece)
 
 
-def ran_events(step: int, ran: RanTool) -> tuple[FeedEvent, FeedEvent]:
+def provider_tool_events(step: int, ran: ProviderToolResult) -> tuple[FeedEvent, FeedEvent]:
     """A call that the model's side ran, and its result."""
     ended = ToolEnded(
         step=step,
@@ -185,7 +185,7 @@ def ran_events(step: int, ran: RanTool) -> tuple[FeedEvent, FeedEvent]:
     return ToolStarted(step=step, call=ran.call), ended
 
 
-def _ended(entry: Finished) -> TurnEnded:
+def _turn_ended(entry: TurnFinished) -> TurnEnded:
     return TurnEnded(
         reason=entry.reason,
         message_id=entry.message_id,

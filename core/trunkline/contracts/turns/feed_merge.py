@@ -196,7 +196,7 @@ class FeedMerge:
 
     def _is_new(self, item: FeedItem) -> bool:
         """Whether an event that is no text was not handed out yet: by its number, where it has one, and by its id."""
-        key = _once(item.event)
+        key = _event_key(item.event)
         new = key not in self._seen
         self._seen.add(key)
         if item.number is not UNSET:
@@ -228,7 +228,7 @@ class FeedMerge:
         found = [
             step
             for step, length in self._told.items()
-            if step < _closed_by(event) and length < len(self._texts.get(step, ""))
+            if step < _first_open_step(event) and length < len(self._texts.get(step, ""))
         ]
         for step in found:
             self._texts[step] = self._texts[step][: self._told[step]]
@@ -255,7 +255,7 @@ def _ordered(items: Iterable[FeedItem]) -> list[FeedItem]:
     return sorted(items, key=lambda item: (item.epoch, item.index))
 
 
-def _closed_by(event: FeedEvent) -> float:
+def _first_open_step(event: FeedEvent) -> float:
     """The steps below this number have all their text when the event comes."""
     match event:
         case ToolStarted() | ToolEnded():
@@ -268,7 +268,7 @@ def _closed_by(event: FeedEvent) -> float:
             return 0
 
 
-def _once(event: FeedEvent) -> tuple[str, str]:
+def _event_key(event: FeedEvent) -> tuple[str, str]:
     """What makes an event the same as another that was handed out."""
     match event:
         case ApprovalRequested():  # a call may be asked about again, and that is another question

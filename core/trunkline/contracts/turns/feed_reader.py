@@ -10,13 +10,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import anyio
 
-from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH, is_finished, told_from_journal
+from trunkline.contracts.turns.feed_events import JOURNAL_EPOCH, feed_items_from_journal, is_finished
 from trunkline.contracts.turns.feed_merge import Chain, FeedMerge, parse_position
 from trunkline.contracts.turns.messages import FeedEvent, FeedItem, InboxItem, TurnSteered
-from trunkline.contracts.turns.poll_limiter import Looks
+from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline_bus import Bus, BusError, DecodeError, Received, RemoteFault
+from trunkline_bus import Bus, BusError, DecodeError, ReceivedMessage, RemoteFault
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class FeedReader:
         after: str = "",
         patience: float = 2.0,
         fresh: bool = False,
-        looks: Looks | None = None,
+        looks: PollLimiter | None = None,
     ) -> None:
         self._chain = parse_position(after).chain
         self.position = after
@@ -68,7 +68,7 @@ class FeedReader:
         self._conversation = conversation
         self._turn = turn
         self._patience = patience
-        self._looks = looks or Looks()
+        self._looks = looks or PollLimiter()
         self._fresh = fresh and not after
         self._merge = FeedMerge()
         self._live = _LiveItems()
@@ -127,7 +127,7 @@ class FeedReader:
         deadline, pause = anyio.current_time() + STORED_WITHIN, FIRST_PAUSE
         while True:
             stored = await self._stored()
-            settled = _covers(stored, self._chain) or _goes_beyond(stored, self._chain)
+            settled = _covers_position(stored, self._chain) or _has_later_epoch(stored, self._chain)
             if self._readable and (settled or anyio.current_time() >= deadline):
                 return stored
             await anyio.sleep(pause)
@@ -208,7 +208,7 @@ class FeedReader:
                 records = [one.data async for one in stored]
             except DecodeError as error:
                 log.warning("the journal of %s holds what cannot be read: %s", self._turn, error)
-            return told_from_journal(records)
+            return feed_items_from_journal(records)
         except BusError as error:
             log.debug("the journal of %s cannot be read now: %s", self._turn, error)
             return []
@@ -245,7 +245,7 @@ class _LiveItems:
         self._items: deque[FeedItem] = deque(maxlen=BUFFER)
         self._some = anyio.Event()
 
-    async def put(self, received: Received[FeedItem]) -> None:
+    async def put(self, received: ReceivedMessage[FeedItem]) -> None:
         self.lost |= len(self._items) == BUFFER
         self._items.append(received.data)
         self._some.set()
@@ -264,14 +264,14 @@ class _LiveItems:
         return items
 
 
-def _covers(items: list[FeedItem], chain: Chain) -> bool:
+def _covers_position(items: list[FeedItem], chain: Chain) -> bool:
     """Whether the item at the end of a position is among these; always for none and for one of the journal."""
     if not chain or chain[-1][0] == JOURNAL_EPOCH:
         return True
     return any((item.epoch, item.index) == chain[-1] for item in items)
 
 
-def _goes_beyond(items: list[FeedItem], chain: Chain) -> bool:
+def _has_later_epoch(items: list[FeedItem], chain: Chain) -> bool:
     """Whether a later epoch than the position's began among these."""
     return any(item.epoch > chain[-1][0] for item in items)
 

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.contracts.approvals.messages import (
-    DEADLINE,
+    DECIDED_BY_DEADLINE,
     ApprovalDetail,
     ApprovalScope,
-    Withdrawn,
+    WithdrawalReason,
     approval_id,
-    decider,
+    describe_decider,
 )
 from trunkline.contracts.conversations.messages import ForkedFrom, Message, ToolCall, Usage
 from trunkline.contracts.tools.messages import StoredResult, ToolOutcome, ToolSchema
@@ -131,7 +131,7 @@ NOT_STORED = StatusShown(
 """Shown when an answer is complete and memory does not take it. The journal does not tell it: it is about now."""
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """The turn began. ``context`` is what the model is given besides the conversation, fixed for the turn; one with
     the role ``user`` is told just before the person's message. ``statuses`` are what people are shown of it; unset
     where there are none, so that a record of before there were any is still the same bytes. ``parallel`` is how many of
@@ -146,7 +146,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     derived: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
+class TurnResumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
     """A new owner took the turn over."""
 
 
@@ -156,7 +156,7 @@ class ModelCallPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="model_cal
     step: int
 
 
-class RanTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ProviderToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tool that the model's side ran by itself during a call, and what came of it.
 
     ``at`` is how many characters of the call's text came before it.
@@ -182,7 +182,7 @@ class ModelCallFinished(
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
-    ran: tuple[RanTool, ...] = ()
+    ran: tuple[ProviderToolResult, ...] = ()
     finish_reason: FinishReason = "stop"
     usage: Usage = Usage()
     first_chunk: float = 0.0
@@ -244,18 +244,18 @@ class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_
     answer: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def denial(tool: str, by: str) -> str:
+def denial_text(tool: str, by: str) -> str:
     """What the model and people are told of a call that a person did not allow."""
-    if by == DEADLINE:
+    if by == DECIDED_BY_DEADLINE:
         return f"Nobody decided about the call of {tool} in time, so it was not run. Do not repeat it unless asked to."
-    return f"The call of {tool} was denied by {decider(by)}. Do not repeat it unless asked to."
+    return f"The call of {tool} was denied by {describe_decider(by)}. Do not repeat it unless asked to."
 
 
-class Parked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
+class TurnParked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
     """Nothing is left to do until a person decides; the worker is free."""
 
 
-class Steered(msgspec.Struct, frozen=True, kw_only=True, tag="steered"):
+class SteerRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="steered"):
     """A message came in while the turn ran and is given to the model at the next step. ``permissions`` are those of the
     credential that sent it; unset in a record of an earlier version."""
 
@@ -273,14 +273,14 @@ class CancelRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_reco
     of_block: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-def withdrawn_by(entry: CancelRecorded) -> Withdrawn:
+def withdrawal_reason(entry: CancelRecorded) -> WithdrawalReason:
     """Why nobody is asked any more once this is recorded."""
     if entry.of_block is True:
         return "block"
     return "cancelled" if entry.mode == "now" else "stopped"
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):
+class TurnFinished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):
     """The turn ended and the conversation is stored; ``message_id`` is the stored last assistant message. The other
     fields are as in ``TurnEnded``."""
 
@@ -294,8 +294,8 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 JournalEntry = (
-    Started
-    | Resumed
+    TurnStarted
+    | TurnResumed
     | ModelCallPlanned
     | ModelCallFinished
     | ModelCallFailed
@@ -303,10 +303,10 @@ JournalEntry = (
     | ToolFinished
     | ApprovalAsked
     | ApprovalRecorded
-    | Parked
-    | Steered
+    | TurnParked
+    | SteerRecorded
     | CancelRecorded
-    | Finished
+    | TurnFinished
 )
 
 

@@ -14,7 +14,7 @@ AT_ONCE = 32
 """How many readers may catch up at once; the others wait for their turn, and other requests come in between."""
 
 
-class Looks:
+class PollLimiter:
     """What the readers of one worker or client share."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ INBOX: Topic[InboxItem] = Topic(
     stream=INBOX_STREAM,
     doc="What a turn is asked to do: messages, steering, cancels, decisions. Durable until done.",
 )
-MOVED: Topic[InboxItem] = Topic(
+MOVED_INBOX: Topic[InboxItem] = Topic(
     name="moved inbox items",
     subject=Subject("trunkline.turn.moved.{conversation}"),
     stored=INBOX.stored,

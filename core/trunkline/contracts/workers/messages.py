@@ -10,7 +10,7 @@ from trunkline_bus import Payload
 WorkerKind = Literal["gateway", "monitor", "tools", "memory", "channels"]
 
 
-class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
+class WorkerHeartbeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     """A worker lives; the entry vanishes a few seconds after it dies.
 
     ``pins`` are the server's ids under which a monitor is given messages of inbox partitions, by partition; one counts

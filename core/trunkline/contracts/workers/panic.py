@@ -14,7 +14,7 @@ class Panic(Payload, frozen=True, kw_only=True, tag="panic.v1"):
     by: str = ""
 
 
-class Stopped(Payload, frozen=True, kw_only=True, tag="panic.stopped.v1"):
+class PanicStopped(Payload, frozen=True, kw_only=True, tag="panic.stopped.v1"):
     """A worker was told to stop everything, and has ended all that it had under way. Not stored."""
 
     worker: str

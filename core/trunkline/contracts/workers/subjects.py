@@ -1,9 +1,9 @@
 """What those who operate the platform read: spans, dead letters, who is alive."""
 
-from trunkline.contracts.blocks.messages import PulseBeat
+from trunkline.contracts.blocks.messages import PulseHeartbeat
 from trunkline.contracts.streams import DEAD_STREAM, SPAN_STREAM
-from trunkline.contracts.workers.messages import SpanBatch, WorkerBeat
-from trunkline.contracts.workers.panic import Panic, Stopped
+from trunkline.contracts.workers.messages import SpanBatch, WorkerHeartbeat
+from trunkline.contracts.workers.panic import Panic, PanicStopped
 from trunkline_bus import (
     BucketSpec,
     DeadLetter,
@@ -22,23 +22,25 @@ PANIC: Topic[Panic] = Topic(
     doc="Stop everything, or let it go on. Heard by every tools worker and monitor; said by the operator alone.",
 )  # fmt: skip
 
-STOPPED: Topic[Stopped] = Topic(
-    name="stopped", subject=Subject("trunkline.ctl.panic.stopped"), payload=Stopped,
+PANIC_STOPPED: Topic[PanicStopped] = Topic(
+    name="stopped", subject=Subject("trunkline.ctl.panic.stopped"), payload=PanicStopped,
     doc="A tools worker or monitor that heard panic has ended all that it had under way. Heard by the operator.",
 )  # fmt: skip
 
-PULSE_BUCKET: BucketSpec[PulseBeat] = BucketSpec(name="pulse", payload=PulseBeat, ttl=5.0, storage="memory")
-WORKER_BUCKET: BucketSpec[WorkerBeat] = BucketSpec(
-    name="workers", payload=WorkerBeat, ttl=4.0, storage="memory"
+PULSE_BUCKET: BucketSpec[PulseHeartbeat] = BucketSpec(
+    name="pulse", payload=PulseHeartbeat, ttl=5.0, storage="memory"
 )
-EXPORTS = ObjectStoreSpec(name="exports", ttl=3_600.0)
-IMPORTS = ObjectStoreSpec(name="imports", ttl=3_600.0)
-CLAIMS = ObjectStoreSpec(name="claims")
+WORKER_BUCKET: BucketSpec[WorkerHeartbeat] = BucketSpec(
+    name="workers", payload=WorkerHeartbeat, ttl=4.0, storage="memory"
+)
+EXPORT_STORE = ObjectStoreSpec(name="exports", ttl=3_600.0)
+IMPORT_STORE = ObjectStoreSpec(name="imports", ttl=3_600.0)
+CLAIM_STORE = ObjectStoreSpec(name="claims")
 
-DEAD_LETTERS = "trunkline.dead.letters"
+DEAD_LETTER_SUBJECT = "trunkline.dead.letters"
 """Where messages go that could not be decoded or handled, with the reason."""
 
-DEAD: Topic[DeadLetter] = Topic(
-    name="dead letters", subject=Subject(DEAD_LETTERS), payload=DeadLetter, stream=DEAD_STREAM,
+DEAD_LETTER_TOPIC: Topic[DeadLetter] = Topic(
+    name="dead letters", subject=Subject(DEAD_LETTER_SUBJECT), payload=DeadLetter, stream=DEAD_STREAM,
     doc="What could not be decoded or handled, with the reason and its bytes.",
 )  # fmt: skip

@@ -54,7 +54,7 @@ def _read(file: Path) -> str:
     return token
 
 
-class Door:
+class HttpAuth:
     """Tells who asks, from a request's headers."""
 
     def __init__(self, token: str, authenticators: Iterable[Owned[Authenticator]]) -> None:

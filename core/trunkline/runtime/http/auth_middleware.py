@@ -17,13 +17,13 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.errors import ErrorCode
-from trunkline.runtime.http.auth import Door
-from trunkline_bus import new_id, remote_parent, span_of
+from trunkline.runtime.http.auth import HttpAuth
+from trunkline_bus import new_id, remote_parent, start_span
 
 log = logging.getLogger(__name__)
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-TELLING = ("host", "origin", "sec-fetch-site")
+SINGLE_HEADERS = ("host", "origin", "sec-fetch-site")
 """The headers that say where a request comes from and whom it means."""
 
 CORRELATION = "trunkline.correlation"
@@ -32,19 +32,19 @@ CORRELATION = "trunkline.correlation"
 IDENTITY = "trunkline.identity"
 """Where a request's scope keeps who asks."""
 
-Refuse = Callable[[ErrorCode, str], ASGIApp]
+RefusalFactory = Callable[[ErrorCode, str], ASGIApp]
 """Makes the response to a failure at a path, in the shape that its clients expect."""
 
 
-class Gate:
+class AuthMiddleware:
     """ASGI middleware. ``open_paths`` need no credential; ``host`` is what the server listens on, and
     ``hosts`` are further names that people reach it by. What is below ``hidden`` is not there for anybody."""
 
     def __init__(
         self,
         app: ASGIApp,
-        door: Door,
-        refuse: Refuse,
+        door: HttpAuth,
+        refuse: RefusalFactory,
         tracer: Tracer,
         host: str,
         hosts: Collection[str] = (),
@@ -66,16 +66,16 @@ class Gate:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         refused = await self._refused(scope, headers)
         if refused is not None:
-            await self._refuse(refused, scope["path"])(scope, receive, _Exit(scope, send).send)
+            await self._refuse(refused, scope["path"])(scope, receive, _TracedSend(scope, send).send)
         elif scope["method"] in SAFE:
-            await self._guarded(scope, receive, _Exit(scope, send))
+            await self._guarded(scope, receive, _TracedSend(scope, send))
         else:
             with remote_parent(dict(headers).get("traceparent")):
                 await self._traced(scope, receive, send)
 
     async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> ErrorCode | None:
         given, path = dict(headers), scope["path"]
-        if any(sum(name == one for name, _ in headers) > 1 for one in TELLING):
+        if any(sum(name == one for name, _ in headers) > 1 for one in SINGLE_HEADERS):
             return ErrorCode.FORBIDDEN  # which one counts would be a guess
         if not self._is_own_host(given.get("host", "")):
             return ErrorCode.FORBIDDEN
@@ -91,13 +91,13 @@ class Gate:
 
     async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
         attributes = {"http.request.method": scope["method"]}
-        with span_of(self._tracer, scope["method"], kind=SpanKind.SERVER, attributes=attributes) as span:
-            exit_ = _Exit(scope, send)
+        with start_span(self._tracer, scope["method"], kind=SpanKind.SERVER, attributes=attributes) as span:
+            exit_ = _TracedSend(scope, send)
             await self._guarded(scope, receive, exit_)
             _note_route(span, scope)
             _note_outcome(span, exit_)
 
-    async def _guarded(self, scope: Scope, receive: Receive, exit_: "_Exit") -> None:
+    async def _guarded(self, scope: Scope, receive: Receive, exit_: "_TracedSend") -> None:
         try:
             await self._app(scope, receive, exit_.send)
         except ClientDisconnect:
@@ -115,7 +115,7 @@ class Gate:
         return name in self._hosts or ("*" in self._hosts and _is_address(name))
 
 
-class _Exit:
+class _TracedSend:
     """The way out: it adds the correlation id to the response and remembers its status (0 = not begun).
 
     The correlation id is the trace's, so that it leads to log lines and spans alike; it never comes from a body.
@@ -181,7 +181,7 @@ def _note_route(span: Span, scope: Scope) -> None:
     span.set_attribute("http.route", route)
 
 
-def _note_outcome(span: Span, exit_: _Exit) -> None:
+def _note_outcome(span: Span, exit_: _TracedSend) -> None:
     span.set_attribute("http.response.status_code", exit_.status)
     if exit_.status >= 500:
         span.set_attribute("error.type", str(exit_.status))

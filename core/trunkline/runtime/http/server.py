@@ -17,7 +17,7 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
     """Serve until cancelled. Then responses under way get a moment to end, and the socket is closed."""
     from uvicorn import Config, Server
 
-    from trunkline.runtime.http.timeouts import patient
+    from trunkline.runtime.http.timeouts import timeout_protocol
 
     class Quiet(Server):
         @contextlib.contextmanager
@@ -26,7 +26,7 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
 
     config = Config(
         app,
-        http=patient(),
+        http=timeout_protocol(),
         lifespan="off",
         log_config=None,
         log_level="warning",

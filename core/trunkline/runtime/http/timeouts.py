@@ -15,7 +15,7 @@ _HEAD, _BODY = h11.IDLE, h11.SEND_BODY
 """What the client is sending, by the state that h11 sees it in; in any other it sends nothing that is waited for."""
 
 
-class PatientProtocol(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """Gives a request's head and its body a time each, from first to last byte however they trickle in.
 
     What is late is answered with 408, where no answer has begun, and the connection is closed.
@@ -66,6 +66,6 @@ class PatientProtocol(H11Protocol):
         self.transport.close()
 
 
-def patient(head: float = HEAD_SECONDS, body: float = BODY_SECONDS) -> type[PatientProtocol]:
+def timeout_protocol(head: float = HEAD_SECONDS, body: float = BODY_SECONDS) -> type[TimeoutProtocol]:
     """The protocol with these times, in seconds; for ``uvicorn.Config(http=...)``."""
-    return type("Patient", (PatientProtocol,), {"head_seconds": head, "body_seconds": body})
+    return type("Patient", (TimeoutProtocol,), {"head_seconds": head, "body_seconds": body})

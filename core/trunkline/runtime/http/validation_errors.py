@@ -26,7 +26,7 @@ def field_and_reason(message: str, within: Field = ()) -> tuple[Field, str]:
     return field, reason if reason.endswith(".") else f"{reason}."
 
 
-def pointer(field: Field) -> str:
+def json_pointer(field: Field) -> str:
     """The field as a JSON pointer: ``/messages/0/role``."""
     escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in field)
     return "".join(f"/{part}" for part in escaped)

@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate, GeneralName
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority.key"
-DOOR, DOOR_KEY = "door.pem", "door.key"
+LEAF_CERTIFICATE, LEAF_KEY = "door.pem", "door.key"
 LIFE = timedelta(days=3650)
 """Remotes pin the authority, so nothing renews it: revoking is taking the remote's key away."""
 
 
-def door_certificate(folder: Path, addresses: tuple[str, ...] = ()) -> bool:
+def ensure_leaf_certificate(folder: Path, addresses: tuple[str, ...] = ()) -> bool:
     """See that the door has a certificate for these names or IP addresses, besides those that it has.
 
     Makes the authority when there is none. Returns whether a new certificate was written.
     """
-    known = _names(folder / DOOR) if (folder / DOOR).exists() else ()
+    known = _names(folder / LEAF_CERTIFICATE) if (folder / LEAF_CERTIFICATE).exists() else ()
     wanted = tuple(dict.fromkeys((*known, "localhost", "127.0.0.1", *addresses)))
     if set(wanted) == set(known):
         return False
     make_private(folder)
     if not (folder / AUTHORITY).exists():
         _make_authority(folder)
-    _make_door(folder, wanted)
+    _make_leaf_certificate(folder, wanted)
     return True
 
 
@@ -57,7 +57,7 @@ def _make_authority(folder: Path) -> None:
     _write(folder / AUTHORITY, _public(certificate))
 
 
-def _make_door(folder: Path, addresses: tuple[str, ...]) -> None:
+def _make_leaf_certificate(folder: Path, addresses: tuple[str, ...]) -> None:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -69,8 +69,8 @@ def _make_door(folder: Path, addresses: tuple[str, ...]) -> None:
     names = x509.SubjectAlternativeName([_general(address) for address in addresses])
     builder = _begun(_name("Trunkline door"), authority.subject, key).add_extension(names, critical=False)
     certificate = builder.add_extension(_usage(sign=False), critical=True).sign(signer, hashes.SHA256())
-    _write(folder / DOOR_KEY, _secret(key))
-    _write(folder / DOOR, _public(certificate))
+    _write(folder / LEAF_KEY, _secret(key))
+    _write(folder / LEAF_CERTIFICATE, _public(certificate))
 
 
 def _begun(name: object, issuer: object, key: "EllipticCurvePrivateKey"):  # type: ignore[no-untyped-def]

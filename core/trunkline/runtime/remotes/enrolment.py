@@ -9,22 +9,22 @@ import msgspec
 from anyio.streams.tls import TLSAttribute
 
 from trunkline._util.private_folders import make_private
-from trunkline._util.toml import BadSettings, read_settings
+from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.errors import ConfigError, Unavailable
 from trunkline.runtime.remotes.certificates import AUTHORITY, fingerprint
-from trunkline.runtime.remotes.framing import TurnedAway, receive, send
+from trunkline.runtime.remotes.framing import RefusedByPeer, receive, send
 from trunkline.runtime.remotes.handshake import (
-    Answer,
     Challenge,
-    Exchange,
+    ChallengeResponse,
+    HandshakeTranscript,
     Hello,
     Welcome,
-    clean_code,
-    fits,
     new_nonce,
+    normalize_code,
+    proofs_match,
 )
 from trunkline.runtime.remotes.nkeys import new_key
-from trunkline_bus import LeafWay
+from trunkline_bus import LeafRemote
 
 JOIN_PORT = 7423
 """Where an invitation listens unless told otherwise; the door is one below."""
@@ -33,7 +33,7 @@ HUB, SEED = "hub.toml", "seed"
 PATIENCE = 20.0
 
 
-class Hub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HubEnrolment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The hub that this host belongs to, and under which name."""
 
     name: str
@@ -41,7 +41,7 @@ class Hub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     port: int
 
 
-async def join(folder: Path, host: str, port: int, code: str) -> Hub:
+async def join(folder: Path, host: str, port: int, code: str) -> HubEnrolment:
     """Enrol this host, and keep what is needed in ``folder``.
 
     Raises:
@@ -54,14 +54,14 @@ async def join(folder: Path, host: str, port: int, code: str) -> Hub:
             hint="Revoke it on the hub and delete that folder, or set TRUNKLINE_HOME to another home.",
         )
     try:
-        code = clean_code(code)
+        code = normalize_code(code)
     except ValueError as error:
         raise ConfigError(f"This is not a code: {error}.", hint="Type it as the hub printed it.") from error
     seed, key = new_key()
     try:
         with anyio.fail_after(PATIENCE):
-            welcome = await _talk(host, port, code, key)
-    except TurnedAway as refusal:
+            welcome = await _handshake(host, port, code, key)
+    except RefusedByPeer as refusal:
         raise Unavailable(f"{host} refused: {refusal}", hint="Ask for a new code on the hub.") from refusal
     except (
         OSError,
@@ -74,36 +74,36 @@ async def join(folder: Path, host: str, port: int, code: str) -> Hub:
             f"The hub at {host}:{port} cannot be talked to: {str(error) or type(error).__name__}.",
             hint='Is "trunkline remote invite" still waiting there, and does a firewall let its port through?',
         ) from error
-    hub = Hub(name=welcome.name, host=host, port=welcome.port)
-    _keep(folder, hub, seed, welcome.authority)
+    hub = HubEnrolment(name=welcome.name, host=host, port=welcome.port)
+    _store_enrolment(folder, hub, seed, welcome.authority)
     return hub
 
 
-def way_of(folder: Path) -> LeafWay:
+def leaf_remote(folder: Path) -> LeafRemote:
     """The way to the hub, as it was kept. Raises ConfigError when this host is not enrolled."""
-    hub = hub_of(folder)
-    return LeafWay(
+    hub = read_enrolment(folder)
+    return LeafRemote(
         url=f"tls://{_bracketed(hub.host)}:{hub.port}", seed_file=folder / SEED, authority=folder / AUTHORITY,
         domain=hub.name,
     )  # fmt: skip
 
 
-def hub_of(folder: Path) -> Hub:
+def read_enrolment(folder: Path) -> HubEnrolment:
     """The hub that this host is enrolled at. Raises ConfigError when it is at none."""
     try:
-        return read_settings(str(folder / HUB), (folder / HUB).read_text(encoding="utf-8"), Hub)
+        return read_settings(str(folder / HUB), (folder / HUB).read_text(encoding="utf-8"), HubEnrolment)
     except FileNotFoundError as error:
         raise ConfigError(
             "This host is not enrolled anywhere.",
             hint='Run "trunkline remote invite NAME" on the hub, then "trunkline remote join HUB CODE" here.',
         ) from error
-    except (OSError, BadSettings, UnicodeDecodeError) as error:
+    except (OSError, SettingsFileError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{folder / HUB} cannot be used: {error}", hint="Join again with a new code."
         ) from error
 
 
-async def _talk(host: str, port: int, code: str, key: str) -> Welcome:
+async def _handshake(host: str, port: int, code: str, key: str) -> Welcome:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the proof below vouches for it
@@ -115,16 +115,16 @@ async def _talk(host: str, port: int, code: str, key: str) -> Welcome:
         hello = Hello(new_nonce())
         await send(stream, hello)
         challenge = await receive(stream, Challenge)
-        exchange = Exchange(
+        exchange = HandshakeTranscript(
             code=code, certificate=fingerprint(shown), joiner=hello.nonce, hub=challenge.nonce
         )
-        if not fits(challenge.proof, exchange.hub_proof()):
-            raise TurnedAway("it does not know the code. The code is mistyped, or this is not your hub.")
-        await send(stream, Answer(key, host, exchange.joiner_proof(key, host)))
+        if not proofs_match(challenge.proof, exchange.hub_proof()):
+            raise RefusedByPeer("it does not know the code. The code is mistyped, or this is not your hub.")
+        await send(stream, ChallengeResponse(key, host, exchange.joiner_proof(key, host)))
         return await receive(stream, Welcome)
 
 
-def _keep(folder: Path, hub: Hub, seed: str, authority: str) -> None:
+def _store_enrolment(folder: Path, hub: HubEnrolment, seed: str, authority: str) -> None:
     """The file that says that we are enrolled comes last."""
     make_private(folder)
     where = f'name = "{hub.name}"\nhost = "{hub.host}"\nport = {hub.port}\n'

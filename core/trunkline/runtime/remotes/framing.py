@@ -6,16 +6,16 @@ import msgspec
 from anyio.abc import ByteStream
 
 from trunkline.errors import TrunklineError
-from trunkline.runtime.remotes.handshake import LARGEST, Refused, Said
+from trunkline.runtime.remotes.handshake import LARGEST, EnrolmentRefused, HandshakeMessage
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class TurnedAway(TrunklineError):
+class RefusedByPeer(TrunklineError):
     """The other side refused."""
 
 
-async def send(stream: ByteStream, said: Said) -> None:
+async def send(stream: ByteStream, said: HandshakeMessage) -> None:
     """Send one message."""
     await stream.send(msgspec.json.encode(said) + b"\n")
 
@@ -32,9 +32,9 @@ async def receive(stream: ByteStream, wanted: type[T]) -> T:
         line += await stream.receive(4096)
         if len(line) > LARGEST:
             raise msgspec.DecodeError("the message is too long")
-    said = msgspec.json.decode(line, type=Said)
-    if isinstance(said, Refused):
-        raise TurnedAway(said.reason)
+    said = msgspec.json.decode(line, type=HandshakeMessage)
+    if isinstance(said, EnrolmentRefused):
+        raise RefusedByPeer(said.reason)
     if not isinstance(said, wanted):
         raise msgspec.ValidationError(f"{type(said).__name__} in place of {wanted.__name__}")
     return said

@@ -40,7 +40,7 @@ class Challenge(msgspec.Struct, frozen=True, tag="challenge.v1"):
     proof: str
 
 
-class Answer(msgspec.Struct, frozen=True, tag="answer.v1"):
+class ChallengeResponse(msgspec.Struct, frozen=True, tag="answer.v1"):
     """The joiner proves the same, with its public key and the name or address under which it reaches the hub."""
 
     key: str
@@ -56,13 +56,13 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome.v1"):
     authority: str
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused.v1"):
+class EnrolmentRefused(msgspec.Struct, frozen=True, tag="refused.v1"):
     """It is not, and why."""
 
     reason: str
 
 
-Said = Hello | Challenge | Answer | Welcome | Refused
+HandshakeMessage = Hello | Challenge | ChallengeResponse | Welcome | EnrolmentRefused
 
 
 def new_code() -> str:
@@ -71,7 +71,7 @@ def new_code() -> str:
     return "-".join(letters[at : at + GROUP] for at in range(0, LETTERS, GROUP))
 
 
-def clean_code(text: str) -> str:
+def normalize_code(text: str) -> str:
     """The code as it was made, however it was typed. Raises ValueError when it cannot be one."""
     letters = "".join(text.upper().replace("-", "").split())
     if len(letters) != LETTERS or set(letters) - set(ALPHABET):
@@ -84,7 +84,7 @@ def new_nonce() -> str:
     return secrets.token_hex(16)
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class HandshakeTranscript(msgspec.Struct, frozen=True, kw_only=True):
     """What the proofs of one enrolment cover: the code, the certificate's fingerprint, and both nonces."""
 
     code: str
@@ -101,13 +101,13 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         return self._proof("joiner", key, address)
 
     def _proof(self, *parts: str) -> str:
-        digest = hmac.new(clean_code(self.code).encode(), digestmod=hashlib.sha256)
+        digest = hmac.new(normalize_code(self.code).encode(), digestmod=hashlib.sha256)
         texts = (part.encode() for part in ("trunkline remote v1", self.joiner, self.hub, *parts))
         for raw in (self.certificate, *texts):
             digest.update(len(raw).to_bytes(4, "big") + raw)
         return digest.hexdigest()
 
 
-def fits(shown: str, wanted: str) -> bool:
+def proofs_match(shown: str, wanted: str) -> bool:
     """Whether two proofs are the same, compared in constant time."""
     return hmac.compare_digest(shown.encode(), wanted.encode())

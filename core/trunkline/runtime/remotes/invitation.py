@@ -13,20 +13,26 @@ import msgspec
 from anyio.streams.tls import TLSListener
 
 from trunkline.errors import ConfigError, Unavailable
-from trunkline.runtime.remotes.certificates import AUTHORITY, DOOR, DOOR_KEY, door_certificate, fingerprint
+from trunkline.runtime.remotes.certificates import (
+    AUTHORITY,
+    LEAF_CERTIFICATE,
+    LEAF_KEY,
+    ensure_leaf_certificate,
+    fingerprint,
+)
 from trunkline.runtime.remotes.framing import receive, send
 from trunkline.runtime.remotes.handshake import (
-    Answer,
     Challenge,
-    Exchange,
+    ChallengeResponse,
+    EnrolmentRefused,
+    HandshakeTranscript,
     Hello,
-    Refused,
     Welcome,
-    fits,
     new_nonce,
+    proofs_match,
 )
 from trunkline.runtime.remotes.nkeys import is_public_key
-from trunkline.runtime.remotes.registry import Registry, Remote
+from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 
 MOST_WRONG = 3
 """Wrong proofs after which the code is worth nothing any more."""
@@ -48,7 +54,7 @@ class Invitation:
 
 
 async def invite(
-    registry: Registry, invitation: Invitation, *, seconds: float, ready: Callable[[int], None]
+    registry: RemoteRegistry, invitation: Invitation, *, seconds: float, ready: Callable[[int], None]
 ) -> Remote:
     """Wait until one host has joined with the code, and let it in. ``ready`` is told the port once it listens.
 
@@ -61,8 +67,8 @@ async def invite(
             f"There is a remote called {invitation.name} already.",
             hint=f'Choose another name, or "trunkline remote revoke {invitation.name}" first.',
         )
-    door_certificate(registry.folder)
-    desk = _Desk(registry, invitation)
+    ensure_leaf_certificate(registry.folder)
+    desk = _EnrolmentServer(registry, invitation)
     with anyio.move_on_after(seconds):
         async with (
             await _listener(registry.folder, invitation) as listener,
@@ -83,7 +89,7 @@ async def invite(
 async def _listener(folder: Path, invitation: Invitation) -> TLSListener:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(folder / DOOR, folder / DOOR_KEY)
+    context.load_cert_chain(folder / LEAF_CERTIFICATE, folder / LEAF_KEY)
     try:
         plain = await anyio.create_tcp_listener(local_host=invitation.host, local_port=invitation.port)
     except OSError as error:
@@ -94,16 +100,16 @@ async def _listener(folder: Path, invitation: Invitation) -> TLSListener:
     return TLSListener(plain.listeners[0], context, standard_compatible=False, handshake_timeout=TALK_SECONDS)
 
 
-class _Desk:
+class _EnrolmentServer:
     """Attends those who come. ``joined`` is the one who was let in."""
 
-    def __init__(self, registry: Registry, invitation: Invitation) -> None:
+    def __init__(self, registry: RemoteRegistry, invitation: Invitation) -> None:
         self.joined: Remote | None = None
         self.wrong = 0
         self.ended = anyio.Event()
         self._registry = registry
         self._invitation = invitation
-        self._certificate = _der(registry.folder / DOOR)
+        self._certificate = _der(registry.folder / LEAF_CERTIFICATE)
         self._slots = anyio.CapacityLimiter(MOST_TALKS)
 
     async def attend(self, stream: anyio.abc.ByteStream) -> None:
@@ -121,28 +127,30 @@ class _Desk:
 
     async def _talk(self, stream: anyio.abc.ByteStream) -> None:
         hello = await receive(stream, Hello)
-        exchange = Exchange(
+        exchange = HandshakeTranscript(
             code=self._invitation.code, certificate=self._certificate, joiner=hello.nonce, hub=new_nonce()
         )
         await send(stream, Challenge(exchange.hub, exchange.hub_proof()))
-        answer = await receive(stream, Answer)
+        answer = await receive(stream, ChallengeResponse)
         # No await from here to the end of _admit: of two who come at once with the code, one is let in.
-        if self.ended.is_set() or not fits(answer.proof, exchange.joiner_proof(answer.key, answer.address)):
+        if self.ended.is_set() or not proofs_match(
+            answer.proof, exchange.joiner_proof(answer.key, answer.address)
+        ):
             self._count_wrong()
-            return await send(stream, Refused("The code is wrong, or used up."))
+            return await send(stream, EnrolmentRefused("The code is wrong, or used up."))
         try:
             welcome = self._admit(answer)
         except (ConfigError, ValueError) as error:
-            return await send(stream, Refused(str(error)))
+            return await send(stream, EnrolmentRefused(str(error)))
         with anyio.CancelScope(shield=True):
             await send(stream, welcome)
         self.ended.set()
 
-    def _admit(self, answer: Answer) -> Welcome:
+    def _admit(self, answer: ChallengeResponse) -> Welcome:
         if self.joined is not None or not is_public_key(answer.key):
             raise ConfigError("The code was used already, or the key is not a valid public key.")
         folder = self._registry.folder
-        door_certificate(folder, (answer.address,))
+        ensure_leaf_certificate(folder, (answer.address,))
         remote = Remote(
             name=self._invitation.name,
             key=answer.key,

@@ -13,7 +13,7 @@ import msgspec
 
 from trunkline._util.private_folders import make_private
 from trunkline._util.regular_file import read_regular
-from trunkline._util.toml import BadSettings, read_settings
+from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.errors import ConfigError
 from trunkline.runtime.remotes.nkeys import is_public_key
 
@@ -22,7 +22,7 @@ BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 SEPARATOR = "__"
 """Between a remote's name and its tool's: ``laptop__read_file``. A remote's name holds no underscore."""
 
-Mark = tuple[tuple[str, int, int], ...]
+RegistryStamp = tuple[tuple[str, int, int], ...]
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,12 +34,12 @@ class Remote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     enrolled_at: datetime
 
 
-class Registry:
+class RemoteRegistry:
     """The remotes of one home. Reads the files anew whenever they changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._mark: Mark | None = None
+        self._mark: RegistryStamp | None = None
         self._known: tuple[Remote, ...] = ()
 
     def all(self) -> tuple[Remote, ...]:
@@ -58,7 +58,7 @@ class Registry:
         """The remote of that name, if it is let in."""
         return next((remote for remote in self.all() if remote.name == name), None)
 
-    def mark(self) -> Mark:
+    def mark(self) -> RegistryStamp:
         """Changes whenever the files do."""
         return tuple(_stamps(self._files()))
 
@@ -107,7 +107,7 @@ def check_name(name: str) -> str:
 def _read(file: Path) -> Remote:
     try:
         remote = read_settings(str(file), read_regular(file).decode("utf-8"), Remote)
-    except (OSError, BadSettings, UnicodeDecodeError) as error:
+    except (OSError, SettingsFileError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{file} cannot be used: {error}", hint="Mend it, or delete it and invite again."
         ) from error

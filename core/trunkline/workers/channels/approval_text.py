@@ -9,12 +9,12 @@ import msgspec
 
 from trunkline._util.text import QUOTED, printable
 from trunkline.contracts.approvals.messages import (
-    DEADLINE,
+    DECIDED_BY_DEADLINE,
     Approval,
     ApprovalDetail,
     ApprovalScope,
-    decider,
-    withdrawal,
+    describe_decider,
+    describe_withdrawal,
 )
 from trunkline.contracts.channels.channel import Gateway
 
@@ -29,7 +29,7 @@ _WHOLE_REPLY, _SHORT_REPLY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ApprovalDecision:
     """What somebody says to an approval, or answers to a question. ``id`` may be its beginning."""
 
     id: str
@@ -38,7 +38,7 @@ class Verdict:
     answer: str = ""
 
 
-def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
+def parse_decision(text: str, *, short: bool = False) -> ApprovalDecision | None:
     """The decision in a message that consists only of ``approve ID [once|conversation|always]`` or ``deny ID``, or the
     answer in one that consists only of ``answer ID`` and the answer. None for every other message: it decides nothing.
 
@@ -46,14 +46,14 @@ def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
     an id is enough, where only a command can be meant."""
     reply = (_SHORT_REPLY if short else _WHOLE_REPLY).fullmatch(text)
     if reply is not None:
-        return Verdict(reply["id"].lower(), True, answer=reply["answer"])
+        return ApprovalDecision(reply["id"].lower(), True, answer=reply["answer"])
     found = (_SHORT if short else _WHOLE).fullmatch(text)
     if found is None:
         return None
     allow = found["word"].lower() != "deny"
     scopes: dict[str, ApprovalScope] = {"conversation": "conversation", "always": "always"}
     scope = scopes.get((found["scope"] or "").lower(), "once")
-    return Verdict(found["id"].lower(), allow, scope if allow else "once")
+    return ApprovalDecision(found["id"].lower(), allow, scope if allow else "once")
 
 
 def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) -> str:
@@ -84,13 +84,13 @@ def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[con
     )
     how = f"{before}approve {approval.id}" + (f" {wider_by}" if wider else "")
     return (
-        f"{begin} ({where}), until {local(approval.expires_at)}. After that the call is denied.\n"
+        f"{begin} ({where}), until {format_local_time(approval.expires_at)}. After that the call is denied.\n"
         f"{approval_words(approval.question, approval.detail)}{wider}\n"
         f"To answer: {how}, or {before}deny {approval.id}"
     )
 
 
-def local(at: datetime) -> str:
+def format_local_time(at: datetime) -> str:
     """A time on the clock of this machine, with its zone."""
     return f"{at.astimezone():%Y-%m-%d %H:%M %Z}"
 
@@ -99,7 +99,7 @@ def _question_news(approval: Approval, where: str, before: str) -> str:
     begin = "Still waiting for an answer" if approval.reminded_at else "An answer is needed"
     words = "your words, or a number" if approval.detail.options else "your words"
     return (
-        f"{begin} ({where}), until {local(approval.expires_at)}.\n"
+        f"{begin} ({where}), until {format_local_time(approval.expires_at)}.\n"
         f"{approval_words(approval.question, approval.detail)}\n"
         f"To answer: {before}answer {approval.id} ({words}), or {before}deny {approval.id} to leave it unanswered. "
         "An answer allows nothing."
@@ -110,14 +110,14 @@ def _outcome(approval: Approval) -> str:
     settled = approval.settled
     assert settled is not None
     if settled.withdrawn:
-        return f"Withdrawn, because {withdrawal(settled.withdrawn, settled.by)}"
+        return f"Withdrawn, because {describe_withdrawal(settled.withdrawn, settled.by)}"
     if approval.detail.is_question:
-        if settled.by == DEADLINE:
+        if settled.by == DECIDED_BY_DEADLINE:
             return "No one answered in time"
-        return f"{'Answered' if settled.allow else 'Left unanswered'} by {decider(settled.by)}"
-    if settled.by == DEADLINE:
+        return f"{'Answered' if settled.allow else 'Left unanswered'} by {describe_decider(settled.by)}"
+    if settled.by == DECIDED_BY_DEADLINE:
         return "No one decided in time, so the call was denied"
-    return f"{'Allowed' if settled.allow else 'Denied'} by {decider(settled.by)}"
+    return f"{'Allowed' if settled.allow else 'Denied'} by {describe_decider(settled.by)}"
 
 
 def chosen(answer: str, options: Sequence[str]) -> str:
@@ -129,7 +129,7 @@ def chosen(answer: str, options: Sequence[str]) -> str:
     return named or said
 
 
-async def hand_in(gateway: Gateway, approval: Approval, verdict: Verdict) -> None:
+async def submit_decision(gateway: Gateway, approval: Approval, verdict: ApprovalDecision) -> None:
     """Hand in what somebody said to this approval or question. Raises as the gateway does."""
     await gateway.decide(
         approval.turn,

@@ -17,7 +17,7 @@ FIRST_PAUSE, LONGEST_PAUSE, CALM = 1.0, 60.0, 60.0
 """Seconds before a crashed channel starts again: doubled each time, and the first again after a calm time."""
 
 
-async def keep_channel(
+async def supervise_channel(
     owned: Owned[Channel], plugins: Plugins, bus: Bus, first_pause: float = FIRST_PAUSE
 ) -> None:
     """Run the channel until it returns: then it is done."""

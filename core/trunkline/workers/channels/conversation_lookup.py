@@ -6,12 +6,12 @@ from trunkline.contracts.channels.channel import Gateway
 from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations
 from trunkline.errors import TrunklineError
 
-KIND = "conv_"
-PAGE = 100
-SHOWN = 5
+ID_PREFIX = "conv_"
+PAGE_SIZE = 100
+MAX_NAMED = 5
 """How many are named where several are meant."""
 
-_WHOLE = re.compile(rf"{KIND}[a-z2-7]{{26}}")
+_WHOLE = re.compile(rf"{ID_PREFIX}[a-z2-7]{{26}}")
 
 
 async def conversation_found(gateway: Gateway, said: str) -> str:
@@ -24,7 +24,11 @@ async def conversation_found(gateway: Gateway, said: str) -> str:
     """
     if _WHOLE.fullmatch(said):
         return said
-    meant = [one for one in await _all(gateway) if one.id.startswith((said, KIND + said))] if said else []
+    meant = (
+        [one for one in await _all_conversations(gateway) if one.id.startswith((said, ID_PREFIX + said))]
+        if said
+        else []
+    )
     exactly = [one for one in meant if one.id == said]
     found = exactly or meant
     if not found:
@@ -34,22 +38,23 @@ async def conversation_found(gateway: Gateway, said: str) -> str:
         )
     if len(found) > 1:
         raise TrunklineError(
-            f"{said!r} fits {len(found)} conversations: {_named(found)}.", hint="Give more of the id."
+            f"{said!r} fits {len(found)} conversations: {_format_matches(found)}.",
+            hint="Give more of the id.",
         )
     return found[0].id
 
 
-async def _all(gateway: Gateway) -> list[ConversationSummary]:
+async def _all_conversations(gateway: Gateway) -> list[ConversationSummary]:
     """Those that the list leaves out too."""
     found: list[ConversationSummary] = []
     while True:
-        query = ListConversations(limit=PAGE, offset=len(found), one_shot=True)
+        query = ListConversations(limit=PAGE_SIZE, offset=len(found), one_shot=True)
         page = (await gateway.conversations(query)).conversations
         found += page
-        if len(page) < PAGE:
+        if len(page) < PAGE_SIZE:
             return found
 
 
-def _named(found: list[ConversationSummary]) -> str:
-    names = [f"{one.id} ({one.title})" if one.title else one.id for one in found[:SHOWN]]
-    return ", ".join([*names, "…"] if len(found) > SHOWN else names)
+def _format_matches(found: list[ConversationSummary]) -> str:
+    names = [f"{one.id} ({one.title})" if one.title else one.id for one in found[:MAX_NAMED]]
+    return ", ".join([*names, "…"] if len(found) > MAX_NAMED else names)

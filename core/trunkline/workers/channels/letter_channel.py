@@ -17,7 +17,7 @@ from pathlib import Path
 import anyio
 
 from trunkline._util.text import printable
-from trunkline.contracts.channels.channel import Channel, Gateway, Watch
+from trunkline.contracts.channels.channel import Channel, Gateway, TurnStream
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import (
@@ -31,11 +31,11 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.workers.channels.approval_text import (
-    Verdict,
+    ApprovalDecision,
     approval_news,
     approval_words,
-    hand_in,
-    verdict_in,
+    parse_decision,
+    submit_decision,
     waiting_approval,
 )
 from trunkline_bus import RemoteFault
@@ -101,7 +101,7 @@ class LetterChannel(Channel):
                 if letter.id in self._open:
                     continue
                 self._open.add(letter.id)
-                verdict = verdict_in(letter.text)
+                verdict = parse_decision(letter.text)
                 if verdict is not None:
                     tasks.start_soon(self._decide, gateway, letter, verdict)
                     continue
@@ -132,7 +132,7 @@ class LetterChannel(Channel):
                 return accepted
 
     async def _follow(self, gateway: Gateway, letter: Letter, accepted: MessageAccepted) -> None:
-        told, pause = Told(), FIRST_PAUSE
+        told, pause = TurnText(), FIRST_PAUSE
         watch = gateway.watch(accepted.conversation, accepted.turn)
         while True:
             try:
@@ -142,7 +142,7 @@ class LetterChannel(Channel):
                 pause = min(pause * 2, LONGEST_PAUSE)
                 watch = gateway.watch(accepted.conversation, accepted.turn, after=watch.position)
 
-    async def _watched(self, watch: Watch, letter: Letter, told: "Told") -> None:
+    async def _watched(self, watch: TurnStream, letter: Letter, told: "TurnText") -> None:
         async for event in watch:
             told.take(event, self.render(event) if self.render is not None else None)
             if isinstance(event, ApprovalRequested):
@@ -164,20 +164,20 @@ class LetterChannel(Channel):
                 except Unavailable as unreachable:
                     log.info("approval %s is not told in %s: %s", approval.id, self.name, unreachable)
 
-    async def _decide(self, gateway: Gateway, letter: Letter, verdict: Verdict) -> None:
+    async def _decide(self, gateway: Gateway, letter: Letter, verdict: ApprovalDecision) -> None:
         try:
             said = await self._decided(gateway, letter, verdict)
         except RemoteFault as fault:
             said = fault.message
         await self._answered(letter, said)
 
-    async def _decided(self, gateway: Gateway, letter: Letter, verdict: Verdict) -> str:
+    async def _decided(self, gateway: Gateway, letter: Letter, verdict: ApprovalDecision) -> str:
         if not self.is_owner(letter):
             return "Only the owner decides about calls, and not from here."
         found = await waiting_approval(gateway, verdict.id)
         if found is None:
             return f"Nothing waits for a decision under {verdict.id}."
-        await hand_in(gateway, found, verdict)
+        await submit_decision(gateway, found, verdict)
         if found.detail.is_question:
             return f"{'Answered' if verdict.allow else 'Left unanswered'}: {found.detail.text}"
         return f"{'Allowed' if verdict.allow else 'Denied'}: {found.question}"
@@ -205,7 +205,7 @@ class LetterChannel(Channel):
 
 
 @dataclass(slots=True)
-class Told:
+class TurnText:
     """What a turn has said so far: its steps in order, what tools told that was too long to be shown, and what stands
     below them."""
 

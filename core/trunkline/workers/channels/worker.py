@@ -12,11 +12,11 @@ from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.channels.foreground_channel import ForegroundChannel
 from trunkline.contracts.channels.subjects import TELL_OWNER
-from trunkline.contracts.gateway.messages import Done, TellOwner
+from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.plugins import Owned
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, keep_channel
+from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, supervise_channel
 from trunkline_bus import Refusal, Request
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class ChannelsWorker(Worker):
         wanted = [found[name] for name in dict.fromkeys(enabled) if name in found]
         self._channels = tuple(owned for owned in wanted if not isinstance(owned.item, ForegroundChannel))
         for owned in self._channels:
-            tell = partial(_tell, owned.item)
+            tell = partial(_tell_owner, owned.item)
             await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
 
     def _apart(self) -> set[str]:
@@ -64,7 +64,11 @@ class ChannelsWorker(Worker):
                 async with anyio.create_task_group() as tasks:
                     for channel in self._channels:
                         tasks.start_soon(
-                            keep_channel, channel, self.context.plugins, self.context.bus, self._first_pause
+                            supervise_channel,
+                            channel,
+                            self.context.plugins,
+                            self.context.bus,
+                            self._first_pause,
                         )
                     await anyio.sleep_forever()
         finally:
@@ -77,7 +81,7 @@ class ChannelsWorker(Worker):
         await self._ended.wait()
 
 
-async def _tell(channel: Channel, request: Request[TellOwner]) -> Done:
+async def _tell_owner(channel: Channel, request: Request[TellOwner]) -> CommandSucceeded:
     """Who speaks is said by the platform, so no agent can pass for another, or for an approval of the platform's."""
     try:
         await channel.tell_owner(
@@ -89,4 +93,4 @@ async def _tell(channel: Channel, request: Request[TellOwner]) -> Done:
         log.exception("channel %s could not tell its owner something", channel.name)
         sentence = f"The channel {channel.name} failed to tell the owner. It may have been told in part."
         raise Refusal(ErrorCode.INTERNAL, sentence) from error
-    return Done()
+    return CommandSucceeded()

@@ -9,28 +9,33 @@ import logging
 import msgspec
 
 from trunkline.contracts.approvals.messages import (
-    DEADLINE,
+    DECIDED_BY_DEADLINE,
     Approval,
     ApprovalDue,
     ApprovalList,
     ApprovalView,
     ListApprovals,
-    Withdrawn,
-    decider,
-    withdrawal,
+    WithdrawalReason,
+    describe_decider,
+    describe_withdrawal,
 )
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE
 from trunkline.contracts.audit.messages import AuditDecision
-from trunkline.contracts.conversations.messages import now
-from trunkline.contracts.streams import DEADLINES
-from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided, CancelRecorded, withdrawn_by
+from trunkline.contracts.conversations.messages import utc_now
+from trunkline.contracts.streams import DEADLINE_CONSUMER
+from trunkline.contracts.turns.messages import (
+    ApprovalAsked,
+    ApprovalDecided,
+    CancelRecorded,
+    withdrawal_reason,
+)
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.workers.gateway.errors import InvalidField, refusal
-from trunkline.workers.gateway.grants import Grants
+from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.sender import Sender
-from trunkline.workers.gateway.turn_lookup import Turns, TurnState
+from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_of
 
 log = logging.getLogger(__name__)
@@ -38,43 +43,43 @@ log = logging.getLogger(__name__)
 ACCEPT_SECONDS = 5.0
 """How long the inbox may take to answer before the decider is told that the decision was not recorded."""
 
-LONGEST_ANSWER = 32_000
+MAX_ANSWER_CHARS = 32_000
 """Characters of an answer: as text in a prompt, not as a document."""
 
-AGAIN = 2.0
+RETRY_SECONDS = 2.0
 """Seconds after which what is due is tried again."""
 
 
-class Decided(Refusal):
+class AlreadyDecided(Refusal):
     """Somebody decided earlier: ``verdict`` and ``by`` tell that decision, which is the one that counts."""
 
     def __init__(self, allow: bool, by: str, *, question: bool = False) -> None:
         self.by = by
         yes, no = ("answered", "left unanswered") if question else ("allowed", "denied")
         self.verdict = yes if allow else no
-        sentence = f"This was {self.verdict} by {decider(by)} already."
-        if by == DEADLINE:
+        sentence = f"This was {self.verdict} by {describe_decider(by)} already."
+        if by == DECIDED_BY_DEADLINE:
             did, so = ("answered", "") if question else ("decided", ", so it was denied")
             sentence = f"Nobody {did} this in time{so}."
         super().__init__(ErrorCode.CONFLICT, sentence)
 
 
-class Gone(Refusal):
+class ApprovalWithdrawn(Refusal):
     """Nobody is asked any more, though nobody decided: ``why`` and ``by`` tell how the turn ended."""
 
     def __init__(self, cancelled: CancelRecorded | None) -> None:
-        self.why: Withdrawn = "ended" if cancelled is None else withdrawn_by(cancelled)
+        self.why: WithdrawalReason = "ended" if cancelled is None else withdrawal_reason(cancelled)
         self.by = "" if cancelled is None else cancelled.by
-        because = withdrawal(self.why, self.by)
+        because = describe_withdrawal(self.why, self.by)
         super().__init__(
             ErrorCode.CONFLICT, f"The question was withdrawn, because {because}. Nothing was decided."
         )
 
 
-class Approvals:
+class ApprovalService:
     """Raises Refusal with a fixed code, and BusError when the bus does not answer."""
 
-    def __init__(self, bus: Bus, turns: Turns, grants: Grants, audit: AuditLog) -> None:
+    def __init__(self, bus: Bus, turns: TurnLookup, grants: GrantStore, audit: AuditLog) -> None:
         self._bus = bus
         self._audit = audit
         self._turns = turns
@@ -86,7 +91,7 @@ class Approvals:
         found = [
             approval
             for approval in known
-            if wish.block in (None, approval.block) and (wish.settled or _waits(approval))
+            if wish.block in (None, approval.block) and (wish.settled or _is_open(approval))
         ]
         return ApprovalList(approvals=tuple(sorted(found, key=lambda one: (one.asked_at, one.id))))
 
@@ -110,7 +115,7 @@ class Approvals:
             raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}; write more of it.")
         return found[0]
 
-    async def decide(self, decision: ApprovalDecided, sender: Sender) -> Decided | None:
+    async def decide(self, decision: ApprovalDecided, sender: Sender) -> AlreadyDecided | None:
         """Decide about a parked call, or answer its question, once; the same again by the same is harmless. It is bound
         to the call, or the question, that was shown. Returns the decision that was there, when this only repeats it."""
         if sender.identity.type != "owner":
@@ -125,7 +130,7 @@ class Approvals:
         first = False
         if not await self._is_taken(decision, asked, state):
             if state.finished is not None or state.cancelled is not None:
-                raise Gone(state.cancelled)
+                raise ApprovalWithdrawn(state.cancelled)
             if asked.call_hash != decision.call_hash:
                 raise refusal(
                     ErrorCode.CONFLICT,
@@ -136,7 +141,7 @@ class Approvals:
                 await self._look_again(decision, asked)
         if grant is not None:
             await (self._grants.write(grant) if first else self._grants.write_missed(grant, asked))
-        return None if first else Decided(decision.allow, decision.by, question=asked.is_question)
+        return None if first else AlreadyDecided(decision.allow, decision.by, question=asked.is_question)
 
     async def _look_again(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
         """Another decision came in at the same moment. Refused unless it was the same."""
@@ -149,9 +154,9 @@ class Approvals:
         first = await self._first(decision, state)
         if first is None:
             return False
-        if _said(first) == _said(decision):
+        if _decision_key(first) == _decision_key(decision):
             return True
-        raise Decided(first.allow, first.by, question=asked.is_question)
+        raise AlreadyDecided(first.allow, first.by, question=asked.is_question)
 
     async def _first(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
         """The decision that counts, recorded or on its way there."""
@@ -181,7 +186,7 @@ class Approvals:
 
     async def _note(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
         call, about = state.call(decision.call), state.request
-        late = decision.by == DEADLINE
+        late = decision.by == DECIDED_BY_DEADLINE
         if asked.is_question:
             made: AuditDecision = "expired" if late else "answered" if decision.allow else "unanswered"
             why = "nobody answered in time." if late else ""
@@ -205,19 +210,19 @@ class Approvals:
 
     async def keep_time(self) -> None:
         """Remind people, and deny each call that no one decided in time, until cancelled."""
-        async with self._bus.pinned(DEADLINES, APPROVAL_DUE) as deliveries:
+        async with self._bus.pinned(DEADLINE_CONSUMER, APPROVAL_DUE) as deliveries:
             async for delivery in deliveries:
                 try:
                     await self._due(delivery.data)
                     await delivery.ack()
                 except BusError as error:
                     log.warning("approval %s is due and waits for the bus: %s", delivery.data.id, error)
-                    await delivery.nak(AGAIN)
+                    await delivery.nak(RETRY_SECONDS)
                 except Exception:  # one that cannot be acted on must not stop the clock of all others
                     log.exception(
                         "approval %s is due and cannot be acted on; it is tried again", delivery.data.id
                     )
-                    await delivery.nak(AGAIN)
+                    await delivery.nak(RETRY_SECONDS)
 
     async def _due(self, due: ApprovalDue) -> None:
         if due.what == "remind":
@@ -227,7 +232,7 @@ class Approvals:
         if state is None or asked is None or asked.asked_at != due.asked_at or state.finished is not None:
             return
         expired = ApprovalDecided(
-            turn=due.turn, call=due.call, call_hash=asked.call_hash, allow=False, by=DEADLINE
+            turn=due.turn, call=due.call, call_hash=asked.call_hash, allow=False, by=DECIDED_BY_DEADLINE
         )
         try:
             if not await self._is_taken(expired, asked, state):
@@ -239,7 +244,7 @@ class Approvals:
         last = await self._bus.last(APPROVAL, approval=due.id)
         if last is None or last.data.settled is not None or last.data.reminded_at is not None:
             return
-        reminded = msgspec.structs.replace(last.data, reminded_at=now())
+        reminded = msgspec.structs.replace(last.data, reminded_at=utc_now())
         scope = Scope(block=reminded.block, conversation=reminded.conversation, turn=reminded.turn)
         try:
             await self._bus.append(APPROVAL, reminded, scope=scope, expect=last.seq, approval=due.id)
@@ -247,9 +252,9 @@ class Approvals:
             log.debug("approval %s was decided meanwhile", due.id)
 
 
-def _waits(approval: Approval) -> bool:
+def _is_open(approval: Approval) -> bool:
     """Whether a person can still decide. What ran out while nothing ran is settled a little later."""
-    return approval.settled is None and approval.expires_at > now()
+    return approval.settled is None and approval.expires_at > utc_now()
 
 
 def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
@@ -258,9 +263,9 @@ def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
         raise InvalidField(("answer",), "This waits for a yes or a no, and is not answered in words.")
     if asked.is_question and decision.allow and not decision.answer.strip():
         raise InvalidField(("answer",), "This is a question: it needs an answer in words.")
-    if len(decision.answer) > LONGEST_ANSWER:
-        raise refusal(ErrorCode.TOO_LARGE, f"An answer has {LONGEST_ANSWER} characters at most.")
+    if len(decision.answer) > MAX_ANSWER_CHARS:
+        raise refusal(ErrorCode.TOO_LARGE, f"An answer has {MAX_ANSWER_CHARS} characters at most.")
 
 
-def _said(decision: ApprovalDecided) -> tuple[bool, str, str, str]:
+def _decision_key(decision: ApprovalDecided) -> tuple[bool, str, str, str]:
     return decision.allow, decision.by, decision.scope, decision.answer

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trunkline.contracts.blocks.messages import ArchivedBlock
 from trunkline.errors import ErrorCode, StorageError
-from trunkline.workers.gateway.block_store import BlockFolders, no_block
+from trunkline.workers.gateway.block_store import BlockStore, unknown_block_error
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Refusal, RemoteFault
@@ -24,7 +24,7 @@ _AT = "%Y-%m-%dT%H-%M-%S-%fZ"
 class BlockArchives:
     """Raises Refusal with a fixed code, StorageError, and BusError when memory does not answer."""
 
-    def __init__(self, folders: BlockFolders, workspaces: Workspaces) -> None:
+    def __init__(self, folders: BlockStore, workspaces: Workspaces) -> None:
         self._folders = folders
         self._workspaces = workspaces
 
@@ -104,7 +104,7 @@ class BlockArchives:
     async def _finish_putting_away(self, name: str) -> None:
         archive = await self.waits_for_workspace(name)
         if archive is None:
-            raise no_block(name)
+            raise unknown_block_error(name)
         await self._workspaces.put_away(name, archive)
 
     async def _finish_bringing_back(self, name: str) -> None:

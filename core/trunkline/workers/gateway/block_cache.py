@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass
 
-from trunkline._util.toml import BadSettings, read_settings
+from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
-from trunkline.contracts.memory.cache import Known
+from trunkline.contracts.memory.cache import MemoryCache
 from trunkline.contracts.memory.messages import MemoryFile, ReadManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
 from trunkline.workers.gateway import block_file
 from trunkline_bus import Bus
 
-FRESH_FOR = 30.0
+FRESH_SECONDS = 30.0
 """Seconds after which what is known is read again, in case a change was missed."""
 
 
 @dataclass(frozen=True, slots=True)
-class KnownBlock:
+class CachedBlock:
     """A block's choices; None for a block that is not there. ``problem`` says which of its ``block.toml`` and the
     owner's ``preferences.toml`` cannot be read; either may say what model is given a text. It is "" when both can."""
 
@@ -24,37 +24,37 @@ class KnownBlock:
     problem: str = ""
 
 
-class KnownBlocks(Known[KnownBlock]):
+class BlockCache(MemoryCache[CachedBlock]):
     """Finds blocks. ``open`` before use."""
 
     def __init__(self, bus: Bus) -> None:
-        async def read(block: str) -> KnownBlock:
-            wish = ReadManyMemory(paths=(path_of(block), PREFERENCES))
+        async def read(block: str) -> CachedBlock:
+            wish = ReadManyMemory(paths=(block_file_path(block), PREFERENCES))
             reply = await bus.call(MEMORY_READ_MANY, wish, timeout=10.0, repeatable=True)
             found = {file.path: file for file in reply.files}
-            file = found.get(path_of(block))
-            return KnownBlock(None) if file is None else _known(file, found.get(PREFERENCES))
+            file = found.get(block_file_path(block))
+            return CachedBlock(None) if file is None else _decode(file, found.get(PREFERENCES))
 
         def counts(path: str) -> bool:
             return path == PREFERENCES or path.rpartition("/")[2] == "block.toml"
 
         super().__init__(
-            bus, read, counts=counts, fresh_for=FRESH_FOR, keeps=lambda found: found.config is not None
+            bus, read, counts=counts, fresh_for=FRESH_SECONDS, keeps=lambda found: found.config is not None
         )
 
 
-def _known(file: MemoryFile, preferences: MemoryFile | None) -> KnownBlock:
+def _decode(file: MemoryFile, preferences: MemoryFile | None) -> CachedBlock:
     try:
         for one in (preferences, file):
             if one is not None and one.unread:
-                raise BadSettings(one.unread)
+                raise SettingsFileError(one.unread)
         if preferences is not None:
             read_settings(preferences.path, preferences.content, Preferences)
-        return KnownBlock(block_file.decode(file))
-    except BadSettings as error:
-        return KnownBlock(BlockConfig(enabled=False), str(error))
+        return CachedBlock(block_file.decode(file))
+    except SettingsFileError as error:
+        return CachedBlock(BlockConfig(enabled=False), str(error))
 
 
-def path_of(block: str) -> str:
+def block_file_path(block: str) -> str:
     """Where a block's choices lie in memory."""
     return f"blocks/{block}/block.toml"

@@ -10,16 +10,16 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from trunkline._util.toml import BadSettings, read_settings, read_toml
-from trunkline.config.editor import edited
-from trunkline.config.problems import near
+from trunkline._util.toml import SettingsFileError, read_settings, read_toml
+from trunkline.config.editor import apply_settings
+from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.memory.messages import MemoryFile
 
-_MADE = re.compile(r"# Made on (\S+)\.")
+_CREATED_COMMENT = re.compile(r"# Made on (\S+)\.")
 
 
-class UnknownChoice(ValueError):
+class UnknownSettingError(ValueError):
     """A key or a value that no block has. ``key`` says which, the text what is wrong with it."""
 
     def __init__(self, key: str, reason: str) -> None:
@@ -55,7 +55,7 @@ def decode(file: MemoryFile) -> BlockConfig:
     return read_settings(file.path, file.content, BlockConfig)
 
 
-def changed(file: MemoryFile, changes: Mapping[str, Any]) -> str:
+def apply_changes(file: MemoryFile, changes: Mapping[str, Any]) -> str:
     """The text of the file with dotted keys set, or taken out for None. Comments, order and what is not changed stay.
 
     Raises:
@@ -65,16 +65,16 @@ def changed(file: MemoryFile, changes: Mapping[str, Any]) -> str:
     from tomlkit.exceptions import TOMLKitError
 
     decode(file)
-    values = {key: _checked(key, value) for key, value in changes.items()}
+    values = {key: _check_value(key, value) for key, value in changes.items()}
     try:
-        text = edited(file.content, values)
+        text = apply_settings(file.content, values)
     except TOMLKitError as error:
-        raise BadSettings(f"{file.path}: {error}.") from error
+        raise SettingsFileError(f"{file.path}: {error}.") from error
     decode(msgspec.structs.replace(file, content=text))
     return text
 
 
-def value_of(key: str, words: Sequence[str]) -> Any:
+def parse_value(key: str, words: Sequence[str]) -> Any:
     """What a person means who typed these words for a key: several words are a list, one may be a list in TOML."""
     kind = KEYS.get(key)
     if len(words) == 1 and words[0].startswith("["):
@@ -91,9 +91,9 @@ def value_of(key: str, words: Sequence[str]) -> Any:
     return words[0] if len(words) == 1 else entries
 
 
-def made_on(text: str) -> datetime | None:
+def created_on(text: str) -> datetime | None:
     """When the block was made, if its file still says so."""
-    match = _MADE.match(text)
+    match = _CREATED_COMMENT.match(text)
     try:
         made = datetime.fromisoformat(match.group(1)) if match else None
     except ValueError:
@@ -101,21 +101,21 @@ def made_on(text: str) -> datetime | None:
     return made if made is None or made.tzinfo else made.replace(tzinfo=UTC)
 
 
-def _checked(key: str, value: Any) -> Any:
+def _check_value(key: str, value: Any) -> Any:
     if value is None and key in TABLES:
         return None
     if key not in KEYS:
         last = key.rpartition(".")[2]
-        meant = [one for one in KEYS if one.rpartition(".")[2] == last] or near(key, KEYS)
-        raise UnknownChoice(key, f"No block has this key. {_or(meant) or _or(sorted(KEYS))}")
+        meant = [one for one in KEYS if one.rpartition(".")[2] == last] or closest_matches(key, KEYS)
+        raise UnknownSettingError(key, f"No block has this key. {_or(meant) or _or(sorted(KEYS))}")
     if value is None:
         return None
     try:
         return msgspec.to_builtins(msgspec.convert(value, KEYS[key]))
     except msgspec.ValidationError as error:
-        choices = [*_choices(KEYS[key])]
+        choices = [*_allowed_values(KEYS[key])]
         wrong = f"It is one of {', '.join(choices)}." if choices else f"{str(error).partition(' - at ')[0]}."
-        raise UnknownChoice(key, wrong) from error
+        raise UnknownSettingError(key, wrong) from error
 
 
 def _or(names: Sequence[str]) -> str:
@@ -124,10 +124,10 @@ def _or(names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(names)}?" if len(names) < 3 else f"There are {', '.join(names)}."
 
 
-def _choices(kind: Any) -> Iterator[str]:
+def _allowed_values(kind: Any) -> Iterator[str]:
     """The texts that a type allows, where it names them."""
     if get_origin(kind) is Literal:
         yield from map(str, get_args(kind))
     else:
         for part in get_args(kind):
-            yield from _choices(part)
+            yield from _allowed_values(part)

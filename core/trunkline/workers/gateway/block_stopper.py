@@ -15,12 +15,12 @@ import anyio
 from trunkline.contracts.turns.messages import TurnCancelRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.block_tasks import LeftRunning
+from trunkline.workers.gateway.block_tasks import BlockTasks
 from trunkline.workers.gateway.errors import refusal
-from trunkline.workers.gateway.turn_lookup import Turns
+from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Bus, Scope, new_id
 
-SECONDS = 20.0
+STOP_TIMEOUT = 20.0
 """How long turns may take to end once they are cancelled. A call that has an effect is never cut in its middle."""
 
 LOOK_SECONDS, LONGEST_LOOK = 0.1, 1.0
@@ -28,17 +28,17 @@ LOOK_SECONDS, LONGEST_LOOK = 0.1, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class StopResult:
     """What a stop ended: turns that were cancelled, and background tasks."""
 
     turns: tuple[str, ...]
     tasks: tuple[str, ...]
 
 
-class Stopping:
+class BlockStopper:
     """Lets messages into blocks, and stops blocks. Raises Refusal, and BusError when the bus does not answer."""
 
-    def __init__(self, bus: Bus, turns: Turns, left: LeftRunning) -> None:
+    def __init__(self, bus: Bus, turns: TurnLookup, left: BlockTasks) -> None:
         self._bus = bus
         self._turns = turns
         self._left = left
@@ -60,14 +60,14 @@ class Stopping:
             self._entered = anyio.Event()
 
     @asynccontextmanager
-    async def stopped(self, block: str, by: str, *, forget: bool = True) -> AsyncIterator[Ended]:
+    async def stopped(self, block: str, by: str, *, forget: bool = True) -> AsyncIterator[StopResult]:
         """Within it the block is stopped; gives what was ended. With ``forget`` what its background tasks left goes
         too. Refused with ``conflict`` when somebody else is at it, or when its turns or tasks do not end."""
         self._refuse_if_stopped(block)
         self._stopped.add(block)
         try:
             turns = await self._end_turns(block, by)
-            yield Ended(turns, await self._left.end(block, forget=forget))
+            yield StopResult(turns, await self._left.end(block, forget=forget))
         finally:
             self._stopped.discard(block)
 
@@ -77,7 +77,7 @@ class Stopping:
 
     async def _end_turns(self, block: str, by: str) -> tuple[str, ...]:
         cancelled: dict[str, None] = {}
-        with anyio.move_on_after(SECONDS):
+        with anyio.move_on_after(STOP_TIMEOUT):
             while self._entering[block]:
                 await self._entered.wait()
             pause = LOOK_SECONDS

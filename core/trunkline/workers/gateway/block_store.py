@@ -1,8 +1,8 @@
-"""Blocks as folders of memory: what is read of them and written into them. ``KnownBlocks`` is told of each change."""
+"""Blocks as folders of memory: what is read of them and written into them. ``BlockCache`` is told of each change."""
 
 from collections.abc import Iterable, Mapping
 
-from trunkline.contracts.blocks.availability import is_block_name, not_there
+from trunkline.contracts.blocks.availability import block_not_found, is_block_name
 from trunkline.contracts.memory.messages import (
     DeleteMemory,
     ListMemory,
@@ -22,17 +22,17 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE_MANY,
 )
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.block_cache import KnownBlocks, path_of
+from trunkline.workers.gateway.block_cache import BlockCache, block_file_path
 from trunkline.workers.gateway.errors import refusal
 from trunkline_bus import Bus, Refusal, RemoteFault
 
-SECONDS = 20.0
+MEMORY_TIMEOUT = 20.0
 
 
-class BlockFolders:
+class BlockStore:
     """Raises Refusal with a fixed code, and BusError when memory does not answer."""
 
-    def __init__(self, bus: Bus, known: KnownBlocks) -> None:
+    def __init__(self, bus: Bus, known: BlockCache) -> None:
         self._bus = bus
         self._known = known
 
@@ -44,12 +44,12 @@ class BlockFolders:
         """A block's ``block.toml``. Refused with ``not_found``."""
         file = await self.file(name)
         if file is None:
-            raise no_block(name)
+            raise unknown_block_error(name)
         return file
 
     async def files(self, names: Iterable[str]) -> tuple[MemoryFile, ...]:
         """Those of the blocks that there are."""
-        return await self.read(*map(path_of, names))
+        return await self.read(*map(block_file_path, names))
 
     async def read(self, *paths: str) -> tuple[MemoryFile, ...]:
         """Those of the files that there are."""
@@ -66,13 +66,13 @@ class BlockFolders:
 
     async def folders(self, folder: str) -> list[str]:
         """The names of the folders in a folder."""
-        return [name_of(entry) for entry in await self.entries(folder) if entry.kind == "folder"]
+        return [entry_name(entry) for entry in await self.entries(folder) if entry.kind == "folder"]
 
     async def was_there(self, name: str) -> bool:
         """Whether history knows a block of this name."""
         try:
-            wish = MemoryHistory(path=path_of(name), limit=1)
-            return bool((await self._bus.call(MEMORY_HISTORY, wish, timeout=SECONDS)).changes)
+            wish = MemoryHistory(path=block_file_path(name), limit=1)
+            return bool((await self._bus.call(MEMORY_HISTORY, wish, timeout=MEMORY_TIMEOUT)).changes)
         except RemoteFault as fault:
             if fault.code == ErrorCode.NOT_FOUND:
                 return False
@@ -83,27 +83,27 @@ class BlockFolders:
     ) -> None:
         """Write files in one commit."""
         wish = WriteManyMemory(files=dict(files), expected=dict(expected), actor=actor, reason=reason)
-        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=MEMORY_TIMEOUT)
         self._known.forget()
 
     async def move(self, source: str, target: str, actor: str, reason: str) -> None:
         """Move a folder."""
         wish = MoveMemory(source=source, target=target, actor=actor, reason=reason)
-        await self._bus.call(MEMORY_MOVE, wish, timeout=SECONDS)
+        await self._bus.call(MEMORY_MOVE, wish, timeout=MEMORY_TIMEOUT)
         self._known.forget()
 
     async def delete(self, path: str, actor: str, reason: str) -> None:
         """Delete a file or a folder."""
         wish = DeleteMemory(path=path, actor=actor, reason=reason)
-        await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+        await self._bus.call(MEMORY_DELETE, wish, timeout=MEMORY_TIMEOUT)
         self._known.forget()
 
 
-def no_block(name: str) -> Refusal:
+def unknown_block_error(name: str) -> Refusal:
     """What is said of a block that is not there."""
-    return refusal(ErrorCode.NOT_FOUND, not_there(name))
+    return refusal(ErrorCode.NOT_FOUND, block_not_found(name))
 
 
-def name_of(entry: MemoryEntry) -> str:
+def entry_name(entry: MemoryEntry) -> str:
     """The last part of its path."""
     return entry.path.rsplit("/", 1)[-1]

@@ -7,20 +7,20 @@ from pathlib import Path
 import anyio
 
 from trunkline.contracts.tools.messages import EndTasks, TasksEnded
-from trunkline.contracts.tools.subjects import TOOLS_END
+from trunkline.contracts.tools.subjects import END_TASKS
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.errors import ErrorCode
-from trunkline.runtime.detached_programs import END_SECONDS, end_left
+from trunkline.runtime.detached_programs import END_SECONDS, end_detached_programs
 from trunkline.workers.gateway.errors import refusal
 from trunkline_bus import Bus, BusError
 
-SECONDS = 15.0
+WORKER_TIMEOUT = 15.0
 """How long a tools worker is asked that does not answer. One that has died is no longer listed by then."""
 
 PAUSE = 0.2
 
 
-class LeftRunning:
+class BlockTasks:
     """Ends background tasks. Raises Refusal, and BusError when the bus does not answer."""
 
     def __init__(self, bus: Bus, home: Path) -> None:
@@ -43,16 +43,16 @@ class LeftRunning:
         async with anyio.create_task_group() as tasks:
             for worker in await self._workers():
                 tasks.start_soon(ask, worker)
-        told.append(await end_left(self._home, block, forget=forget))
-        _insist(block, sorted({task for one in told for task in one.running}), sorted(silent))
+        told.append(await end_detached_programs(self._home, block, forget=forget))
+        _check_ended(block, sorted({task for one in told for task in one.running}), sorted(silent))
         return tuple(sorted({task for one in told for task in one.ended}))
 
     async def _asked(self, worker: str, wish: EndTasks) -> TasksEnded | None:
         """What a worker says; nothing was ended where one is gone. None when it is there and does not say."""
-        with anyio.move_on_after(SECONDS):
+        with anyio.move_on_after(WORKER_TIMEOUT):
             while True:
                 try:
-                    return await self._bus.call(TOOLS_END, wish, timeout=END_SECONDS + PAUSE, worker=worker)
+                    return await self._bus.call(END_TASKS, wish, timeout=END_SECONDS + PAUSE, worker=worker)
                 except BusError:
                     if worker not in await self._workers():
                         return TasksEnded()
@@ -64,7 +64,7 @@ class LeftRunning:
         return [beat.id for beat in beats if beat.kind == "tools"]
 
 
-def _insist(block: str, running: list[str], silent: list[str]) -> None:
+def _check_ended(block: str, running: list[str], silent: list[str]) -> None:
     if running:
         raise refusal(
             ErrorCode.CONFLICT,

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 import anyio
 import msgspec
 
-from trunkline._util.toml import BadSettings
-from trunkline.contracts.blocks.availability import is_block_name, why_shut
+from trunkline._util.toml import SettingsFileError
+from trunkline.contracts.blocks.availability import is_block_name, unavailable_reason
 from trunkline.contracts.blocks.messages import (
     Block,
     BlockConfig,
@@ -29,7 +29,7 @@ from trunkline.contracts.blocks.messages import (
     StopBlock,
 )
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
-from trunkline.contracts.memory.initial_files import block_files, renamed
+from trunkline.contracts.memory.initial_files import block_files, rename_monitor
 from trunkline.contracts.memory.messages import MemoryFile
 from trunkline.contracts.models.subjects import ANSWERER
 from trunkline.contracts.policies.messages import PermissionTable
@@ -38,10 +38,10 @@ from trunkline.errors import ErrorCode
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.workers.gateway import block_file
 from trunkline.workers.gateway.block_archives import BlockArchives
-from trunkline.workers.gateway.block_cache import KnownBlocks, path_of
-from trunkline.workers.gateway.block_stopper import Ended, Stopping
-from trunkline.workers.gateway.block_store import BlockFolders, name_of, no_block
-from trunkline.workers.gateway.conversations import Conversations
+from trunkline.workers.gateway.block_cache import BlockCache, block_file_path
+from trunkline.workers.gateway.block_stopper import BlockStopper, StopResult
+from trunkline.workers.gateway.block_store import BlockStore, entry_name, unknown_block_error
+from trunkline.workers.gateway.conversations import ConversationService
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Bus, Refusal, RemoteFault
@@ -52,22 +52,22 @@ NAME_RULE = "A block's name is 1 to 32 characters: small letters, digits and das
 PRECEDENCE: tuple[PulseState, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
 """Of several monitors that serve a block, the first of these is what the block is doing."""
 
-_STAY = frozenset({"block.toml", "monitor.md", "documents", "skills", "sliders.json"})
+_KEPT_ON_RESET = frozenset({"block.toml", "monitor.md", "documents", "skills", "sliders.json"})
 """What the owner brought or chose: a reset leaves it. The rest of a block's folder is what its agent was told, wrote
 and learned."""
-_STAY_HARD = frozenset({"block.toml"})
+_KEPT_ON_HARD_RESET = frozenset({"block.toml"})
 
 
-class Blocks:
+class BlockService:
     """Raises Refusal with a fixed code, and BusError when memory does not answer."""
 
     def __init__(
         self,
         bus: Bus,
-        stopping: Stopping,
-        conversations: Conversations,
+        stopping: BlockStopper,
+        conversations: ConversationService,
         workspaces: Workspaces,
-        known: KnownBlocks,
+        known: BlockCache,
         audit: AuditLog,
         default: str,
     ) -> None:
@@ -77,7 +77,7 @@ class Blocks:
         self._known = known
         self._conversations = conversations
         self._workspaces = workspaces
-        self._folders = BlockFolders(bus, known)
+        self._folders = BlockStore(bus, known)
         self._archives = BlockArchives(self._folders, workspaces)
         self._changing = anyio.Lock()
         self.default = default
@@ -115,14 +115,14 @@ class Blocks:
         """Refuse unless the block takes messages: ``not_found``; ``conflict`` when it is switched off, or when a file
         that decides about it cannot be read."""
         if not is_block_name(name):
-            raise no_block(name)
+            raise unknown_block_error(name)
         block = await self._known.of(name)
         if block.config is None and name == self.default:
             await self.ensure_default()
             block = await self._known.of(name)
         if block.config is None:
-            raise no_block(name)
-        if why := why_shut(name, block.config, block.problem):
+            raise unknown_block_error(name)
+        if why := unavailable_reason(name, block.config, block.problem):
             raise refusal(ErrorCode.CONFLICT, why)
 
     async def show(self, name: str) -> Block:
@@ -146,8 +146,8 @@ class Blocks:
         """Change choices of a block, as one commit. They count from the next message on."""
         async with self._changing:
             file = await self._folders.existing(request.name)
-            with _refusing():
-                text = block_file.changed(file, request.changes)
+            with _refusing_bad_settings():
+                text = block_file.apply_changes(file, request.changes)
             if text != file.content:
                 await self._rewrite(
                     file, text, actor, f"change block {request.name}: {', '.join(request.changes)}"
@@ -158,7 +158,7 @@ class Blocks:
         """Switch a block off: it takes no messages from now on, and its turns and background tasks are ended or left to
         finish."""
         await self.change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
-        ended = Ended((), ())
+        ended = StopResult((), ())
         if not request.finish:
             async with self._stopping.stopped(request.name, actor, forget=False) as ended:
                 pass
@@ -167,12 +167,12 @@ class Blocks:
     async def reset(self, request: ResetBlock, actor: str) -> Block:
         """Stop a block, have it forget, and let it go on. Its choices stay."""
         name = request.name
-        with _refusing():
+        with _refusing_bad_settings():
             block_file.decode(await self._folders.existing(name))
         async with self._stopping.stopped(name, actor), self._changing:
-            stay = _STAY_HARD if request.hard else _STAY
+            stay = _KEPT_ON_HARD_RESET if request.hard else _KEPT_ON_RESET
             for entry in await self._folders.entries(f"blocks/{name}"):
-                if name_of(entry) not in stay:
+                if entry_name(entry) not in stay:
                     await self._folders.delete(entry.path, actor, f"reset block {name}")
             await self._begin_anew(name, stay, actor)
             if request.hard:
@@ -211,7 +211,7 @@ class Blocks:
             raise refusal(ErrorCode.CONFLICT, sentence)
         has = await self._workspaces.has(name) or name in await self._workspaces.taken_out()
         if not there and not has:
-            raise no_block(name)
+            raise unknown_block_error(name)
         await self._workspaces.take_out(name)
         if there:
             try:
@@ -239,7 +239,7 @@ class Blocks:
     async def _make(self, request: CreateBlock, actor: str) -> None:
         await self._clear_place(request.name)
         config, folder = request.config, f"blocks/{request.name}"
-        files = {path_of(request.name): block_file.encode(config, datetime.now(UTC))}
+        files = {block_file_path(request.name): block_file.encode(config, datetime.now(UTC))}
         own = block_files(request.name, config.monitor_name, config.monitor_emoji)
         files |= {f"{folder}/{name}": text for name, text in own.items()}
         await self._folders.write(files, {}, actor, f"create block {request.name}")
@@ -252,7 +252,7 @@ class Blocks:
         files, expected = {file.path: text}, {file.path: file.hash}
         if (new.monitor_name, new.monitor_emoji) != (old.monitor_name, old.monitor_emoji):
             for monitor in await self._folders.read(f"blocks/{name}/monitor.md"):
-                files[monitor.path] = renamed(monitor.content, new.monitor_name, new.monitor_emoji)
+                files[monitor.path] = rename_monitor(monitor.content, new.monitor_name, new.monitor_emoji)
                 expected[monitor.path] = monitor.hash
         await self._folders.write(files, expected, actor, reason)
         await self._note(name, old.permissions, new.permissions, actor)
@@ -261,7 +261,7 @@ class Blocks:
         """Write what a new block has and this one no longer does. Who has lost its identity has no name."""
         file = await self._folders.existing(name)
         if "monitor.md" not in stay:
-            without = block_file.changed(file, {"monitor_name": None, "monitor_emoji": None})
+            without = block_file.apply_changes(file, {"monitor_name": None, "monitor_emoji": None})
             file = msgspec.structs.replace(file, content=without)
         config = block_file.decode(file)
         own = block_files(name, config.monitor_name, config.monitor_emoji)
@@ -281,7 +281,7 @@ class Blocks:
         name, problem = _block_of(file), ""
         try:
             config = block_file.decode(file)
-        except BadSettings as error:
+        except SettingsFileError as error:
             config, problem = BlockConfig(enabled=False), str(error)
             pulse = Pulse(status="ERROR", error=ErrorCode.INVALID_REQUEST)
         return Block(
@@ -289,7 +289,7 @@ class Blocks:
             config=config,
             problem=problem,
             pulse=pulse,
-            created_at=block_file.made_on(file.content) or file.modified_at,
+            created_at=block_file.created_on(file.content) or file.modified_at,
             conversations=await self._conversations.count(name),
         )
 
@@ -297,12 +297,12 @@ class Blocks:
         """What each block is doing, over all monitors that live."""
         beats = [entry.value for entry in await self._bus.kv(PULSE_BUCKET).entries() if entry.value]
         return {
-            block: together(beat.pulse for beat in beats if beat.block == block)
+            block: merge_pulses(beat.pulse for beat in beats if beat.block == block)
             for block in {beat.block for beat in beats}
         }
 
 
-def together(pulses: Iterable[Pulse]) -> Pulse:
+def merge_pulses(pulses: Iterable[Pulse]) -> Pulse:
     """One pulse out of those of several monitors: the status that counts most, and the latest times."""
     ranked = sorted(pulses, key=lambda pulse: PRECEDENCE.index(pulse.status))
     times = [pulse.last_run for pulse in ranked if pulse.last_run]
@@ -313,13 +313,13 @@ def together(pulses: Iterable[Pulse]) -> Pulse:
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def _refusing_bad_settings() -> Iterator[None]:
     """Refuse a choice that no block has, and a file that cannot be read: who has to look where."""
     try:
         yield
-    except block_file.UnknownChoice as error:
+    except block_file.UnknownSettingError as error:
         raise InvalidField(tuple(error.key.split(".")), str(error)) from error
-    except BadSettings as error:
+    except SettingsFileError as error:
         sentence = f"Nothing was changed, until a person mends a file. {error}"
         raise refusal(ErrorCode.CONFLICT, sentence) from error
 

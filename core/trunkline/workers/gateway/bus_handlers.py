@@ -40,8 +40,8 @@ from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
+    CommandSucceeded,
     ConversationView,
-    Done,
     ForkTurn,
     GetConversation,
     GetTurn,
@@ -67,13 +67,13 @@ from trunkline.contracts.gateway.subjects import (
     RENAME_CONVERSATION,
     RESET_BLOCK,
     RESTORE_BLOCK,
-    SEND,
+    SEND_MESSAGE,
     SHOW_BLOCK,
     STOP_BLOCK,
     STORE_MESSAGES,
 )
 from trunkline.contracts.turns.messages import ApprovalDecided
-from trunkline.workers.gateway.errors import guarded
+from trunkline.workers.gateway.errors import refuse_errors
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.services import Services
 from trunkline_bus import Endpoint, Request, Service
@@ -82,7 +82,7 @@ Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
 
-class BusFace:
+class BusHandlers:
     """The gateway as the bus sees it."""
 
     def __init__(self, services: Services) -> None:
@@ -91,7 +91,7 @@ class BusFace:
     async def answer_on(self, service: Service) -> None:
         """Add every endpoint."""
         table: tuple[tuple[Endpoint[Any, Any], Callable[[Request[Any]], Awaitable[Any]]], ...] = (
-            (SEND, self.send),
+            (SEND_MESSAGE, self.send),
             (CANCEL_TURN, self.cancel),
             (FORK_TURN, self.fork),
             (DECIDE_APPROVAL, self.decide),
@@ -117,21 +117,21 @@ class BusFace:
             (LOAD_MESSAGES, self.load),
         )
         for endpoint, handler in table:
-            await service.add(endpoint, guarded(handler))
+            await service.add(endpoint, refuse_errors(handler))
 
     async def send(self, request: Request[SendMessage]) -> MessageAccepted:
         return await self._services.messages.send(request.data, sender_of(request))
 
-    async def cancel(self, request: Request[CancelTurn]) -> Done:
+    async def cancel(self, request: Request[CancelTurn]) -> CommandSucceeded:
         await self._services.messages.cancel(request.data, sender_of(request))
-        return Done()
+        return CommandSucceeded()
 
     async def fork(self, request: Request[ForkTurn]) -> MessageAccepted:
         return await self._services.messages.fork(request.data, sender_of(request))
 
-    async def decide(self, request: Request[ApprovalDecided]) -> Done:
+    async def decide(self, request: Request[ApprovalDecided]) -> CommandSucceeded:
         await self._services.approvals.decide(request.data, sender_of(request))
-        return Done()
+        return CommandSucceeded()
 
     async def approvals(self, request: Request[ListApprovals]) -> ApprovalList:
         return await self._services.approvals.listed(request.data)
@@ -142,9 +142,9 @@ class BusFace:
     async def grants(self, request: Request[ListGrants]) -> GrantList:
         return await self._services.grants.listed()
 
-    async def forget_grant(self, request: Request[ForgetGrant]) -> Done:
+    async def forget_grant(self, request: Request[ForgetGrant]) -> CommandSucceeded:
         await self._services.grants.forget(request.data.id, sender_of(request).identity)
-        return Done()
+        return CommandSucceeded()
 
     async def turn(self, request: Request[GetTurn]) -> TurnView:
         return await self._services.messages.turn(request.data.turn)
@@ -180,16 +180,16 @@ class BusFace:
     async def reset_block(self, request: Request[ResetBlock]) -> BlockView:
         return BlockView(block=await self._services.blocks.reset(request.data, _owner(request)))
 
-    async def archive_block(self, request: Request[ArchiveBlock]) -> Done:
+    async def archive_block(self, request: Request[ArchiveBlock]) -> CommandSucceeded:
         await self._services.blocks.archive(request.data.name, _owner(request))
-        return Done()
+        return CommandSucceeded()
 
     async def restore_block(self, request: Request[RestoreBlock]) -> BlockView:
         return BlockView(block=await self._services.blocks.restore(request.data.name, _owner(request)))
 
-    async def delete_block(self, request: Request[DeleteBlock]) -> Done:
+    async def delete_block(self, request: Request[DeleteBlock]) -> CommandSucceeded:
         await self._services.blocks.delete(request.data, _owner(request))
-        return Done()
+        return CommandSucceeded()
 
     async def store(self, request: Request[AppendConversation]) -> ConversationAppended:
         return await self._services.conversations.store(request.data)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from trunkline._util.nlp.titles import title_from
+from trunkline._util.nlp.titles import make_title
 from trunkline._util.text import one_line
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
@@ -29,30 +29,30 @@ from trunkline.contracts.memory.subjects import (
 )
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.block_cache import KnownBlocks
+from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.errors import InvalidField, refusal
-from trunkline.workers.gateway.ids import is_key
-from trunkline.workers.gateway.turn_lookup import Turns, TurnState
+from trunkline.workers.gateway.ids import is_id
+from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 from trunkline_bus import Bus
 
-PAGE = 100
+PAGE_SIZE = 100
 """The largest page of a list, and how many waiting conversations a list looks at."""
 
 
-LONGEST_TITLE = 200
+MAX_TITLE_CHARS = 200
 """Characters of a title that the owner gives."""
 
 
 def title_of(messages: Iterable[Message]) -> str | None:
     """The title of a conversation that memory has nothing of yet, made from the first thing a person said."""
     said = next((message.content for message in messages if message.role == "user" and message.content), "")
-    return title_from(said) or None
+    return make_title(said) or None
 
 
-class Conversations:
+class ConversationService:
     """Stores, loads, finds and lists. Raises Refusal with a fixed code, and BusError when memory does not answer."""
 
-    def __init__(self, bus: Bus, turns: Turns, known: KnownBlocks) -> None:
+    def __init__(self, bus: Bus, turns: TurnLookup, known: BlockCache) -> None:
         self._bus = bus
         self._turns = turns
         self._known = known
@@ -72,7 +72,7 @@ class Conversations:
 
         Memory is asked last: one with a turn under way is found without it, so that however many messages come for that
         one, memory has no work by them."""
-        if not is_key(conversation):
+        if not is_id(conversation):
             raise refusal(ErrorCode.NOT_FOUND)
         begun = await self._turns.block_of(conversation)
         if begun is not None:
@@ -84,7 +84,7 @@ class Conversations:
 
     async def view(self, request: GetConversation) -> ConversationView:
         """A conversation with its messages. What a turn under way has said so far is in its feed, not here."""
-        if not is_key(request.conversation):
+        if not is_id(request.conversation):
             raise refusal(ErrorCode.NOT_FOUND)
         states = await self._turns.under_way(
             request.conversation
@@ -95,8 +95,8 @@ class Conversations:
         waiting = [message for state in states for message in state.said if message.id not in known]
         if stored is None and not states:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
-        summary = stored.summary if stored is not None and stored.summary else _begun(states)
-        shown = (*messages, *_once(waiting))
+        summary = stored.summary if stored is not None and stored.summary else _begun_summary(states)
+        shown = (*messages, *_unique(waiting))
         return ConversationView(
             summary=summary,
             messages=tuple(m for m in shown if request.include_tools or is_public(m)),
@@ -119,8 +119,8 @@ class Conversations:
 
     async def page(self, query: ListConversations) -> ConversationPage:
         """A page of the list, newest first. Conversations whose first turn has not ended come before the stored."""
-        if not 1 <= query.limit <= PAGE or query.offset < 0:
-            raise InvalidField("limit", f"It is from 1 to {PAGE}, and offset from 0 on.")
+        if not 1 <= query.limit <= PAGE_SIZE or query.offset < 0:
+            raise InvalidField("limit", f"It is from 1 to {PAGE_SIZE}, and offset from 0 on.")
         new = [summary for summary in await self._new() if _matches(summary, query)]
         mine = new[query.offset : query.offset + query.limit]
         rest = msgspec.structs.replace(
@@ -152,17 +152,17 @@ class Conversations:
     async def _new(self) -> list[ConversationSummary]:
         """Conversations that nothing is stored of yet, newest first."""
         first: dict[str, TurnRequested] = {}
-        for request in (await self._turns.waiting())[-PAGE:]:
+        for request in (await self._turns.waiting())[-PAGE_SIZE:]:
             first.setdefault(request.conversation, request)
         new = [one for one in first.values() if await self._find(one.conversation) is None]
-        return [_begun([TurnState(request)]) for request in reversed(new)]
+        return [_begun_summary([TurnState(request)]) for request in reversed(new)]
 
 
 def _titled(text: str) -> str:
     """A title in one line."""
     title = one_line(" ".join(text.split()))
-    if not title or len(title) > LONGEST_TITLE:
-        raise InvalidField(("title",), f"It is a text of 1 to {LONGEST_TITLE} characters, or null.")
+    if not title or len(title) > MAX_TITLE_CHARS:
+        raise InvalidField(("title",), f"It is a text of 1 to {MAX_TITLE_CHARS} characters, or null.")
     return title
 
 
@@ -173,11 +173,11 @@ def is_public(message: Message) -> bool:
     )
 
 
-def _once(messages: Iterable[Message]) -> tuple[Message, ...]:
+def _unique(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple({message.id: message for message in messages}.values())
 
 
-def _begun(states: Iterable[TurnState]) -> ConversationSummary:
+def _begun_summary(states: Iterable[TurnState]) -> ConversationSummary:
     """The line of a conversation that is known only by its turns."""
     said = [message for state in states for message in state.said]
     request = next(iter(states)).request

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import anyio
 
-RESERVE = 8 * 1024 * 1024
+RESERVED_BYTES = 8 * 1024 * 1024
 """Bytes of the bus's disk that no new message may touch."""
 
-BELIEVED = 15.0
+REFUSAL_SECONDS = 15.0
 """Seconds for which a server that refused counts as full, unless it stores something before."""
 
 
-class Room:
+class BusDiskSpace:
     """The room on the bus. ``store`` is the folder of the embedded server, None when the server is another one's."""
 
     def __init__(self, store: Path | None) -> None:
@@ -27,14 +27,14 @@ class Room:
     def is_full(self) -> bool:
         """Whether a new message must be refused."""
         try:
-            return self._store is not None and shutil.disk_usage(self._store).free < RESERVE
+            return self._store is not None and shutil.disk_usage(self._store).free < RESERVED_BYTES
         except FileNotFoundError:  # the server has made no folder yet
             return False
 
     @property
     def failing(self) -> bool:
         """Whether it is full, or was a moment ago."""
-        return self.is_full or anyio.current_time() - self._refused_at < BELIEVED
+        return self.is_full or anyio.current_time() - self._refused_at < REFUSAL_SECONDS
 
     def note_refusal(self) -> None:
         """The server said that it has no room."""

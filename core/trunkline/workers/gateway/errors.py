@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, TrunklineError
-from trunkline.runtime.http.validation_errors import pointer
+from trunkline.runtime.http.validation_errors import json_pointer
 from trunkline_bus import BusError, Refusal, RemoteFault, StorageFull, new_id
 
 log = logging.getLogger(__name__)
@@ -53,36 +53,36 @@ class InvalidField(Refusal):
     @property
     def pointer(self) -> str:
         """The field as a JSON pointer, ``/messages/0/role``, where it is in the body; else its name."""
-        return self.field if isinstance(self.field, str) else pointer(self.field)
+        return self.field if isinstance(self.field, str) else json_pointer(self.field)
 
 
-def code_of(code: str) -> ErrorCode:
+def error_code(code: str) -> ErrorCode:
     """The fixed code that stands for a code of another worker or a plugin."""
     if code in _CODES:
         return _CODES[code]
     return ErrorCode(code) if code in set(ErrorCode) else ErrorCode.INTERNAL
 
 
-def refused(error: Exception, reference: str) -> Refusal:
+def to_refusal(error: Exception, reference: str) -> Refusal:
     """The refusal that stands for any failure. What must not be shown goes to the log, under a reference."""
     match error:
         case InvalidField():
             return error
         case Refusal():
-            return Refusal(code_of(error.code), error.message)
+            return Refusal(error_code(error.code), error.message)
         case RemoteFault():
-            return _logged(code_of(error.code), error, reference)
+            return _log_and_refuse(error_code(error.code), error, reference)
         case StorageFull():
-            return _logged(ErrorCode.STORAGE_FAILURE, error, reference)
+            return _log_and_refuse(ErrorCode.STORAGE_FAILURE, error, reference)
         case BusError():
-            return _logged(ErrorCode.ENGINE_UNAVAILABLE, error, reference)
+            return _log_and_refuse(ErrorCode.ENGINE_UNAVAILABLE, error, reference)
         case TrunklineError():
-            return _logged(ErrorCode.STORAGE_FAILURE, error, reference)
+            return _log_and_refuse(ErrorCode.STORAGE_FAILURE, error, reference)
         case _:
-            return _logged(ErrorCode.INTERNAL, error, reference)
+            return _log_and_refuse(ErrorCode.INTERNAL, error, reference)
 
 
-def _logged(code: ErrorCode, error: Exception, reference: str) -> Refusal:
+def _log_and_refuse(code: ErrorCode, error: Exception, reference: str) -> Refusal:
     if code in (ErrorCode.NOT_FOUND, ErrorCode.CONFLICT):
         return refusal(code)
     trouble = error if code is ErrorCode.INTERNAL else None
@@ -90,13 +90,13 @@ def _logged(code: ErrorCode, error: Exception, reference: str) -> Refusal:
     return refusal(code)
 
 
-def guarded(handler: Callable[[P], Awaitable[T]]) -> Callable[[P], Awaitable[T]]:
+def refuse_errors(handler: Callable[[P], Awaitable[T]]) -> Callable[[P], Awaitable[T]]:
     """The handler, refusing with a fixed code whatever goes wrong in it."""
 
     async def safe(request: P) -> T:
         try:
             return await handler(request)
         except Exception as error:
-            raise refused(error, new_id("err")) from error
+            raise to_refusal(error, new_id("err")) from error
 
     return safe

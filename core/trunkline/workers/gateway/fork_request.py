@@ -7,9 +7,15 @@ from msgspec.structs import replace
 
 from trunkline.contracts.conversations.messages import ForkedFrom
 from trunkline.contracts.gateway.messages import ForkTurn
-from trunkline.contracts.turns.messages import Finished, Fork, ModelCallPlanned, Started, TurnRequested
+from trunkline.contracts.turns.messages import (
+    Fork,
+    ModelCallPlanned,
+    TurnFinished,
+    TurnRequested,
+    TurnStarted,
+)
 from trunkline.errors import ErrorCode
-from trunkline.policy.turn_permissions import given, left
+from trunkline.policy.turn_permissions import initial_permissions, remaining_permissions
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.turn_lookup import TurnState
 
@@ -17,7 +23,7 @@ from trunkline.workers.gateway.turn_lookup import TurnState
 def check_step(state: TurnState, wish: ForkTurn) -> None:
     """Refuse a step that the turn does not have: ``invalid_request``, or ``conflict`` when there is nothing to ask."""
     asked = {entry.step for entry in state.entries if isinstance(entry, ModelCallPlanned)}
-    ended = any(isinstance(entry, Finished) and entry.code is None for entry in state.entries)
+    ended = any(isinstance(entry, TurnFinished) and entry.code is None for entry in state.entries)
     after = max(asked, default=-1) + 1
     if wish.step == after and asked and ended:
         if wish.content is None:
@@ -31,17 +37,19 @@ def check_step(state: TurnState, wish: ForkTurn) -> None:
         raise InvalidField(("step",), f"The turn has no step {wish.step}: {had}.")
 
 
-def asked_model(state: TurnState) -> str | None:
+def model_used(state: TurnState) -> str | None:
     """The model that the turn asked, whatever the preferences say now."""
-    began = next((entry for entry in state.entries if isinstance(entry, Started)), None)
+    began = next((entry for entry in state.entries if isinstance(entry, TurnStarted)), None)
     return (began.model if began is not None else "") or state.request.model
 
 
-def forked(request: TurnRequested, state: TurnState, wish: ForkTurn) -> TurnRequested:
+def build_fork_request(request: TurnRequested, state: TurnState, wish: ForkTurn) -> TurnRequested:
     """The request of the new turn, which says where it comes from. Where nothing new is said it follows the words of
     others once more, and may do no more than they may."""
     origin = ForkedFrom(conversation=state.request.conversation, turn=state.request.turn, step=wish.step)
     if wish.content is None:
-        scopes = left(state.request, state.entries).narrowed(given(request).scopes)
+        scopes = remaining_permissions(state.request, state.entries).narrowed(
+            initial_permissions(request).scopes
+        )
         request = replace(request, permissions=scopes)
     return replace(request, history=None, fork=Fork(origin=origin, says=wish.content is not None))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from trunkline.contracts.approvals.messages import GrantList
-from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.memory.messages import (
     DeleteMemory,
@@ -32,14 +32,14 @@ from trunkline.workers.gateway.turn_lookup import TurnState
 from trunkline_bus import Bus, RemoteFault, key_of
 
 FOLDER = "policies"
-BEGINS = "approved-"
+ID_PREFIX = "approved-"
 """How the ids of these policies begin: what else lies in the folder the owner wrote, and is not ours to forget."""
 
-SECONDS = 10.0
+MEMORY_TIMEOUT = 10.0
 AT_ONCE = 200
 
 
-class Grants:
+class GrantStore:
     """Raises Refusal with a fixed code, and BusError when memory does not answer."""
 
     def __init__(self, bus: Bus) -> None:
@@ -56,14 +56,14 @@ class Grants:
         conversation = request.conversation if decision.scope == "conversation" else None
         tool = detail.tool or call.name
         return Policy(
-            id=BEGINS + key_of(request.block, tool, detail.shape, conversation or "")[:16],
+            id=ID_PREFIX + key_of(request.block, tool, detail.shape, conversation or "")[:16],
             subject=f"block:{request.block}",
             resource=f"tool:{tool}",
             action=detail.effect or "*",
             effect="allow",
             conditions=Conditions(shape=detail.shape, conversation=conversation),
             note=detail.covers,
-            created=now(),
+            created=utc_now(),
             created_by=decision.by,
         )
 
@@ -75,7 +75,7 @@ class Grants:
         wish = WriteManyMemory(
             files={_path(grant.id): text}, actor=grant.created_by, reason=f"allowed: {grant.note}"
         )
-        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=MEMORY_TIMEOUT)
 
     async def write_missed(self, grant: Policy, asked: ApprovalAsked) -> None:
         """Keep it if the gateway that took the decision was killed before it did: if nothing has become of it since the
@@ -94,7 +94,9 @@ class Grants:
         """When something last became of a grant; None when there never was one."""
         wish = MemoryHistory(path=_path(id), limit=1)
         try:
-            changes = (await self._bus.call(MEMORY_HISTORY, wish, timeout=SECONDS, repeatable=True)).changes
+            changes = (
+                await self._bus.call(MEMORY_HISTORY, wish, timeout=MEMORY_TIMEOUT, repeatable=True)
+            ).changes
         except RemoteFault as fault:
             if fault.code == ErrorCode.NOT_FOUND:
                 return None
@@ -104,13 +106,13 @@ class Grants:
     async def listed(self) -> GrantList:
         """All of them, oldest first."""
         try:
-            listing = await self._bus.call(MEMORY_LIST, ListMemory(path=FOLDER), timeout=SECONDS)
+            listing = await self._bus.call(MEMORY_LIST, ListMemory(path=FOLDER), timeout=MEMORY_TIMEOUT)
         except RemoteFault as fault:
             if fault.code == ErrorCode.NOT_FOUND:
                 return GrantList(grants=())
             raise
         names = (entry.path.rpartition("/")[2] for entry in listing.entries)
-        ids = [name.removesuffix(".json") for name in names if name.startswith(BEGINS)]
+        ids = [name.removesuffix(".json") for name in names if name.startswith(ID_PREFIX)]
         found = [grant for id in ids for grant in await self._find(id)]
         return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
 
@@ -118,17 +120,17 @@ class Grants:
         """Take one back. Refused with ``not_found``."""
         if identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner takes permissions back.")
-        if not id.startswith(BEGINS) or not await self._find(id):
+        if not id.startswith(ID_PREFIX) or not await self._find(id):
             raise refusal(
                 ErrorCode.NOT_FOUND,
                 f"Nothing was allowed under {id!r}; trunkline approvals granted lists what was.",
             )
         wish = DeleteMemory(path=_path(id), actor=identity.id, reason="no longer allowed")
-        await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+        await self._bus.call(MEMORY_DELETE, wish, timeout=MEMORY_TIMEOUT)
 
     async def _find(self, id: str) -> list[Policy]:
         wish = ReadManyMemory(paths=(_path(id),))
-        files = (await self._bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
+        files = (await self._bus.call(MEMORY_READ_MANY, wish, timeout=MEMORY_TIMEOUT, repeatable=True)).files
         try:
             return [
                 msgspec.structs.replace(msgspec.json.decode(file.content.encode(), type=Policy), id=id)

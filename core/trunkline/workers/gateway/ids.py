@@ -22,6 +22,6 @@ def message_id(turn: str, preceding: int | None = None) -> str:
     return f"msg_{key_of(turn, 'request', *(() if preceding is None else (str(preceding),)))}"
 
 
-def is_key(text: str) -> bool:
+def is_id(text: str) -> bool:
     """Whether a text can be an id at all; what cannot names nothing."""
     return _KEY.fullmatch(text) is not None

@@ -13,7 +13,7 @@ import msgspec
 from trunkline.contracts.conversations.messages import ForkedFrom, Message
 from trunkline.contracts.gateway.access import AdmissionRule, Identity
 from trunkline.contracts.gateway.messages import (
-    MOST_SHOWS,
+    MAX_SHOWS,
     CancelTurn,
     ForkTurn,
     MessageAccepted,
@@ -30,16 +30,26 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.plugins.ownership import Owned
-from trunkline.workers.gateway.blocks import Blocks
-from trunkline.workers.gateway.conversations import Conversations
-from trunkline.workers.gateway.disk_space import Room
-from trunkline.workers.gateway.errors import InvalidField, code_of, refusal
-from trunkline.workers.gateway.fork_request import asked_model, check_step, forked
+from trunkline.workers.gateway.blocks import BlockService
+from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.disk_space import BusDiskSpace
+from trunkline.workers.gateway.errors import InvalidField, error_code, refusal
+from trunkline.workers.gateway.fork_request import build_fork_request, check_step, model_used
 from trunkline.workers.gateway.ids import conversation_id, message_id, turn_id
-from trunkline.workers.gateway.queue_limiter import Queue, QueueFull
+from trunkline.workers.gateway.queue_limiter import QueueFull, QueueLimiter
 from trunkline.workers.gateway.sender import Sender
-from trunkline.workers.gateway.turn_lookup import Turns, TurnState
-from trunkline_bus import Ack, Bus, Refusal, Scope, StorageFull, current_traceparent, key_of, link_to, new_id
+from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
+from trunkline_bus import (
+    Ack,
+    Bus,
+    Refusal,
+    Scope,
+    StorageFull,
+    current_traceparent,
+    key_of,
+    link_span,
+    new_id,
+)
 
 log = logging.getLogger(__name__)
 
@@ -47,21 +57,21 @@ ACCEPT_SECONDS = 5.0
 """How long the inbox may take to answer before the sender is told that nothing was accepted."""
 
 
-class Messages:
+class MessageService:
     """Raises Refusal with a fixed code, and BusError when the bus or memory does not answer."""
 
     def __init__(
         self,
         bus: Bus,
-        turns: Turns,
-        conversations: Conversations,
-        blocks: Blocks,
+        turns: TurnLookup,
+        conversations: ConversationService,
+        blocks: BlockService,
         *,
         rules: Iterable[Owned[AdmissionRule]],
         route: Callable[[SendMessage], str | None],
         max_content: int,
-        queue: Queue,
-        room: Room,
+        queue: QueueLimiter,
+        room: BusDiskSpace,
     ) -> None:
         self._bus = bus
         self._room = room
@@ -120,7 +130,7 @@ class Messages:
             block=origin.block,
             client_id=f"{wish.turn}@{wish.step} {wish.client_id or new_id()}",
             client_tools=origin.client_tools,
-            model=wish.model or asked_model(state),
+            model=wish.model or model_used(state),
             max_tokens=origin.max_tokens,
             temperature=origin.temperature,
         )
@@ -129,10 +139,10 @@ class Messages:
         await self._admit(message, sender.identity)
         block, conversation = await self._place(message, sender)
         turn = turn_id(conversation, message.client_id or "")
-        request = forked(_request(message, sender, block, conversation, turn), state, wish)
+        request = build_fork_request(_request(message, sender, block, conversation, turn), state, wish)
         if await self._turns.is_begun(conversation, turn):
             return _accepted(request, duplicate=True)
-        link_to(origin.traceparent)
+        link_span(origin.traceparent)
         ack = await self._take(request, request, turn)
         return _accepted(request, duplicate=ack.duplicate)
 
@@ -152,17 +162,15 @@ class Messages:
             raise refusal(ErrorCode.TOO_LARGE)
         if not message.content.strip() and not _answers_a_tool(message):
             raise InvalidField(("content",), "The message has no content.")
-        if len(message.shows) > MOST_SHOWS:
-            raise InvalidField(
-                ("shows",), f"What a channel shows is said in at most {MOST_SHOWS} characters."
-            )
+        if len(message.shows) > MAX_SHOWS:
+            raise InvalidField(("shows",), f"What a channel shows is said in at most {MAX_SHOWS} characters.")
 
     async def _admit(self, message: SendMessage, identity: Identity) -> None:
         for owned in self._rules:
             try:
                 await owned.item(message, identity)
             except Refusal as error:
-                code = code_of(error.code)
+                code = error_code(error.code)
                 raise Refusal(
                     ErrorCode.FORBIDDEN if code is ErrorCode.INTERNAL else code, error.message
                 ) from error
@@ -219,7 +227,7 @@ class Messages:
 
 
 def _request(message: SendMessage, sender: Sender, block: str, conversation: str, turn: str) -> TurnRequested:
-    *preceding, first = _said(message, turn)
+    *preceding, first = _client_messages(message, turn)
     history = message.history
     begins = message.conversation is None and message.client_id is None
     if begins and history is None:
@@ -250,7 +258,7 @@ def _answers_a_tool(message: SendMessage) -> bool:
     return bool(message.preceding) and message.preceding[-1].role == "tool"
 
 
-def _said(message: SendMessage, turn: str) -> list[Message]:
+def _client_messages(message: SendMessage, turn: str) -> list[Message]:
     """What the client says, oldest first. A tool's result stands in for a person's words."""
     metadata: dict[str, Any] = dict(message.metadata)
     words = Message(id="", role="user", content=message.content, metadata=metadata)

@@ -10,8 +10,8 @@ from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.telemetry import semconv
-from trunkline.telemetry.otlp_settings import export_seconds
-from trunkline.telemetry.turn_metrics import Sink
+from trunkline.telemetry.otlp_settings import export_interval
+from trunkline.telemetry.turn_metrics import MetricSink
 from trunkline_bus import Bus, BusError
 from trunkline_bus.streams.admin import StreamState, stream_state
 
@@ -22,18 +22,18 @@ MOST_SECONDS, LEAST_SECONDS = 10.0, 0.5
 """How often the platform is looked at for a collector: as often as is exported, between these."""
 
 
-async def export_standing(bus: Bus, sink: Sink) -> None:
+async def export_platform_metrics(bus: Bus, sink: MetricSink) -> None:
     """Tell ``sink`` again and again, until cancelled. Every gateway tells the same."""
-    pause = min(MOST_SECONDS, max(LEAST_SECONDS, export_seconds()))
+    pause = min(MOST_SECONDS, max(LEAST_SECONDS, export_interval()))
     while True:
         try:
-            await measure_standing(bus, sink)
+            await measure_platform(bus, sink)
         except BusError as error:
             log.debug("how the platform stands was not measured: %s", error)
         await anyio.sleep(pause)
 
 
-async def measure_standing(bus: Bus, sink: Sink) -> None:
+async def measure_platform(bus: Bus, sink: MetricSink) -> None:
     """Look at the platform and tell ``sink``. Raises BusError when it cannot be seen."""
     await _workers(bus, sink)
     streams = {spec.name: await stream_state(bus, spec.name) for spec in STREAMS}
@@ -45,7 +45,7 @@ async def measure_standing(bus: Bus, sink: Sink) -> None:
     sink.add(semconv.DEAD_LETTERS, streams[DEAD_STREAM].messages, {})
 
 
-async def _workers(bus: Bus, sink: Sink) -> None:
+async def _workers(bus: Bus, sink: MetricSink) -> None:
     """A kind that nobody is of is told as 0: that is what somebody wants to be woken for."""
     beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries() if entry.value is not None]
     for kind in get_args(WorkerKind):

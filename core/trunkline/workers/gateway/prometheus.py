@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from trunkline.telemetry.semconv import MEASURES, Measure
+from trunkline.telemetry.semconv import METRICS, MetricSpec
 from trunkline.telemetry.turn_metrics import Attributes
 
 Labels = tuple[tuple[str, str], ...]
@@ -26,10 +26,10 @@ class _Distribution:
 class Exposition:
     """All that was measured so far; a gauge has its last value."""
 
-    _numbers: dict[Measure, dict[Labels, float]] = field(default_factory=dict)
-    _distributions: dict[Measure, dict[Labels, _Distribution]] = field(default_factory=dict)
+    _numbers: dict[MetricSpec, dict[Labels, float]] = field(default_factory=dict)
+    _distributions: dict[MetricSpec, dict[Labels, _Distribution]] = field(default_factory=dict)
 
-    def add(self, measure: Measure, value: float, attributes: Attributes) -> None:
+    def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:
         """Count ``value`` up, put it into the histogram, or make it the gauge's."""
         labels = tuple((key.replace(".", "_"), text) for key, text in attributes.items())
         if measure.kind == "histogram":
@@ -41,9 +41,9 @@ class Exposition:
 
     def text(self) -> str:
         """Everything, in Prometheus' text form."""
-        return "\n".join(line for measure in MEASURES for line in self._lines(measure)) + "\n"
+        return "\n".join(line for measure in METRICS for line in self._lines(measure)) + "\n"
 
-    def _lines(self, measure: Measure) -> Iterable[str]:
+    def _lines(self, measure: MetricSpec) -> Iterable[str]:
         numbers = self._numbers.get(measure, {(): 0.0} if measure.plain else {})
         distributions = self._distributions.get(measure, {})
         if numbers or distributions:
@@ -55,7 +55,7 @@ class Exposition:
             yield from _buckets(measure, labels, distribution)
 
 
-def _buckets(measure: Measure, labels: Labels, distribution: _Distribution) -> Iterable[str]:
+def _buckets(measure: MetricSpec, labels: Labels, distribution: _Distribution) -> Iterable[str]:
     below = 0
     for bound, count in zip((*map(_number, measure.bounds), "+Inf"), distribution.counts, strict=True):
         below += count

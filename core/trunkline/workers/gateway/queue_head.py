@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import anyio
 
-from trunkline.workers.gateway.turn_lookup import Turns, TurnState
+from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 
-FRESH = 1.0
+FRESH_SECONDS = 1.0
 """Seconds for which what was found is told to those who ask after it."""
 
 
-class First(NamedTuple):
+class QueueHead(NamedTuple):
     """``turn`` is the one that the conversation's journal ends with, "" for none; ``parked`` is that turn, if it waits
     for a person."""
 
@@ -22,11 +22,11 @@ class First(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Look:
+class _CacheEntry:
     """What was found in one conversation, and when it was looked."""
 
     began: float = float("-inf")
-    first: First | None = None
+    first: QueueHead | None = None
     order: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
@@ -34,27 +34,27 @@ class _Look:
         return self.order.statistics().locked
 
 
-class Ahead:
+class QueueHeadCache:
     """Raises BusError when the bus does not answer."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: TurnLookup) -> None:
         self._turns = turns
-        self._looks: dict[str, _Look] = {}
+        self._looks: dict[str, _CacheEntry] = {}
 
-    async def of(self, conversation: str) -> First:
+    async def of(self, conversation: str) -> QueueHead:
         """The first turn of a conversation, as it was a second ago at most."""
         now = anyio.current_time()
         self._looks = {
-            name: one for name, one in self._looks.items() if one.is_used or now - one.began < FRESH
+            name: one for name, one in self._looks.items() if one.is_used or now - one.began < FRESH_SECONDS
         }
-        look = self._looks.setdefault(conversation, _Look())
+        look = self._looks.setdefault(conversation, _CacheEntry())
         async with look.order:  # who comes while another one looks waits for what that one finds
-            if look.first is None or anyio.current_time() - look.began >= FRESH:
+            if look.first is None or anyio.current_time() - look.began >= FRESH_SECONDS:
                 look.began, look.first = anyio.current_time(), None
                 look.first = await self._first(conversation)
             return look.first
 
-    async def _first(self, conversation: str) -> First:
+    async def _first(self, conversation: str) -> QueueHead:
         """Only of a parked turn is more read than the end of the journal."""
         turn, parked = await self._turns.first(conversation)
-        return First(turn, await self._turns.begun(turn) if parked else None)
+        return QueueHead(turn, await self._turns.begun(turn) if parked else None)

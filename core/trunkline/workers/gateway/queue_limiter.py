@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import anyio
 
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.turn_lookup import Turns
+from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Refusal
 
-FRESH = 1.0
+FRESH_SECONDS = 1.0
 """Seconds for which is known how many places a conversation has, and which messages wait in a full one."""
 
-FULL = 0.1
+FULL_SECONDS = 0.1
 """Seconds for which a conversation without a place is not looked at again."""
 
 
@@ -34,7 +34,7 @@ class QueueFull(Refusal):
 
 
 @dataclass(slots=True)
-class _Line:
+class _QueueState:
     """One conversation, while anybody sends into it. ``looked`` is when its places were counted, ``full`` when none was
     found, ``coming`` how many are on their way in."""
 
@@ -46,20 +46,20 @@ class _Line:
     order: anyio.Lock = field(default_factory=anyio.Lock)
 
 
-class Queue:
+class QueueLimiter:
     """Places in the conversations' queues. ``limit`` is how many each has, the running turn's included."""
 
-    def __init__(self, turns: Turns, limit: int) -> None:
+    def __init__(self, turns: TurnLookup, limit: int) -> None:
         self._turns = turns
         self._limit = limit
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _QueueState] = {}
         self._known: dict[str, tuple[float, frozenset[str]]] = {}
         """Of full conversations: when it was looked, and which turns were there."""
 
     @asynccontextmanager
     async def place(self, conversation: str) -> AsyncIterator[None]:
         """A place for a message on its way in. Raises QueueFull, and BusError when the bus does not answer."""
-        line = self._lines.setdefault(conversation, _Line())
+        line = self._lines.setdefault(conversation, _QueueState())
         line.senders += 1
         try:
             await self._take(line, conversation)
@@ -73,11 +73,11 @@ class Queue:
             if not line.senders:
                 del self._lines[conversation]
 
-    async def _take(self, line: _Line, conversation: str) -> None:
+    async def _take(self, line: _QueueState, conversation: str) -> None:
         async with line.order:
-            if anyio.current_time() - line.full < FULL:
+            if anyio.current_time() - line.full < FULL_SECONDS:
                 raise QueueFull(self._limit)
-            if line.places < 1 or anyio.current_time() - line.looked > FRESH:
+            if line.places < 1 or anyio.current_time() - line.looked > FRESH_SECONDS:
                 coming = line.coming
                 line.places = self._limit - await self._turns.queued(conversation) - coming
                 line.looked = anyio.current_time()
@@ -90,7 +90,7 @@ class Queue:
     async def holds(self, conversation: str, turn: str) -> bool:
         """Whether a message of a full conversation is one that waits there: its sender did not hear of it."""
         now = anyio.current_time()
-        self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH}
+        self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_SECONDS}
         if conversation not in self._known:
             self._known[conversation] = (now, frozenset(await self._turns.waiting_in(conversation)))
         return turn in self._known[conversation][1]

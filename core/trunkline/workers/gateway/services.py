@@ -3,22 +3,22 @@
 from dataclasses import dataclass
 from typing import Self
 
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.runtime.worker import WorkerContext
-from trunkline.workers.gateway.approvals import Approvals
-from trunkline.workers.gateway.block_cache import KnownBlocks
-from trunkline.workers.gateway.block_stopper import Stopping
-from trunkline.workers.gateway.block_tasks import LeftRunning
-from trunkline.workers.gateway.blocks import Blocks
-from trunkline.workers.gateway.conversations import Conversations
-from trunkline.workers.gateway.disk_space import Room
-from trunkline.workers.gateway.grants import Grants
-from trunkline.workers.gateway.message_service import Messages
-from trunkline.workers.gateway.queue_head import Ahead
-from trunkline.workers.gateway.queue_limiter import Queue
-from trunkline.workers.gateway.transcript_index import Transcripts
-from trunkline.workers.gateway.turn_lookup import Turns
+from trunkline.workers.gateway.approvals import ApprovalService
+from trunkline.workers.gateway.block_cache import BlockCache
+from trunkline.workers.gateway.block_stopper import BlockStopper
+from trunkline.workers.gateway.block_tasks import BlockTasks
+from trunkline.workers.gateway.blocks import BlockService
+from trunkline.workers.gateway.conversations import ConversationService
+from trunkline.workers.gateway.disk_space import BusDiskSpace
+from trunkline.workers.gateway.grants import GrantStore
+from trunkline.workers.gateway.message_service import MessageService
+from trunkline.workers.gateway.queue_head import QueueHeadCache
+from trunkline.workers.gateway.queue_limiter import QueueLimiter
+from trunkline.workers.gateway.transcript_index import TranscriptIndex
+from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Bus
 
@@ -28,45 +28,45 @@ class Services:
     """What the faces stand on. Data only."""
 
     bus: Bus
-    turns: Turns
-    messages: Messages
-    approvals: Approvals
-    grants: Grants
-    conversations: Conversations
-    transcripts: Transcripts
-    ahead: Ahead
-    blocks: Blocks
-    room: Room
+    turns: TurnLookup
+    messages: MessageService
+    approvals: ApprovalService
+    grants: GrantStore
+    conversations: ConversationService
+    transcripts: TranscriptIndex
+    ahead: QueueHeadCache
+    blocks: BlockService
+    room: BusDiskSpace
     audit: AuditLog
 
     @classmethod
-    def of(cls, context: WorkerContext, known: KnownBlocks) -> Self:
+    def of(cls, context: WorkerContext, known: BlockCache) -> Self:
         """Those of one worker; ``known`` is open."""
         bus, config, plugins = context.bus, context.config.settings, context.plugins
-        turns, grants = Turns(bus), Grants(bus)
-        audit = AuditLog(bus, config.audit.detail, Secrets(config.memory.redact))
-        room = Room(context.home.bus if config.bus.url is None else None)
-        conversations = Conversations(bus, turns, known)
+        turns, grants = TurnLookup(bus), GrantStore(bus)
+        audit = AuditLog(bus, config.audit.detail, Redactor(config.memory.redact))
+        room = BusDiskSpace(context.home.bus if config.bus.url is None else None)
+        conversations = ConversationService(bus, turns, known)
         places, default = Workspaces(context.home), config.gateway.default_block
-        stopping = Stopping(bus, turns, LeftRunning(bus, context.home.path))
-        blocks = Blocks(bus, stopping, conversations, places, known, audit, default)
-        messages = Messages(
+        stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
+        blocks = BlockService(bus, stopping, conversations, places, known, audit, default)
+        messages = MessageService(
             bus, turns, conversations, blocks,
             rules=plugins.admission_rules(),
             route=plugins.route,
             max_content=config.gateway.max_content,
-            queue=Queue(turns, config.gateway.max_queued),
+            queue=QueueLimiter(turns, config.gateway.max_queued),
             room=room,
         )  # fmt: skip
         return cls(
             bus=bus,
             turns=turns,
             messages=messages,
-            approvals=Approvals(bus, turns, grants, audit),
+            approvals=ApprovalService(bus, turns, grants, audit),
             grants=grants,
             conversations=conversations,
-            transcripts=Transcripts(bus, turns),
-            ahead=Ahead(turns),
+            transcripts=TranscriptIndex(bus, turns),
+            ahead=QueueHeadCache(turns),
             blocks=blocks,
             room=room,
             audit=audit,

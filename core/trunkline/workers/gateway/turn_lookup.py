@@ -16,18 +16,18 @@ from trunkline.contracts.turns.messages import (
     ApprovalDecided,
     ApprovalRecorded,
     CancelRecorded,
-    Finished,
     JournalEntry,
     ModelCallFinished,
-    Parked,
-    Started,
-    Steered,
+    SteerRecorded,
+    TurnFinished,
+    TurnParked,
     TurnRecord,
     TurnRequested,
+    TurnStarted,
     TurnSteered,
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
-from trunkline.workers.gateway.ids import is_key
+from trunkline.workers.gateway.ids import is_id
 from trunkline_bus import Bus, DecodeError, Scope
 from trunkline_bus.streams.admin import subject_counts
 
@@ -44,7 +44,7 @@ class TurnState:
         self.entries: list[JournalEntry] = []
         """All that is recorded, in order."""
         self.epoch = 0
-        self.finished: Finished | None = None
+        self.finished: TurnFinished | None = None
         """How the turn ended, if it has."""
         self.cancelled: CancelRecorded | None = None
         """Who ended it, and how, if somebody did."""
@@ -73,18 +73,18 @@ class TurnState:
                 self._decided[entry.call_id] = entry
             case CancelRecorded():
                 self.cancelled = self.cancelled or entry
-            case Finished():
+            case TurnFinished():
                 self.finished = self.finished or entry
 
     @property
     def parked(self) -> bool:
         """Whether it waits for a person."""
-        return bool(self.entries) and isinstance(self.entries[-1], Parked)
+        return bool(self.entries) and isinstance(self.entries[-1], TurnParked)
 
     @property
     def said(self) -> tuple[Message, ...]:
         """What was said in it: what it began with, and the messages taken in later."""
-        steered = (entry.message for entry in self.entries if isinstance(entry, Steered))
+        steered = (entry.message for entry in self.entries if isinstance(entry, SteerRecorded))
         return (*(self.request.preceding or ()), self.request.message, *steered)
 
     def call(self, id: str) -> ToolCall | None:
@@ -124,7 +124,7 @@ class TurnState:
         )
 
 
-class Turns:
+class TurnLookup:
     """Looks turns up. Raises BusError when the bus does not answer."""
 
     def __init__(self, bus: Bus) -> None:
@@ -135,7 +135,7 @@ class Turns:
     async def find(self, turn: str) -> TurnState | None:
         """A turn by its id; none has what is no id. One that moves from the inbox to the journal meanwhile is found at
         the second look."""
-        if not is_key(turn):
+        if not is_id(turn):
             return None
         begun = await self.begun(turn)
         if begun is not None:
@@ -177,7 +177,7 @@ class Turns:
             return "", False
         if last is None:
             return "", False
-        return last.data.turn, isinstance(last.data.entries[-1], Parked)
+        return last.data.turn, isinstance(last.data.entries[-1], TurnParked)
 
     async def under_way(self, conversation: str) -> tuple[TurnState, ...]:
         """The turns of a conversation that have not ended, the running one first."""
@@ -282,6 +282,6 @@ def _state(records: Iterable[TurnRecord]) -> TurnState | None:
     kept = tuple(records)
     for record in kept:
         for entry in record.entries:
-            if isinstance(entry, Started):
+            if isinstance(entry, TurnStarted):
                 return TurnState(entry.request, kept)
     return None

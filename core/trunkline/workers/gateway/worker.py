@@ -7,19 +7,19 @@ import anyio
 
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import StorageError, TrunklineError
-from trunkline.home.listeners import Listener, listed
-from trunkline.runtime.http.auth import Door, load_token
+from trunkline.home.listeners import Listener, registered_listener
+from trunkline.runtime.http.auth import HttpAuth, load_token
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.instruments import Instruments
-from trunkline.telemetry.otlp_settings import wanted
-from trunkline.workers.gateway.block_cache import KnownBlocks
-from trunkline.workers.gateway.bus_handlers import BusFace
-from trunkline.workers.gateway.platform_metrics import export_standing
+from trunkline.telemetry.otlp_settings import is_exported
+from trunkline.workers.gateway.block_cache import BlockCache
+from trunkline.workers.gateway.bus_handlers import BusHandlers
+from trunkline.workers.gateway.platform_metrics import export_platform_metrics
 from trunkline.workers.gateway.services import Services
 from trunkline_bus import BusError, Refusal, background_tasks
 
 if TYPE_CHECKING:
-    from trunkline.workers.gateway.http.app_state import Parts
+    from trunkline.workers.gateway.http.app_state import AppState
 
 log = logging.getLogger(__name__)
 
@@ -34,40 +34,40 @@ class GatewayWorker(Worker):
     kind: ClassVar[WorkerKind] = "gateway"
 
     async def open(self) -> None:
-        known = KnownBlocks(self.context.bus)
+        known = BlockCache(self.context.bus)
         await known.open()
         self.resources.callback(known.close)
         self._services = Services.of(self.context, known)
         parts = self._bind()
-        self.resources.enter_context(listed(self.context.home.run, self._listener(parts)))
+        self.resources.enter_context(registered_listener(self.context.home.run, self._listener(parts)))
         with anyio.move_on_after(FIRST_SECONDS):
             await self._make_default_block()
-        await BusFace(self._services).answer_on(self.context.service)
+        await BusHandlers(self._services).answer_on(self.context.service)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         await tasks.start(self._server.serve)
         log.info("the gateway listens at %s", self.address)
 
-    def _bind(self) -> "Parts":
+    def _bind(self) -> "AppState":
         """Take the HTTP port; nobody is answered there yet."""
-        from trunkline.runtime.http.timeouts import patient
-        from trunkline.workers.gateway.http.app import Parts, build_app
-        from trunkline.workers.gateway.http.metrics import Metrics
+        from trunkline.runtime.http.timeouts import timeout_protocol
+        from trunkline.workers.gateway.http.app import AppState, build_app
+        from trunkline.workers.gateway.http.metrics import JournalMetrics
         from trunkline.workers.gateway.http.server import HttpServer
 
         context, settings = self.context, self.context.config.settings.gateway
-        parts = Parts(
+        parts = AppState(
             services=self._services,
-            door=Door(load_token(context.home.token_file), context.plugins.authenticators()),
+            door=HttpAuth(load_token(context.home.token_file), context.plugins.authenticators()),
             routes=context.plugins.http_routes(),
             host=settings.host,
             max_content=settings.max_content,
-            metrics=Metrics(context.bus),
+            metrics=JournalMetrics(context.bus),
             metrics_for=settings.metrics,
             hosts=settings.hosts,
         )
         self._closing = parts.closing
-        patience = patient(settings.head_timeout, settings.body_timeout)
+        patience = timeout_protocol(settings.head_timeout, settings.body_timeout)
         self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port, patience)
         self.resources.callback(self._server.release)
         self.address = self._server.address
@@ -75,13 +75,13 @@ class GatewayWorker(Worker):
 
     async def serve(self) -> None:
         async with background_tasks() as tasks:
-            if wanted("metrics"):
-                tasks.start_soon(export_standing, self.context.bus, Instruments("trunkline.gateway"))
+            if is_exported("metrics"):
+                tasks.start_soon(export_platform_metrics, self.context.bus, Instruments("trunkline.gateway"))
             tasks.start_soon(self._services.audit.keep)
             tasks.start_soon(self._services.approvals.keep_time)
             await self._listen()
 
-    def _listener(self, parts: "Parts") -> Listener:
+    def _listener(self, parts: "AppState") -> Listener:
         from trunkline.workers.gateway.http.app import open_paths
 
         free = ", ".join(sorted(open_paths(parts)))

@@ -25,7 +25,7 @@ class Workspaces:
 
     async def has(self, block: str) -> bool:
         """Whether a block has a folder here with anything in it."""
-        return await run_sync(_holds, self._home.workspace(block))
+        return await run_sync(_has_files, self._home.workspace(block))
 
     async def away(self) -> frozenset[str]:
         """The archives that have a folder here."""
@@ -49,11 +49,11 @@ class Workspaces:
 
     async def take_out(self, block: str) -> None:
         """Take a block's folder out of its place, before the block is deleted."""
-        await run_sync(_take_out, self._home.workspace(block), self._deleted(block))
+        await run_sync(_trash, self._home.workspace(block), self._deleted(block))
 
     async def take_out_archived(self, archive: str) -> None:
         """Take an archived folder out of its place, before the archive is deleted."""
-        await run_sync(_take_out, self._away(archive), self._deleted(archive))
+        await run_sync(_trash, self._away(archive), self._deleted(archive))
 
     async def put_back(self, block: str) -> None:
         """Bring back what was taken out of a block that was not deleted."""
@@ -84,7 +84,7 @@ class Workspaces:
         return self._home.workspaces / DELETED / name
 
 
-def _holds(folder: Path) -> bool:
+def _has_files(folder: Path) -> bool:
     with storage_errors(folder):
         return folder.is_dir() and next(folder.iterdir(), None) is not None
 
@@ -105,7 +105,7 @@ def _move(source: Path, target: Path) -> None:
         source.rename(target)
 
 
-def _take_out(source: Path, target: Path) -> None:
+def _trash(source: Path, target: Path) -> None:
     if source.is_dir():
         _remove(target)
         _move(source, target)

@@ -15,23 +15,23 @@ import msgspec
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.store import Change, MemoryStore
-from trunkline.runtime.audit_log import entry
+from trunkline.runtime.audit_log import new_entry
 from trunkline_bus import Bus, BusError, Refusal
 
 log = logging.getLogger(__name__)
 
 FOLDER = "audit"
 ACTOR = "audit"
-SECONDS = 10.0
+COMMIT_INTERVAL = 10.0
 """Between two commits while the day's file is small; each commit writes the whole file, so large ones wait longer."""
 
-SLOWER = 100_000
+BYTES_PER_EXTRA_SECOND = 100_000
 """Bytes of the day's file for each of which a second more is waited."""
 
-AT_ONCE = 5_000
+BATCH = 5_000
 
 
-class AuditKeeper:
+class AuditLogWriter:
     """Brings what is on the stream into the store. ``note`` is the file that says how far that went."""
 
     def __init__(self, store: MemoryStore, bus: Bus, note: Path) -> None:
@@ -46,7 +46,7 @@ class AuditKeeper:
     async def keep(self) -> None:
         """Bring it, again and again, until cancelled. What goes wrong is told, and tried again."""
         while True:
-            await anyio.sleep(SECONDS + self._size / SLOWER)
+            await anyio.sleep(COMMIT_INTERVAL + self._size / BYTES_PER_EXTRA_SECOND)
             try:
                 await self.bring()
             except (BusError, Refusal, OSError) as error:
@@ -71,11 +71,11 @@ class AuditKeeper:
         count = 0
         async for stored in self._bus.history(AUDIT, after=position):
             if position and not count and stored.seq > position + 1:
-                lost = _lost(stored.seq - position - 1)
-                lines.setdefault(_file(lost), []).append(lost)
-            lines.setdefault(_file(stored.data), []).append(stored.data)
+                lost = _loss_entry(stored.seq - position - 1)
+                lines.setdefault(_day_file(lost), []).append(lost)
+            lines.setdefault(_day_file(stored.data), []).append(stored.data)
             position, count = stored.seq, count + 1
-            if count == AT_ONCE:
+            if count == BATCH:
                 break
         if not count:
             return False
@@ -87,12 +87,12 @@ class AuditKeeper:
         self._size = max(map(len, files.values()))
         self._position = position
         await anyio.Path(self._note).write_text(str(position))
-        return count == AT_ONCE
+        return count == BATCH
 
     async def _begin(self) -> int:
         """The last sequence that was brought; 0 when the stream is another one than then."""
         if self._position is None:
-            self._position = await anyio.to_thread.run_sync(_noted, self._note)
+            self._position = await anyio.to_thread.run_sync(_read_position, self._note)
         if await self._bus.last_seq(AUDIT) < self._position:
             self._position = 0
         return self._position
@@ -112,19 +112,19 @@ class AuditKeeper:
         return before.encode() + b"".join(msgspec.json.encode(entry) + b"\n" for entry in new)
 
 
-def _file(line: AuditEntry) -> str:
+def _day_file(line: AuditEntry) -> str:
     return f"{FOLDER}/{line.at:%Y-%m-%d}.jsonl"
 
 
-def _lost(count: int) -> AuditEntry:
+def _loss_entry(count: int) -> AuditEntry:
     why = (
         "lines were not on the stream any more when memory was to have them: purged, or the stream was full."
     )
     log.error("%d %s", count, why)
-    return entry(event="lost", block="all", actor=ACTOR, why=why, count=count)
+    return new_entry(event="lost", block="all", actor=ACTOR, why=why, count=count)
 
 
-class _Line(msgspec.Struct):
+class _EntryId(msgspec.Struct):
     id: str
 
 
@@ -133,13 +133,13 @@ def ids_in(text: str) -> set[str]:
     found = set()
     for line in text.split("\n"):
         try:
-            found.add(msgspec.json.decode(line, type=_Line).id)
+            found.add(msgspec.json.decode(line, type=_EntryId).id)
         except msgspec.MsgspecError:
             continue
     return found
 
 
-def _noted(note: Path) -> int:
+def _read_position(note: Path) -> int:
     try:
         return int(note.read_text())
     except (OSError, ValueError):

@@ -9,11 +9,11 @@ from anyio.abc import TaskGroup
 P = TypeVar("P")
 R = TypeVar("R")
 
-EVERY = 0.5
+PROGRESS_INTERVAL = 0.5
 """Seconds between two words about the progress."""
 
 
-class Errands:
+class BackgroundJobs:
     """Where such work is done, for as long as ``keep`` runs."""
 
     def __init__(self) -> None:
@@ -33,14 +33,14 @@ class Errands:
         """
         await self._open.wait()
         assert self._group is not None
-        errand = _Errand[P, R]()
+        errand = _BackgroundJob[P, R]()
         self._group.start_soon(errand.run, work)
         async for progress in errand.told():
             yield progress
         yield errand.result()
 
 
-class _Errand(Generic[P, R]):
+class _BackgroundJob(Generic[P, R]):
     """One piece of work."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class _Errand(Generic[P, R]):
     async def told(self) -> AsyncIterator[P]:
         """The latest progress, now and then, until the work is done."""
         while not self._done.is_set():
-            with anyio.move_on_after(EVERY):
+            with anyio.move_on_after(PROGRESS_INTERVAL):
                 await self._done.wait()
             if not self._done.is_set() and self._latest is not None:
                 yield self._latest

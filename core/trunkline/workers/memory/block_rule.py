@@ -14,7 +14,7 @@ from trunkline_bus import Refusal
 OWNER = "owner"
 
 
-class OnlyInBlocks:
+class ExistingBlockRule:
     """A memory rule: the change, unless it writes into a block that is not there.
 
     The owner's own commands may write into the ``default`` block before its first message has made it, so that a new
@@ -34,16 +34,16 @@ class OnlyInBlocks:
         return change
 
 
-def homeless(files: Mapping[str, bytes | None], view: View) -> frozenset[str]:
+def missing_blocks(files: Mapping[str, bytes | None], view: View) -> frozenset[str]:
     """The blocks that a change of these files writes into and that are not there once it is made."""
     return frozenset(
         home.split("/")[1]
-        for home in homes(files)
+        for home in block_files(files)
         if (files[home] is None if home in files else view.entry(home) is None)
     )
 
 
-def homes(files: Mapping[str, object | None]) -> Iterator[str]:
+def block_files(files: Mapping[str, object | None]) -> Iterator[str]:
     """The ``block.toml`` of each block that files are written into; those that are None are taken out."""
     written = (path.split("/") for path, content in files.items() if content is not None)
     yield from {

@@ -1,7 +1,7 @@
 """Bringing what was committed into the files a person sees, so that a kill at any instant can be mended.
 
 Before the branch moves, everything new lies finished in the stage folder, and a note (the *intent*) says which files
-are about to change. After a kill, ``settle`` finds the note and brings those files to one state: the new one if the
+are about to change. After a kill, ``recover`` finds the note and brings those files to one state: the new one if the
 branch had moved, the old one if not. A file that holds neither was edited by a person and is left.
 """
 
@@ -10,12 +10,12 @@ import logging
 import msgspec
 import pygit2
 
-from trunkline.workers.memory.operations import Growth
-from trunkline.workers.memory.repository import Entry, Repository, entry_at
-from trunkline.workers.memory.root_layout import Places
-from trunkline.workers.memory.stat_cache import Stamps
+from trunkline.workers.memory.operations import FileAppend
+from trunkline.workers.memory.repository import BlobEntry, Repository, entry_at
+from trunkline.workers.memory.root_layout import RootLayout
+from trunkline.workers.memory.stat_cache import StatCache
 from trunkline.workers.memory.view import GitView
-from trunkline.workers.memory.worktree import Staged, Worktree
+from trunkline.workers.memory.worktree import StagedFile, Worktree
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
@@ -34,22 +34,24 @@ _intent = msgspec.json.Decoder(Intent)
 class Checkout:
     """One group's way into the files: ``stage``, then (the branch moves) ``place``, or ``discard``."""
 
-    def __init__(self, places: Places, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
+    def __init__(
+        self, places: RootLayout, worktree: Worktree, repository: Repository, stamps: StatCache
+    ) -> None:
         self._places = places
         self._worktree = worktree
         self._repository = repository
         self._stamps = stamps
-        self._files: dict[str, tuple[Staged, Entry]] = {}
+        self._files: dict[str, tuple[StagedFile, BlobEntry]] = {}
         self._gone: list[str] = []
-        self._growths: dict[str, tuple[Growth, Entry]] = {}
-        self._intent: Staged | None = None
+        self._growths: dict[str, tuple[FileAppend, BlobEntry]] = {}
+        self._intent: StagedFile | None = None
 
     def stage(
         self,
         version: pygit2.Oid,
         view: GitView,
         contents: dict[pygit2.Oid, bytes],
-        growths: dict[str, Growth],
+        growths: dict[str, FileAppend],
     ) -> list[str]:
         """Write all new files and the note aside; returns their paths, for syncing. Raises OSError."""
         noted: dict[str, tuple[str | None, str | None]] = {}
@@ -61,7 +63,7 @@ class Checkout:
         return [self._worktree.staged_path(one) for one in staged]
 
     def _stage_one(
-        self, path: str, after: Entry | None, contents: dict[pygit2.Oid, bytes], growth: Growth | None
+        self, path: str, after: BlobEntry | None, contents: dict[pygit2.Oid, bytes], growth: FileAppend | None
     ) -> None:
         if after is None:
             self._gone.append(path)
@@ -73,7 +75,7 @@ class Checkout:
             self._files[path] = (self._worktree.stage(data, executable=after.executable), after)
 
     def announce(self) -> None:
-        """Leave the note: from here on a kill is mended by ``settle``."""
+        """Leave the note: from here on a kill is mended by ``recover``."""
         assert self._intent is not None
         (self._places.stage / self._intent.name).rename(self._places.intent)
 
@@ -98,24 +100,24 @@ class Checkout:
             self._worktree.discard(self._intent)
 
 
-def settle(places: Places, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
+def recover(places: RootLayout, worktree: Worktree, repository: Repository, stamps: StatCache) -> None:
     """Finish or undo the checkout that was interrupted, if there was one. Raises OSError."""
     try:
         text = places.intent.read_bytes()
     except FileNotFoundError:
         return
     try:
-        _Settling(worktree, repository, stamps).settle(_intent.decode(text))
+        _Recovery(worktree, repository, stamps).settle(_intent.decode(text))
     except msgspec.DecodeError as error:
         _log.warning("%s cannot be read and is dropped: %s", places.intent, error)
     worktree.sync_folders()
     places.intent.unlink()
 
 
-class _Settling:
+class _Recovery:
     """Brings the files of an intent to one state."""
 
-    def __init__(self, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
+    def __init__(self, worktree: Worktree, repository: Repository, stamps: StatCache) -> None:
         self._worktree = worktree
         self._repository = repository
         self._stamps = stamps
@@ -132,10 +134,10 @@ class _Settling:
                 wanted = committed
             else:
                 executable = committed is not None and committed.executable
-                wanted = None if before is None else Entry(pygit2.Oid(hex=before), executable)
+                wanted = None if before is None else BlobEntry(pygit2.Oid(hex=before), executable)
             self._one(path, (before, after), wanted)
 
-    def _one(self, path: str, states: tuple[str | None, str | None], wanted: Entry | None) -> None:
+    def _one(self, path: str, states: tuple[str | None, str | None], wanted: BlobEntry | None) -> None:
         try:
             data: bytes | None = self._worktree.read(path)[0]
         except Refusal as refusal:
@@ -145,7 +147,7 @@ class _Settling:
         if data is None and wanted is None:
             return self._worktree.remove_empty_above(path)
         now = None if data is None else str(pygit2.hash(data))
-        if now == _hex(wanted) or not (now in states or _half_grown(self._repository, states, data)):
+        if now == _hex(wanted) or not (now in states or _is_partial_append(self._repository, states, data)):
             return
         if wanted is None:
             self._worktree.remove(path)
@@ -153,14 +155,16 @@ class _Settling:
         else:
             self._restore(path, wanted)
 
-    def _restore(self, path: str, wanted: Entry) -> None:
+    def _restore(self, path: str, wanted: BlobEntry) -> None:
         staged = self._worktree.stage(self._repository.data(wanted.blob), executable=wanted.executable)
         self._worktree.sync_staged(staged)
         self._worktree.place(staged, path)
         self._stamps.set(path, staged.stamp, wanted.blob)
 
 
-def _half_grown(repository: Repository, states: tuple[str | None, str | None], data: bytes | None) -> bool:
+def _is_partial_append(
+    repository: Repository, states: tuple[str | None, str | None], data: bytes | None
+) -> bool:
     """Whether a file is on its way from the old to the longer new content."""
     old, new = states
     if data is None or old is None or new is None:
@@ -172,5 +176,5 @@ def _half_grown(repository: Repository, states: tuple[str | None, str | None], d
     return data.startswith(before) and after.startswith(data)
 
 
-def _hex(entry: Entry | None) -> str | None:
+def _hex(entry: BlobEntry | None) -> str | None:
     return None if entry is None else str(entry.blob)

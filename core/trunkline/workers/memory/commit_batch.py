@@ -12,7 +12,7 @@ import pygit2
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.purge import PURGED
 from trunkline.workers.memory.paths import parents
-from trunkline.workers.memory.repository import Entry, Repository
+from trunkline.workers.memory.repository import BlobEntry, Repository
 from trunkline_bus import Scope
 
 OWNER = "owner"
@@ -25,7 +25,7 @@ _TRAILER = re.compile(r"^(Actor|Conversation|Turn): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class CommitOrigin:
     """Who changes, and in which conversation and turn."""
 
     actor: str
@@ -33,17 +33,17 @@ class Origin:
     turn: str | None = None
 
     @classmethod
-    def of(cls, actor: str, scope: Scope) -> "Origin":
+    def of(cls, actor: str, scope: Scope) -> "CommitOrigin":
         """The origin of a wish."""
         return cls(actor, scope.conversation, scope.turn)
 
 
 @dataclass(slots=True)
-class Draft:
+class CommitDraft:
     """A commit that is being put together. ``version`` is set when it is written; ``joins`` is its second parent."""
 
-    origin: Origin
-    changes: dict[str, Entry | None] = field(default_factory=dict)
+    origin: CommitOrigin
+    changes: dict[str, BlobEntry | None] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     joins: pygit2.Oid | None = None
     version: str = ""
@@ -53,25 +53,25 @@ class Draft:
         return MemoryChanged(paths=tuple(self.changes), version=self.version, actor=self.origin.actor)
 
 
-class Batch:
+class CommitBatch:
     """The commits of a group, in order."""
 
     def __init__(self) -> None:
-        self.drafts: list[Draft] = []
-        self._latest: dict[Origin, Draft] = {}
+        self.drafts: list[CommitDraft] = []
+        self._latest: dict[CommitOrigin, CommitDraft] = {}
         self._touched: set[str] = set()
 
     def add(
         self,
-        origin: Origin,
-        changes: dict[str, Entry | None],
+        origin: CommitOrigin,
+        changes: dict[str, BlobEntry | None],
         reason: str,
         joins: pygit2.Oid | None = None,
-    ) -> Draft:
+    ) -> CommitDraft:
         """Take in changes; returns the commit that will hold them."""
         draft = self._latest.get(origin)
         if draft is None or joins is not None or self._meets(changes):
-            draft = Draft(origin, joins=joins)
+            draft = CommitDraft(origin, joins=joins)
             self.drafts.append(draft)
             self._latest[origin] = draft
         draft.changes.update(changes)
@@ -91,7 +91,7 @@ class Batch:
             draft.version = str(head)
         return head
 
-    def _meets(self, changes: dict[str, Entry | None]) -> bool:
+    def _meets(self, changes: dict[str, BlobEntry | None]) -> bool:
         """Whether a path is touched already, or is a folder of one that is, or lies below one."""
         return any(
             path in self._touched
@@ -101,25 +101,25 @@ class Batch:
         )
 
 
-def origin_of(commit: pygit2.Commit) -> Origin:
+def parse_origin(commit: pygit2.Commit) -> CommitOrigin:
     """Who made a commit, and where: from its trailers; of one that a person made with git, its author."""
     found = _TRAILERS.search(commit.message[-TRAILERS_LETTERS:])
     said = dict(_TRAILER.findall(found.group())) if found else {}
-    return Origin(said.get("Actor", commit.author.name), said.get("Conversation"), said.get("Turn"))
+    return CommitOrigin(said.get("Actor", commit.author.name), said.get("Conversation"), said.get("Turn"))
 
 
-def reason_of(message: str) -> str:
+def parse_reason(message: str) -> str:
     """A commit's message without the trailers."""
     return (message[:-TRAILERS_LETTERS] + _TRAILERS.sub("", message[-TRAILERS_LETTERS:])).strip()
 
 
-def unworded(message: str) -> str:
+def trailers_only(message: str) -> str:
     """A commit's message without its words: what it says of who made it, and where, stays."""
     found = _TRAILERS.search(message[-TRAILERS_LETTERS:])
     return f"{PURGED}\n\n{found.group().strip()}\n" if found else f"{PURGED}\n"
 
 
-def _message(draft: Draft) -> str:
+def _message(draft: CommitDraft) -> str:
     lines = [_subject(reason) for reason in draft.reasons]
     if len(lines) == 1:
         subject, _, body = draft.reasons[0].partition("\n")

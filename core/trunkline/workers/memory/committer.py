@@ -14,18 +14,25 @@ import pygit2
 
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.store import MemoryRule
-from trunkline.workers.memory.block_rule import homes
-from trunkline.workers.memory.checkout import Checkout, settle
-from trunkline.workers.memory.commit_batch import OWNER, Batch, Draft, Origin
-from trunkline.workers.memory.external_edits import Drift
+from trunkline.workers.memory.block_rule import block_files
+from trunkline.workers.memory.checkout import Checkout, recover
+from trunkline.workers.memory.commit_batch import OWNER, CommitBatch, CommitDraft, CommitOrigin
+from trunkline.workers.memory.external_edits import ExternalEditScanner
 from trunkline.workers.memory.fsync import Syncer
-from trunkline.workers.memory.operations import Absorb, Content, Entries, Growth, Plan, Wish
+from trunkline.workers.memory.operations import (
+    ChangePlan,
+    CommitExternalEdits,
+    Content,
+    Entries,
+    FileAppend,
+    WriteOperation,
+)
 from trunkline.workers.memory.paths import parents
-from trunkline.workers.memory.repository import Entry, HeadLocked, HeadMoved, Repository, error_text
-from trunkline.workers.memory.root_layout import Places
-from trunkline.workers.memory.root_reader import Shut
-from trunkline.workers.memory.rules import ruled
-from trunkline.workers.memory.stat_cache import Stamps
+from trunkline.workers.memory.repository import BlobEntry, HeadLocked, HeadMoved, Repository, error_text
+from trunkline.workers.memory.root_layout import RootLayout
+from trunkline.workers.memory.root_reader import AccessDenied
+from trunkline.workers.memory.rules import apply_rules
+from trunkline.workers.memory.stat_cache import StatCache
 from trunkline.workers.memory.view import GitView
 from trunkline.workers.memory.worktree import Worktree
 from trunkline_bus import Refusal
@@ -33,17 +40,17 @@ from trunkline_bus import Refusal
 _log = logging.getLogger(__name__)
 
 ATTEMPTS = 20
-LONGEST_WAIT = 0.2
+MAX_RETRY_DELAY = 0.2
 """Seconds between two attempts while another git process holds the branch; all of them take 3."""
-AGAIN = 5
+VANISHED_FILE_ATTEMPTS = 5
 """Attempts while files of the repository vanish under us: another git packs them and clears empty folders away."""
 
-HAND_REASON = "Edited by hand"
-MOVING_REASON = "Edited by hand, while it was being written"
+EXTERNAL_EDIT_REASON = "Edited by hand"
+UNSTABLE_EDIT_REASON = "Edited by hand, while it was being written"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OperationResult:
     """What became of a wish: the version that holds it, and the plan's count."""
 
     version: str
@@ -51,26 +58,26 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Result:
+class CommitResult:
     """What became of a group: one outcome or refusal per wish, in order, and the commits made."""
 
-    outcomes: list[Outcome | Refusal]
+    outcomes: list[OperationResult | Refusal]
     commits: list[MemoryChanged] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class _Planned:
+class _PlannedOperation:
     """A wish that can be carried out: its commit, and what to do once it is made."""
 
-    plan: Plan
+    plan: ChangePlan
     entries: Entries
-    draft: Draft | None
+    draft: CommitDraft | None
 
 
-class _Room:
+class _FreedPaths:
     """The room that a plan makes for its own files by what it takes out: files go before others are placed."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ChangePlan) -> None:
         self._gone = {path for path, content in plan.files.items() if content is None}
         self._above = {above for path in self._gone for above in parents(path)}
 
@@ -84,11 +91,11 @@ class Committer:
 
     def __init__(
         self,
-        places: Places,
+        places: RootLayout,
         repository: Repository,
         worktree: Worktree,
         syncer: Syncer,
-        stamps: Stamps,
+        stamps: StatCache,
     ) -> None:
         self.rules: Sequence[MemoryRule] = ()
         self._places = places
@@ -96,37 +103,41 @@ class Committer:
         self._worktree = worktree
         self._syncer = syncer
         self._stamps = stamps
-        self._drift = Drift(worktree, repository, stamps)
+        self._drift = ExternalEditScanner(worktree, repository, stamps)
 
-    def commit(self, wishes: Sequence[Wish]) -> Result:
+    def commit(self, wishes: Sequence[WriteOperation]) -> CommitResult:
         """Carry out the wishes that can be; each other gets its Refusal. Returns when all is on disk."""
         reason = "another program keeps changing the repository"
         for attempt in range(ATTEMPTS):
             try:
                 with self._worktree.steady():
-                    return _Group(self, wishes).run()
+                    return _CommitAttempt(self, wishes).run()
             except HeadLocked as held:
                 reason = f"another program holds {held}; end it, or remove that file if nothing runs"
-                time.sleep(min(LONGEST_WAIT, 0.005 * 2**attempt))
+                time.sleep(min(MAX_RETRY_DELAY, 0.005 * 2**attempt))
             except HeadMoved:
                 continue  # a person committed with git in between: plan anew
             except (OSError, KeyError, pygit2.GitError) as error:
-                if attempt < AGAIN and _may_be_another_git(error) and self._repository.reopen():
+                if (
+                    attempt < VANISHED_FILE_ATTEMPTS
+                    and _may_be_concurrent_git(error)
+                    and self._repository.reopen()
+                ):
                     continue
                 if len(wishes) > 1:
                     return self._one_by_one(wishes)
                 _log.error("memory could not be written: %s", error)
-                return Result([self._failure(error)])
+                return CommitResult([self._failure(error)])
         refusal = Refusal("write_failure", f"Nothing was written: {reason}.")
-        return Result([refusal for _ in wishes])
+        return CommitResult([refusal for _ in wishes])
 
     def waiting(self) -> frozenset[str]:
-        """The files that ``Absorb`` left, because somebody was writing them."""
+        """The files that ``CommitExternalEdits`` left, because somebody was writing them."""
         return self._drift.waiting()
 
     def settle(self) -> None:
         """Mend what an interrupted checkout left. Raises OSError."""
-        settle(self._places, self._worktree, self._repository, self._stamps)
+        recover(self._places, self._worktree, self._repository, self._stamps)
 
     def _failure(self, error: Exception) -> Refusal:
         if isinstance(error, OSError):
@@ -136,9 +147,9 @@ class Committer:
         said = f"Nothing was written: git failed in {where}. Run: trunkline memory doctor. The files are as they were."
         return Refusal("write_failure", said)
 
-    def _one_by_one(self, wishes: Sequence[Wish]) -> Result:
+    def _one_by_one(self, wishes: Sequence[WriteOperation]) -> CommitResult:
         """One of a group made it fail, so each goes alone."""
-        total = Result([])
+        total = CommitResult([])
         for wish in wishes:
             result = self.commit([wish])
             total.outcomes += result.outcomes
@@ -146,18 +157,18 @@ class Committer:
         return total
 
 
-class _Group:
+class _CommitAttempt:
     """One attempt at one group."""
 
-    def __init__(self, committer: Committer, wishes: Sequence[Wish]) -> None:
+    def __init__(self, committer: Committer, wishes: Sequence[WriteOperation]) -> None:
         self._of = committer
         self._repository = committer._repository
         self._wishes = wishes
-        self._batch = Batch()
+        self._batch = CommitBatch()
         self._contents: dict[pygit2.Oid, bytes] = {}
-        self._growths: dict[str, Growth] = {}
+        self._growths: dict[str, FileAppend] = {}
 
-    def run(self) -> Result:
+    def run(self) -> CommitResult:
         self._of.settle()
         head = self._repository.head()
         self._view = GitView(self._repository, head)
@@ -165,26 +176,26 @@ class _Group:
         new = self._batch.write(self._repository, head) if self._batch.drafts else head
         if new is not None and new != head:
             self._carry_out(head, new)
-        return Result(
+        return CommitResult(
             [one if isinstance(one, Refusal) else self._finish(one, head) for one in planned],
             [draft.changed() for draft in self._batch.drafts],
         )
 
     # Planning ------------------------------------------------------------------------------------------------
 
-    def _try(self, wish: Wish) -> _Planned | Refusal:
+    def _try(self, wish: WriteOperation) -> _PlannedOperation | Refusal:
         try:
             return self._plan(wish)
         except Refusal as refusal:
             return refusal
-        except Shut as shut:
+        except AccessDenied as shut:
             return Refusal("write_failure", f"Nothing was written: {shut.why}.")
 
-    def _plan(self, wish: Wish) -> _Planned:
+    def _plan(self, wish: WriteOperation) -> _PlannedOperation:
         for path in wish.touches:
-            self._absorb(path, at_rest=isinstance(wish, Absorb))
+            self._absorb(path, at_rest=isinstance(wish, CommitExternalEdits))
         plan = self._ruled(wish, wish.plan(self._view))
-        room = _Room(plan)
+        room = _FreedPaths(plan)
         for path, content in plan.files.items():
             if not room.made_for(path):
                 self._of._worktree.probe(path)
@@ -193,15 +204,15 @@ class _Group:
         entries = {path: self._entry(path, content) for path, content in plan.files.items()}
         entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
         if not entries and plan.joins is None:
-            return _Planned(plan, {}, None)
+            return _PlannedOperation(plan, {}, None)
         self._note_growths(plan, entries)
         self._view.apply(entries)
         draft = self._batch.add(
-            Origin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason, plan.joins
+            CommitOrigin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason, plan.joins
         )
-        return _Planned(plan, entries, draft)
+        return _PlannedOperation(plan, entries, draft)
 
-    def _refuse_look_alikes(self, path: str, plan: Plan) -> None:
+    def _refuse_look_alikes(self, path: str, plan: ChangePlan) -> None:
         """Where case does not tell files apart, two names that differ in case alone would be one file."""
         other = self._view.look_alike(path)
         if other is not None and plan.files.get(other, b"") is not None:
@@ -215,42 +226,42 @@ class _Group:
         edits = self._of._drift.at(self._view.base, path, at_rest=at_rest)
         fresh = {edited: entry for edited, entry in edits.items() if edited not in self._view.pending}
         self._view.apply_by_hand(fresh)
-        for moves, reason in ((False, HAND_REASON), (True, MOVING_REASON)):
+        for moves, reason in ((False, EXTERNAL_EDIT_REASON), (True, UNSTABLE_EDIT_REASON)):
             part = {path: entry for path, entry in fresh.items() if self._of._drift.moves(path) is moves}
             if part:
-                self._batch.add(Origin(OWNER), part, reason)
+                self._batch.add(CommitOrigin(OWNER), part, reason)
 
-    def _ruled(self, wish: Wish, plan: Plan) -> Plan:
+    def _ruled(self, wish: WriteOperation, plan: ChangePlan) -> ChangePlan:
         """The plan after all rules have seen it."""
         if not self._of.rules or not plan.files or plan.ruled:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
-        for home in homes(files):
+        for home in block_files(files):
             self._absorb(home, at_rest=False)
-        change = ruled(self._of.rules, wish, plan, files, self._view)
+        change = apply_rules(self._of.rules, wish, plan, files, self._view)
         if change.files == files:
             return plan
-        return Plan(dict(change.files), change.reason or plan.reason, count=plan.count)
+        return ChangePlan(dict(change.files), change.reason or plan.reason, count=plan.count)
 
     def _bytes(self, content: Content) -> bytes | None:
-        return self._repository.data(content.blob) if isinstance(content, Entry) else content
+        return self._repository.data(content.blob) if isinstance(content, BlobEntry) else content
 
-    def _entry(self, path: str, content: Content) -> Entry | None:
-        if content is None or isinstance(content, Entry):
+    def _entry(self, path: str, content: Content) -> BlobEntry | None:
+        if content is None or isinstance(content, BlobEntry):
             return content
         blob = self._repository.write_blob(content)
         self._contents[blob] = content
         before = self._view.entry(path)
-        return Entry(blob, before is not None and before.executable)
+        return BlobEntry(blob, before is not None and before.executable)
 
-    def _note_growths(self, plan: Plan, entries: Entries) -> None:
+    def _note_growths(self, plan: ChangePlan, entries: Entries) -> None:
         """A file that only ever grew in this group is appended to; any other is written whole."""
         for path in entries:
             growth, earlier = plan.growth.get(path), self._growths.pop(path, None)
             if growth is None or (path in self._view.pending and earlier is None):
                 continue
             if earlier is not None:
-                growth = Growth(earlier.base, earlier.size, earlier.tail + growth.tail)
+                growth = FileAppend(earlier.base, earlier.size, earlier.tail + growth.tail)
             self._growths[path] = growth
 
     # Carrying out --------------------------------------------------------------------------------------------
@@ -273,12 +284,12 @@ class _Group:
             self._of.settle()
             raise OSError(getattr(error, "errno", None), "a file could not be put in its place") from error
 
-    def _finish(self, planned: _Planned, head: pygit2.Oid | None) -> Outcome:
+    def _finish(self, planned: _PlannedOperation, head: pygit2.Oid | None) -> OperationResult:
         planned.plan.done(planned.entries)
         version = planned.draft.version if planned.draft else str(head or "")
-        return Outcome(version, planned.plan.count)
+        return OperationResult(version, planned.plan.count)
 
 
-def _may_be_another_git(error: Exception) -> bool:
+def _may_be_concurrent_git(error: Exception) -> bool:
     """Whether an error can come from a git that packs and prunes beside us. libgit2's errors bear no number."""
     return not isinstance(error, OSError) or error.errno in (None, errno.ENOENT)

@@ -10,20 +10,20 @@ from trunkline.errors import StorageError
 from trunkline.workers.memory.committer import Committer
 from trunkline.workers.memory.conversations import ConversationCache
 from trunkline.workers.memory.fsync import Syncer
-from trunkline.workers.memory.history.path_index import Trail
-from trunkline.workers.memory.index.search_index import Index
+from trunkline.workers.memory.history.path_index import PathIndex
+from trunkline.workers.memory.index.search_index import SearchIndex
 from trunkline.workers.memory.packer import Packer
-from trunkline.workers.memory.purge.object_sweeper import Sweeper
+from trunkline.workers.memory.purge.object_sweeper import ObjectSweeper
 from trunkline.workers.memory.repository import Repository
-from trunkline.workers.memory.root_setup import take_root
-from trunkline.workers.memory.stat_cache import Stamps
+from trunkline.workers.memory.root_setup import open_root
+from trunkline.workers.memory.stat_cache import StatCache
 from trunkline.workers.memory.transfer import scratch
-from trunkline.workers.memory.vectors.backfill import Filling
-from trunkline.workers.memory.vectors.vector_store import Space
+from trunkline.workers.memory.vectors.backfill import VectorBackfill
+from trunkline.workers.memory.vectors.vector_store import VectorStore
 from trunkline.workers.memory.worktree import Worktree
 
 
-class Parts:
+class StoreComponents:
     """Everything that one store holds, until ``close``.
 
     Raises:
@@ -43,7 +43,7 @@ class Parts:
 
     def _open(self, root: Path, embedder: Embedder | None) -> None:
         cache, held = self.cache, self._held
-        self.places, lock = take_root(root)
+        self.places, lock = open_root(root)
         held.callback(lock.release)
         self.syncer = Syncer(self.sync)
         held.callback(self.syncer.close)
@@ -52,22 +52,24 @@ class Parts:
         self.repository = Repository(self.places.root, sync=self.sync)
         held.callback(self.repository.close)
         self.packer = Packer(self.places.root, self.syncer)
-        self.sweeper = Sweeper(self.places, self.packer, self.syncer)
-        self.stamps = Stamps(cache / "memory-files.msgpack")
+        self.sweeper = ObjectSweeper(self.places, self.packer, self.syncer)
+        self.stamps = StatCache(cache / "memory-files.msgpack")
         self.stamps.load()
         self.conversations = ConversationCache()
         self.index_file = cache / "memory.db"
-        self.index = Index(self.places.root, self.index_file, self.conversations)
+        self.index = SearchIndex(self.places.root, self.index_file, self.conversations)
         held.callback(self.index.close)
         self.filling = (
             None
             if embedder is None
-            else Filling(embedder, Space(cache / "memory-vectors.db", embedder.model), self.index)
+            else VectorBackfill(
+                embedder, VectorStore(cache / "memory-vectors.db", embedder.model), self.index
+            )
         )
-        self.trail = Trail(self.places.root, cache / "memory-history.db")
+        self.trail = PathIndex(self.places.root, cache / "memory-history.db")
         held.callback(self.trail.close)
         self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stamps)
-        scratch.clear(cache)
+        scratch.remove_scratch_files(cache)
 
     def _mend(self) -> None:
         try:

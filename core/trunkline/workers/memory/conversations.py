@@ -16,17 +16,17 @@ from threading import Lock
 
 import msgspec
 
-from trunkline._util.nlp.titles import title_from
+from trunkline._util.nlp.titles import make_title
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationSlice,
     ConversationSummary,
     ForkedFrom,
     Message,
-    now,
+    utc_now,
 )
-from trunkline.workers.memory.operations import Entries, Growth, Plan, Wish
-from trunkline.workers.memory.repository import Entry
+from trunkline.workers.memory.operations import ChangePlan, Entries, FileAppend, WriteOperation
+from trunkline.workers.memory.repository import BlobEntry
 from trunkline.workers.memory.view import View
 from trunkline_bus import Refusal, Scope
 
@@ -38,7 +38,7 @@ _PATH = re.compile(
     rf"blocks/({_BLOCK.pattern})/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
 )
 CACHE_BYTES = 8 * 1024 * 1024
-HELD, HELD_MESSAGE = 2_000, 1_000
+CONVERSATION_OVERHEAD, MESSAGE_OVERHEAD = 2_000, 1_000
 """Bytes that a conversation and a message take in memory besides their text, about: many are a few words long."""
 
 
@@ -58,7 +58,7 @@ _header = msgspec.json.Decoder(Header)
 _message = msgspec.json.Decoder(Message)
 
 
-def conversation_places(block: str, conversation: str) -> tuple[str, str]:
+def conversation_paths(block: str, conversation: str) -> tuple[str, str]:
     """Where a conversation lies: beside those with the same last letter; if it began before there were such folders,
     beside all others.
 
@@ -75,13 +75,13 @@ def conversation_places(block: str, conversation: str) -> tuple[str, str]:
     )
 
 
-def names_of(path: str) -> tuple[str, str] | None:
+def parse_conversation_path(path: str) -> tuple[str, str] | None:
     """Block and conversation of a path; None when it is no conversation's."""
     found = _PATH.fullmatch(path)
     return (found[1], found[2]) if found else None
 
 
-class Conversation:
+class ConversationFile:
     """A conversation as its file says it. ``lines`` has the line of each message, counted from 1."""
 
     __slots__ = ("header", "height", "ids", "lines", "messages", "text")
@@ -95,14 +95,14 @@ class Conversation:
         self.ids = {message.id for message in messages}
 
     @classmethod
-    def begun(cls, header: Header, messages: list[Message], text: bytes) -> "Conversation":
+    def begun(cls, header: Header, messages: list[Message], text: bytes) -> "ConversationFile":
         """One that was just written."""
         return cls(header, messages, list(range(2, 2 + len(messages))), text)
 
     @property
     def weight(self) -> int:
         """About how many bytes it takes in memory: the text as the file has it and as the messages do."""
-        return HELD + HELD_MESSAGE * len(self.messages) + 2 * len(self.text)
+        return CONVERSATION_OVERHEAD + MESSAGE_OVERHEAD * len(self.messages) + 2 * len(self.text)
 
     @property
     def summary(self) -> ConversationSummary:
@@ -136,9 +136,9 @@ class Conversation:
         self.text += tail
 
 
-def parse(path: str, text: bytes) -> Conversation:
+def parse(path: str, text: bytes) -> ConversationFile:
     """Read a conversation's file. Lines that cannot be read are passed over and logged."""
-    names = names_of(path) or ("", "")
+    names = parse_conversation_path(path) or ("", "")
     header: Header | None = None
     messages: list[Message] = []
     lines: list[int] = []
@@ -156,13 +156,13 @@ def parse(path: str, text: bytes) -> Conversation:
     if header is None:
         began = messages[0].created_at if messages else datetime.fromtimestamp(0, UTC)
         header = Header(id=names[1], block=names[0], title=None, created_at=began)
-    return Conversation(header, messages, lines, text)
+    return ConversationFile(header, messages, lines, text)
 
 
 def title_of(messages: Iterable[Message]) -> str | None:
     """A title from the first thing a person said; None while nobody said anything."""
     said = next((message.content for message in messages if message.role == "user" and message.content), "")
-    return title_from(said) or None
+    return make_title(said) or None
 
 
 class ConversationCache:
@@ -171,11 +171,11 @@ class ConversationCache:
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
-        self._held: OrderedDict[str, Conversation] = OrderedDict()
+        self._held: OrderedDict[str, ConversationFile] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
-    def get(self, blob: str) -> Conversation | None:
+    def get(self, blob: str) -> ConversationFile | None:
         """The conversation of a blob."""
         with self._lock:
             found = self._held.get(blob)
@@ -183,7 +183,7 @@ class ConversationCache:
                 self._held.move_to_end(blob)
             return found
 
-    def put(self, blob: str, conversation: Conversation) -> None:
+    def put(self, blob: str, conversation: ConversationFile) -> None:
         """Keep a conversation."""
         with self._lock:
             self._drop(blob)
@@ -198,13 +198,13 @@ class ConversationCache:
             conversation.grow(added, tail)
             self._keep(new, conversation)
 
-    def _keep(self, blob: str, conversation: Conversation) -> None:
+    def _keep(self, blob: str, conversation: ConversationFile) -> None:
         self._held[blob] = conversation
         self._bytes += conversation.weight
         while self._bytes > self._limit and len(self._held) > 1:
             self._drop(next(iter(self._held)))
 
-    def _drop(self, blob: str) -> Conversation | None:
+    def _drop(self, blob: str) -> ConversationFile | None:
         found = self._held.pop(blob, None)
         if found is not None:
             self._bytes -= found.weight
@@ -212,7 +212,7 @@ class ConversationCache:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppendMessages(Wish):
+class AppendMessages(WriteOperation):
     """Append messages to a conversation, which begins if it does not exist."""
 
     append: AppendConversation
@@ -221,16 +221,16 @@ class AppendMessages(Wish):
     @classmethod
     def of(cls, append: AppendConversation, cache: ConversationCache) -> "AppendMessages":
         """The wish behind a request. Raises Refusal ``invalid_path``."""
-        conversation_places(append.block, append.conversation)
+        conversation_paths(append.block, append.conversation)
         scope = Scope(block=append.block, conversation=append.conversation, turn=append.turn)
         return cls(actor=append.actor, scope=scope, append=append, cache=cache)
 
     @property
     def touches(self) -> tuple[str, ...]:
         """The file, wherever it lies."""
-        return conversation_places(self.append.block, self.append.conversation)
+        return conversation_paths(self.append.block, self.append.conversation)
 
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """The file with the new messages at its end; nothing when all of them are there."""
         for path in self.touches:
             entry = view.entry(path)
@@ -238,23 +238,23 @@ class AppendMessages(Wish):
                 return self._go_on(path, entry, view)
         return self._begin(self.touches[0])
 
-    def _go_on(self, path: str, entry: Entry, view: View) -> Plan:
+    def _go_on(self, path: str, entry: BlobEntry, view: View) -> ChangePlan:
         known = self.cache.get(str(entry.blob)) or parse(path, view.blob(entry))
-        added = _unknown(self.append.messages, known.ids)
+        added = _new_messages(self.append.messages, known.ids)
         header = self._header(known.header, added)
         if header != known.header:
             return self._rewrite(path, header, known, added)
         if not added:
-            return Plan({}, count=len(known.messages))
+            return ChangePlan({}, count=len(known.messages))
         return self._extend(path, entry, known, added)
 
-    def _begin(self, path: str) -> Plan:
-        added = _unknown(self.append.messages, set())
+    def _begin(self, path: str) -> ChangePlan:
+        added = _new_messages(self.append.messages, set())
         header = Header(
             id=self.append.conversation,
             block=self.append.block,
             title=self.append.title or title_of(added),
-            created_at=added[0].created_at if added else now(),
+            created_at=added[0].created_at if added else utc_now(),
             forked_from=self.append.forked_from or msgspec.UNSET,
             one_shot=self.append.one_shot or msgspec.UNSET,
         )
@@ -263,7 +263,7 @@ class AppendMessages(Wish):
         def keep(entries: Entries) -> None:
             new = entries.get(path)
             if new is not None:
-                self.cache.put(str(new.blob), Conversation.begun(header, added, text))
+                self.cache.put(str(new.blob), ConversationFile.begun(header, added, text))
 
         return self._plan(path, text, added, len(added), keep)
 
@@ -273,12 +273,16 @@ class AppendMessages(Wish):
         title = known.title if self.append.title is None else self.append.title or None
         return msgspec.structs.replace(known, title=title, one_shot=one_shot)
 
-    def _rewrite(self, path: str, header: Header, known: Conversation, added: list[Message]) -> Plan:
+    def _rewrite(
+        self, path: str, header: Header, known: ConversationFile, added: list[Message]
+    ) -> ChangePlan:
         messages = [*known.messages, *added]
         text = _line(header) + b"".join(map(_line, messages))
         return self._plan(path, text, added, len(messages), lambda entries: None)
 
-    def _extend(self, path: str, entry: Entry, known: Conversation, added: list[Message]) -> Plan:
+    def _extend(
+        self, path: str, entry: BlobEntry, known: ConversationFile, added: list[Message]
+    ) -> ChangePlan:
         tail = b"".join(map(_line, added))
         if not known.text.endswith(b"\n"):
             tail = b"\n" + tail
@@ -290,19 +294,19 @@ class AppendMessages(Wish):
                 self.cache.grown(str(entry.blob), str(new.blob), added, tail)
 
         plan = self._plan(path, known.text + tail, added, len(known.messages) + len(added), keep)
-        plan.growth[path] = Growth(entry, len(known.text), tail)
+        plan.growth[path] = FileAppend(entry, len(known.text), tail)
         return plan
 
     def _plan(
         self, path: str, text: bytes, added: list[Message], count: int, done: Callable[[Entries], None]
-    ) -> Plan:
+    ) -> ChangePlan:
         noun = "message" if len(added) == 1 else "messages"
         what = f"{len(added)} {noun}" if added or self.append.title is None else "title"
         reason = f"Conversation {self.append.conversation}: {what}"
-        return Plan({path: text}, reason, count=count, done=done)
+        return ChangePlan({path: text}, reason, count=count, done=done)
 
 
-def _unknown(messages: Iterable[Message], ids: set[str]) -> list[Message]:
+def _new_messages(messages: Iterable[Message], ids: set[str]) -> list[Message]:
     seen: set[str] = set()
     fresh: list[Message] = []
     for message in messages:

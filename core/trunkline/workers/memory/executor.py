@@ -12,11 +12,11 @@ import anyio.to_thread
 import apsw
 import pygit2
 
-from trunkline.workers.memory.components import Parts
-from trunkline.workers.memory.history.path_index import Steps
-from trunkline.workers.memory.paths import refused
+from trunkline.workers.memory.components import StoreComponents
+from trunkline.workers.memory.history.path_index import PathHistory
+from trunkline.workers.memory.paths import path_refusal
 from trunkline.workers.memory.repository import Repository, error_text
-from trunkline.workers.memory.root_reader import Shut
+from trunkline.workers.memory.root_reader import AccessDenied
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Asking:
+class StoreExecutor:
     """Runs jobs on the parts of a store."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StoreComponents) -> None:
         self._parts = parts
         self._writing = anyio.CapacityLimiter(1)
         self._indexing = anyio.CapacityLimiter(1)
@@ -42,8 +42,8 @@ class Asking:
         """Run what reads files as they are."""
         try:
             return await anyio.to_thread.run_sync(job, limiter=self._reading)
-        except Shut as shut:
-            raise refused(shut.path, shut.why) from shut
+        except AccessDenied as shut:
+            raise path_refusal(shut.path, shut.why) from shut
 
     async def use_index(self, job: Callable[[], T]) -> T:
         """Run what uses the index, as it stands; one at a time."""
@@ -76,7 +76,7 @@ class Asking:
         except (KeyError, pygit2.GitError) as error:
             raise self._damaged(error) from error
 
-    async def past(self, question: Callable[[Steps], T]) -> T:
+    async def past(self, question: Callable[[PathHistory], T]) -> T:
         """Ask about the past, when everything that was committed is known there."""
         return await self._twice(lambda: self.use_trail(lambda: self._parts.trail.ask(question)))
 

@@ -7,31 +7,31 @@ from collections.abc import Iterator
 
 import pygit2
 
-from trunkline.workers.memory.file_stability import Resting
-from trunkline.workers.memory.paths import plain
-from trunkline.workers.memory.repository import Entry, Repository, Snapshot
-from trunkline.workers.memory.root_reader import Shut
-from trunkline.workers.memory.stat_cache import Stamps
-from trunkline.workers.memory.worktree import Stamp, Worktree
+from trunkline.workers.memory.file_stability import StabilityTracker
+from trunkline.workers.memory.paths import is_normalized
+from trunkline.workers.memory.repository import BlobEntry, Repository, Snapshot
+from trunkline.workers.memory.root_reader import AccessDenied
+from trunkline.workers.memory.stat_cache import StatCache
+from trunkline.workers.memory.worktree import FileStat, Worktree
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
 
-LARGEST = 100 * 1024 * 1024
+MAX_FILE_BYTES = 100 * 1024 * 1024
 """Files above this size (bytes) that somebody put there by hand stay out of history."""
 
 
-class Drift:
+class ExternalEditScanner:
     """Compares files with a commit's."""
 
-    def __init__(self, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
+    def __init__(self, worktree: Worktree, repository: Repository, stamps: StatCache) -> None:
         self._worktree = worktree
         self._repository = repository
         self._stamps = stamps
-        self._resting = Resting()
+        self._resting = StabilityTracker()
         self._left: dict[str, str] = {}
 
-    def at(self, base: Snapshot, path: str, *, at_rest: bool = False) -> dict[str, Entry | None]:
+    def at(self, base: Snapshot, path: str, *, at_rest: bool = False) -> dict[str, BlobEntry | None]:
         """What differs at a path, or in the folder that it is; "" is everything. New content is stored as blobs.
 
         With ``at_rest`` only what two looks found alike: a file that is being written is left for a later look.
@@ -50,15 +50,15 @@ class Drift:
         """Whether a file was being written when it was last looked at."""
         return self._resting.moves(path)
 
-    def _all(self, base: Snapshot, prefix: str, at_rest: bool) -> dict[str, Entry | None]:
+    def _all(self, base: Snapshot, prefix: str, at_rest: bool) -> dict[str, BlobEntry | None]:
         committed = dict(base.files(prefix))
-        found: dict[str, Entry | None] = {}
+        found: dict[str, BlobEntry | None] = {}
         seen: set[str] = set()
         for path, status in self._files(prefix):
             seen.add(path)
             found.update(self._one(path, committed.get(path), status, at_rest))
         for path in committed.keys() - seen:
-            if plain(path):
+            if is_normalized(path):
                 found.update(self._unseen(path, committed[path], at_rest))
         if not prefix:
             self._resting.keep(seen, committed)
@@ -72,18 +72,18 @@ class Drift:
         else:
             yield from self._worktree.files(prefix)
 
-    def _unseen(self, path: str, committed: Entry, at_rest: bool) -> dict[str, Entry | None]:
+    def _unseen(self, path: str, committed: BlobEntry, at_rest: bool) -> dict[str, BlobEntry | None]:
         """A file that is in no folder that we may look into: it is gone, or nobody can tell."""
         try:
             status = self._worktree.status(path)
-        except Shut as shut:
+        except AccessDenied as shut:
             self._leave(shut.path, "it cannot be opened")
             return {}
         return self._one(path, committed, status, at_rest)
 
     def _one(
-        self, path: str, committed: Entry | None, status: os.stat_result | None, at_rest: bool
-    ) -> dict[str, Entry | None]:
+        self, path: str, committed: BlobEntry | None, status: os.stat_result | None, at_rest: bool
+    ) -> dict[str, BlobEntry | None]:
         if status is None:
             gone = committed is not None and (not at_rest or self._resting.rested(path, None))
             return {path: None} if gone else {}
@@ -98,11 +98,11 @@ class Drift:
             self._resting.forget(path)
             return {}
         executable = bool(status.st_mode & stat.S_IXUSR) if committed is None else committed.executable
-        return {path: Entry(blob, executable)}
+        return {path: BlobEntry(blob, executable)}
 
-    def _known(self, path: str, committed: Entry | None, status: os.stat_result) -> pygit2.Oid | None:
+    def _known(self, path: str, committed: BlobEntry | None, status: os.stat_result) -> pygit2.Oid | None:
         """The blob of a file that was not touched since it was read, if the repository holds it (another may not)."""
-        blob = self._stamps.blob(path, Stamp.of(status))
+        blob = self._stamps.blob(path, FileStat.of(status))
         if blob is None or (committed is not None and blob == committed.blob):
             return blob
         return blob if blob in self._repository.git else None
@@ -110,7 +110,7 @@ class Drift:
     def _wanted(
         self,
         path: str,
-        committed: Entry | None,
+        committed: BlobEntry | None,
         status: os.stat_result,
         known: pygit2.Oid | None,
         at_rest: bool,
@@ -118,10 +118,10 @@ class Drift:
         """The blob of a file that may differ from what is committed; None when it is to be left alone, or for now."""
         if committed is None and self._ignored(path):
             return None
-        if status.st_size > LARGEST:
-            self._leave(path, f"it is larger than {LARGEST} bytes")
+        if status.st_size > MAX_FILE_BYTES:
+            self._leave(path, f"it is larger than {MAX_FILE_BYTES} bytes")
             return None
-        if at_rest and not self._resting.rested(path, Stamp.of(status)):
+        if at_rest and not self._resting.rested(path, FileStat.of(status)):
             return None
         return known or self._read(path, status, at_rest)
 
@@ -129,16 +129,16 @@ class Drift:
         try:
             data, status = self._worktree.read(path)
             after = self._worktree.status(path)
-        except (Refusal, Shut) as error:
-            self._leave(path, "it cannot be opened" if isinstance(error, Shut) else error.message)
+        except (Refusal, AccessDenied) as error:
+            self._leave(path, "it cannot be opened" if isinstance(error, AccessDenied) else error.message)
             return None
-        now = None if after is None else Stamp.of(after)
-        if at_rest and now != Stamp.of(seen) and not self._resting.moves(path):
+        now = None if after is None else FileStat.of(after)
+        if at_rest and now != FileStat.of(seen) and not self._resting.moves(path):
             self._resting.rested(path, now)  # somebody began to write it while it was read
             return None
         self._left.pop(path, None)
         blob = self._repository.write_blob(data)
-        self._stamps.set(path, Stamp.of(status), blob)
+        self._stamps.set(path, FileStat.of(status), blob)
         return blob
 
     def _leave(self, path: str, why: str) -> None:

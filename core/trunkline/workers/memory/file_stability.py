@@ -7,15 +7,15 @@ import time
 from collections.abc import Container
 from dataclasses import dataclass
 
-from trunkline.workers.memory.worktree import Stamp
+from trunkline.workers.memory.worktree import FileStat
 
-QUIET = 0.35
+STABLE_SECONDS = 0.35
 """Seconds between the two looks at least that must find a file alike."""
 
-APART = 0.4
+RECHECK_SECONDS = 0.4
 """Seconds to wait for the second look."""
 
-PATIENCE = 60.0
+MAX_UNSTABLE_SECONDS = 60.0
 """Seconds after which a file that never rests is taken in; for a file above a mebibyte as many times that as it has
 mebibytes, since each time a copy of it stays in history."""
 
@@ -23,37 +23,37 @@ MEBIBYTE = 1024 * 1024
 
 
 @dataclass(slots=True)
-class _Look:
+class _Observation:
     """How a file was found (None: it is gone), since when it is so, since when it was not taken in, and whether it is
     left for a later look."""
 
-    state: Stamp | None
+    state: FileStat | None
     since: float
     overdue_from: float
     waits: bool = True
 
 
-class Resting:
+class StabilityTracker:
     """Remembers how files looked that differ from what is committed."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, _Look] = {}
+        self._looks: dict[str, _Observation] = {}
 
-    def rested(self, path: str, state: Stamp | None) -> bool:
+    def rested(self, path: str, state: FileStat | None) -> bool:
         """Note how a file is found now; whether it is to be taken in."""
         now = time.monotonic()
-        look = self._looks.setdefault(path, _Look(state, now, now))
+        look = self._looks.setdefault(path, _Observation(state, now, now))
         if look.state != state:
             look.state, look.since = state, now
-        look.waits = now - look.since < QUIET
-        if look.waits and now - look.overdue_from >= _patience(state):
+        look.waits = now - look.since < STABLE_SECONDS
+        if look.waits and now - look.overdue_from >= _max_unstable_seconds(state):
             look.waits, look.overdue_from = False, now
         return not look.waits
 
     def moves(self, path: str) -> bool:
         """Whether a file was being written when it was last looked at."""
         look = self._looks.get(path)
-        return look is not None and time.monotonic() - look.since < QUIET
+        return look is not None and time.monotonic() - look.since < STABLE_SECONDS
 
     def waiting(self) -> frozenset[str]:
         """The files that are left for a later look."""
@@ -70,5 +70,5 @@ class Resting:
                 del self._looks[path]
 
 
-def _patience(state: Stamp | None) -> float:
-    return PATIENCE * max(1.0, (state.size if state else 0) / MEBIBYTE)
+def _max_unstable_seconds(state: FileStat | None) -> float:
+    return MAX_UNSTABLE_SECONDS * max(1.0, (state.size if state else 0) / MEBIBYTE)

@@ -13,8 +13,8 @@ import anyio.to_thread
 import apsw
 import msgspec
 
-from trunkline._util.archives.manifest import Gap
-from trunkline._util.archives.reader import BadArchive
+from trunkline._util.archives.manifest import ImportGap
+from trunkline._util.archives.reader import InvalidArchive
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     ConversationPage,
@@ -23,7 +23,7 @@ from trunkline.contracts.conversations.messages import (
     ListConversations,
 )
 from trunkline.contracts.memory.index import IndexProgress, IndexStats
-from trunkline.contracts.memory.initial_files import SEED
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline.contracts.memory.messages import (
     ImportMemory,
     ImportProgress,
@@ -41,69 +41,75 @@ from trunkline.contracts.memory.messages import (
     UnreadEntry,
 )
 from trunkline.contracts.memory.purger import Purge
-from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore, Purged
+from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore, PurgeResult
 from trunkline.errors import StorageError
-from trunkline.workers.memory.chunks.chunk_index import Question, Source
-from trunkline.workers.memory.committer import Result
-from trunkline.workers.memory.components import Parts
-from trunkline.workers.memory.conversations import AppendMessages, conversation_places
-from trunkline.workers.memory.executor import Asking
-from trunkline.workers.memory.fsck.integrity_check import Examination
+from trunkline.workers.memory.chunks.chunk_index import ChunkIndex, IndexQuery
+from trunkline.workers.memory.committer import CommitResult
+from trunkline.workers.memory.components import StoreComponents
+from trunkline.workers.memory.conversations import AppendMessages, conversation_paths
+from trunkline.workers.memory.executor import StoreExecutor
+from trunkline.workers.memory.fsck.integrity_check import IntegrityCheck
 from trunkline.workers.memory.fsck.offline_check import DATABASES
-from trunkline.workers.memory.group_commit import Grouping
+from trunkline.workers.memory.group_commit import GroupCommit
 from trunkline.workers.memory.history.blame import blame
-from trunkline.workers.memory.history.changes import changes
-from trunkline.workers.memory.history.diff import difference
-from trunkline.workers.memory.history.revert import TakeBack, returning, undoing
+from trunkline.workers.memory.history.changes import list_changes
+from trunkline.workers.memory.history.diff import diff
+from trunkline.workers.memory.history.revert import RevertFiles, restore_plan, revert_plan
 from trunkline.workers.memory.index.stats import index_stats
-from trunkline.workers.memory.maintenance import Tending
-from trunkline.workers.memory.operations import Wish, WriteFiles, deleting, editing, moving
-from trunkline.workers.memory.paths import checked, folder
+from trunkline.workers.memory.maintenance import StoreMaintenance
+from trunkline.workers.memory.operations import (
+    WriteFiles,
+    WriteOperation,
+    delete_operation,
+    edit_operation,
+    move_operation,
+)
+from trunkline.workers.memory.paths import normalize_folder, normalize_path
 from trunkline.workers.memory.purge.job import PurgeJob
-from trunkline.workers.memory.purge.scan import Tracing, Without, nothing
-from trunkline.workers.memory.purge.target import target_of
-from trunkline.workers.memory.purge.version_index import Past
+from trunkline.workers.memory.purge.scan import FileFilter, PurgeScan, empty_purge
+from trunkline.workers.memory.purge.target import parse_target
+from trunkline.workers.memory.purge.version_index import VersionIndex
 from trunkline.workers.memory.repository import Repository
 from trunkline.workers.memory.search.content import search_content
 from trunkline.workers.memory.search.conversations import find_conversation, list_conversations
 from trunkline.workers.memory.search.filenames import search_names
-from trunkline.workers.memory.search.semantic import Meaning
-from trunkline.workers.memory.store_reader import Present, read_version
-from trunkline.workers.memory.transfer.archive_import import Intake
+from trunkline.workers.memory.search.semantic import QueryVector
+from trunkline.workers.memory.store_reader import StoreReader, read_version
+from trunkline.workers.memory.transfer.archive_import import ArchiveImport
 from trunkline.workers.memory.transfer.export import export
 from trunkline.workers.memory.transfer.history_merge import Rule
-from trunkline.workers.memory.transfer.index_copy import copied
-from trunkline.workers.memory.vectors.backfill import Progress
+from trunkline.workers.memory.transfer.index_copy import copied_index
+from trunkline.workers.memory.vectors.backfill import VectorProgress
 from trunkline_bus import Refusal, Scope
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MOVING = "somebody is writing it: it is here as it was when it last was at rest, if it ever was"
-AGAIN = "Make another export when it is written."
+UNSTABLE_REASON = "somebody is writing it: it is here as it was when it last was at rest, if it ever was"
+EXPORT_AGAIN_HINT = "Make another export when it is written."
 
 PLATFORM = "trunkline"
 """The actor of what the platform itself writes."""
 
 
-class GitMemoryStore(MemoryStore, Source):
+class GitMemoryStore(MemoryStore, ChunkIndex):
     """Memory as a git repository. ``window`` is how long writes wait for others, in seconds; without ``sync`` they are
     not brought to the disk before they are acknowledged."""
 
     def __init__(self, *, window: float = 0.004, sync: bool = True) -> None:
         self._sync = sync
-        self._grouping = Grouping(self._commit, window)
+        self._grouping = GroupCommit(self._commit, window)
 
     # Life ----------------------------------------------------------------------------------------------------
 
     async def open(self, root: Path, cache: Path) -> None:
         """Take the root, mend what a killed process left, take in edits made by hand. See ``MemoryStore.open``."""
-        open_all = partial(Parts, root, cache, sync=self._sync, embedder=self.embedder)
+        open_all = partial(StoreComponents, root, cache, sync=self._sync, embedder=self.embedder)
         self._parts = await anyio.to_thread.run_sync(open_all)
-        self._asking = Asking(self._parts)
-        self._tending = Tending(self._parts, self._asking, self._grouping)
-        self._present = Present(self._parts)
+        self._asking = StoreExecutor(self._parts)
+        self._tending = StoreMaintenance(self._parts, self._asking, self._grouping)
+        self._present = StoreReader(self._parts)
         try:
             await self._first_commit()
             self._parts.committer.rules = self.rules
@@ -115,7 +121,9 @@ class GitMemoryStore(MemoryStore, Source):
         """Take in what was edited by hand; in a memory without history also write the first files."""
         new = self._parts.repository.head() is None
         missing: dict[str, bytes | None] = {
-            path: data for path, data in SEED.items() if new and self._parts.worktree.status(path) is None
+            path: data
+            for path, data in INITIAL_FILES.items()
+            if new and self._parts.worktree.status(path) is None
         }
         try:
             await self._tending.absorb()
@@ -161,8 +169,8 @@ class GitMemoryStore(MemoryStore, Source):
             actor=change.actor,
             reason=change.reason,
             scope=change.scope,
-            files=_checked(change.files),
-            expected=_checked(expected or {}),
+            files=_normalize_paths(change.files),
+            expected=_normalize_paths(expected or {}),
         )
         return (await self._grouping.submit(wish)).version
 
@@ -178,7 +186,7 @@ class GitMemoryStore(MemoryStore, Source):
         expected: str | None = None,
     ) -> str:
         """Replace the first occurrence of ``old``."""
-        wish = editing(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
+        wish = edit_operation(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
         return (await self._grouping.submit(wish)).version
 
     async def move(
@@ -192,25 +200,25 @@ class GitMemoryStore(MemoryStore, Source):
         expected: str | None = None,
     ) -> str:
         """Move a file or folder."""
-        wish = moving(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
+        wish = move_operation(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
         return (await self._grouping.submit(wish)).version
 
     async def delete(
         self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
     ) -> str:
         """Delete a file or folder."""
-        wish = deleting(path, actor=actor, reason=reason, scope=scope, expected=expected)
+        wish = delete_operation(path, actor=actor, reason=reason, scope=scope, expected=expected)
         return (await self._grouping.submit(wish)).version
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
         """Take a change back, or go back to a version, as a commit of its own."""
-        plain = folder(revert.path)
+        plain = normalize_folder(revert.path)
         if revert.to is None:
-            found = await self._asking.past(lambda steps: undoing(steps, plain, revert.version))
+            found = await self._asking.past(lambda steps: revert_plan(steps, plain, revert.version))
         else:
             to = revert.to
-            found = await self._asking.past(lambda steps: returning(steps, plain, to))
-        wish = TakeBack(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
+            found = await self._asking.past(lambda steps: restore_plan(steps, plain, to))
+        wish = RevertFiles(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
         done = await self._grouping.submit(wish)
         return MemoryReverted(paths=wish.touches, version=done.version, undone=found.version)
 
@@ -222,7 +230,7 @@ class GitMemoryStore(MemoryStore, Source):
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
-        plain = checked(path)
+        plain = normalize_path(path)
         if version is None:
             return await self._asking.read(lambda: self._present.read(plain))
         return await self._asking.history(lambda repository: read_version(repository, plain, version))
@@ -233,18 +241,18 @@ class GitMemoryStore(MemoryStore, Source):
 
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Names under a folder."""
-        plain = folder(path)
+        plain = normalize_folder(path)
         found = await self._asking.read(lambda: self._parts.worktree.entries(plain, recursive=recursive))
         return tuple(found)
 
     async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
         """What lies under a folder and is not read."""
-        plain = folder(path)
+        plain = normalize_folder(path)
         return tuple(await self._asking.read(lambda: self._parts.worktree.unread(plain)))
 
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
         """Search names or text; every change acknowledged before the call is seen."""
-        plain = msgspec.structs.replace(query, path=folder(query.path), limit=max(0, query.limit))
+        plain = msgspec.structs.replace(query, path=normalize_folder(query.path), limit=max(0, query.limit))
         if plain.limit == 0:
             return ()
         if plain.kind == "filename":
@@ -255,11 +263,11 @@ class GitMemoryStore(MemoryStore, Source):
             lambda connection: search_content(connection, self._parts.index, plain, meaning)
         )
 
-    async def meaning(self, text: str) -> Meaning | None:
+    async def meaning(self, text: str) -> QueryVector | None:
         """What is looked for, as a vector; None where words must do."""
         filling = self._parts.filling
         vector = await filling.vector(text) if filling and text.strip() else None
-        return Meaning(filling.space, vector, filling.embedder.least) if filling and vector else None
+        return QueryVector(filling.space, vector, filling.embedder.least) if filling and vector else None
 
     @property
     def vectors(self) -> float | None:
@@ -281,7 +289,7 @@ class GitMemoryStore(MemoryStore, Source):
 
         await self._asking.use_index(rebuild)
         if self._parts.filling is not None:
-            await self._parts.filling.fill(self._asking.index, told=lambda now: told(_vectors_made(now)))
+            await self._parts.filling.fill(self._asking.index, told=lambda now: told(_vector_progress(now)))
         return await self.index_stats()
 
     def _stats(self, connection: apsw.Connection) -> IndexStats:
@@ -290,8 +298,8 @@ class GitMemoryStore(MemoryStore, Source):
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
-        plain = folder(path)
-        found = await self._asking.past(lambda steps: changes(steps, plain, limit))
+        plain = normalize_folder(path)
+        found = await self._asking.past(lambda steps: list_changes(steps, plain, limit))
         if not found and limit > 0:
             raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
         return found
@@ -306,20 +314,20 @@ class GitMemoryStore(MemoryStore, Source):
         mainline: bool = False,
     ) -> MemoryBlame:
         """Who wrote each line of a file."""
-        plain = checked(path)
+        plain = normalize_path(path)
         return await self._asking.past(lambda steps: blame(steps, plain, version, first, last, mainline))
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs between two versions."""
-        plain = folder(path)
-        return await self._asking.past(lambda steps: difference(steps, plain, old, new))
+        plain = normalize_folder(path)
+        return await self._asking.past(lambda steps: diff(steps, plain, old, new))
 
     async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write the archive."""
 
         def write() -> int:
             with ExitStack() as held:
-                index = held.enter_context(copied(self._parts.index_file)) if derived else None
+                index = held.enter_context(copied_index(self._parts.index_file)) if derived else None
                 return export(
                     self._parts.places.root,
                     target,
@@ -334,13 +342,15 @@ class GitMemoryStore(MemoryStore, Source):
         async with self._tending.care:
             return await anyio.to_thread.run_sync(write)
 
-    async def _flush(self) -> tuple[Gap, ...]:
+    async def _flush(self) -> tuple[ImportGap, ...]:
         """Take in what a person changed by hand until now; what hinders that hinders no export, and is told."""
         try:
             moving = await self._tending.absorb()
         except Refusal as refusal:
-            return (Gap(what="edits by hand that are not in history yet", why=refusal.message),)
-        return tuple(Gap(what=path, why=MOVING, hint=AGAIN) for path in sorted(moving))
+            return (ImportGap(what="edits by hand that are not in history yet", why=refusal.message),)
+        return tuple(
+            ImportGap(what=path, why=UNSTABLE_REASON, hint=EXPORT_AGAIN_HINT) for path in sorted(moving)
+        )
 
     async def bring_in(
         self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
@@ -348,17 +358,17 @@ class GitMemoryStore(MemoryStore, Source):
         """Bring an archive in. Nobody packs meanwhile; others read and write."""
         async with self._tending.care:
             with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
-                intake = Intake(archive, Path(scratch), wish, self._rule_for(wish), told)
+                intake = ArchiveImport(archive, Path(scratch), wish, self._rule_for(wish), told)
                 try:
                     await self._take_in(intake, wish)
                     version = await self._asking.history(lambda repository: str(repository.head()))
                     return await anyio.to_thread.run_sync(intake.report, version, self.installed())
-                except BadArchive as error:
+                except InvalidArchive as error:
                     raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
                 finally:
                     intake.close()
 
-    async def _take_in(self, intake: Intake, wish: ImportMemory) -> None:
+    async def _take_in(self, intake: ArchiveImport, wish: ImportMemory) -> None:
         await anyio.to_thread.run_sync(intake.open, self._parts.places.root)
         if wish.dry_run:
             await anyio.to_thread.run_sync(intake.preview, self._parts.places.root)
@@ -381,7 +391,7 @@ class GitMemoryStore(MemoryStore, Source):
 
     async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
         """A conversation's messages."""
-        places = conversation_places(block, conversation)
+        places = conversation_paths(block, conversation)
         return await self._asking.read(lambda: self._present.conversation(places, after))
 
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
@@ -394,14 +404,14 @@ class GitMemoryStore(MemoryStore, Source):
         """A conversation by its id alone."""
         return await self._asking.index(lambda connection: find_conversation(connection, conversation))
 
-    async def ask(self, question: Question[T]) -> T:
+    async def ask(self, question: IndexQuery[T]) -> T:
         """Ask the index about chunks, when it has everything that was committed; it is given what a blob holds."""
         repository = self._parts.index.repository
         return await self._asking.index(
             lambda connection: question(connection, lambda blob: repository.data(repository.object_id(blob)))
         )
 
-    async def _commit(self, wishes: Sequence[Wish]) -> Result:
+    async def _commit(self, wishes: Sequence[WriteOperation]) -> CommitResult:
         result = await self._asking.write(lambda: self._parts.committer.commit(wishes))
         for changed in result.commits:
             self.on_change(changed)
@@ -413,23 +423,23 @@ class GitMemoryStore(MemoryStore, Source):
 
     async def trace(self, target: str) -> Purge:
         """What a target stands for, edits by hand included."""
-        wanted = target_of(target)
+        wanted = parse_target(target)
         await self._flush()
 
         def look(repository: Repository) -> Purge:
             head = repository.head()
-            past = None if head is None else Past(repository.git, head)
+            past = None if head is None else VersionIndex(repository.git, head)
             return (
-                nothing(target)
+                empty_purge(target)
                 if past is None
-                else Tracing(past, wanted, nothing(target)).run(_as_it_is).purge
+                else PurgeScan(past, wanted, empty_purge(target)).run(_keep_unchanged).purge
             )
 
         return await self._asking.history(look)
 
-    async def purge(self, purge: Purge, without: Without, *, actor: str) -> Purged:
+    async def purge(self, purge: Purge, without: FileFilter, *, actor: str) -> PurgeResult:
         """Take something out of memory and all of history. Nobody writes or packs meanwhile."""
-        wanted = target_of(purge.target)
+        wanted = parse_target(purge.target)
         async with self._tending.care:
             with anyio.CancelScope(shield=True):
                 purged, commits = await self._asking.write(
@@ -449,20 +459,20 @@ class GitMemoryStore(MemoryStore, Source):
     async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
         """Look whether everything is whole, while nobody writes."""
         databases = tuple(self._parts.cache / name for name in DATABASES)
-        examination = Examination(self._parts.places, self._parts.worktree, databases, mend=mend)
+        examination = IntegrityCheck(self._parts.places, self._parts.worktree, databases, mend=mend)
         async with self._tending.care:
             found = await self._asking.write(examination.run)
             await self._asking.look_afresh()
         return tuple(found)
 
 
-def _as_it_is(path: str, data: bytes, purge: Purge) -> bytes | None:
+def _keep_unchanged(path: str, data: bytes, purge: Purge) -> bytes | None:
     return data
 
 
-def _vectors_made(now: Progress) -> IndexProgress:
+def _vector_progress(now: VectorProgress) -> IndexProgress:
     return IndexProgress(done=now.passages - now.missing, total=now.passages, stage="vectors")
 
 
-def _checked(paths: Mapping[str, T]) -> dict[str, T]:
-    return {checked(path): value for path, value in paths.items()}
+def _normalize_paths(paths: Mapping[str, T]) -> dict[str, T]:
+    return {normalize_path(path): value for path, value in paths.items()}

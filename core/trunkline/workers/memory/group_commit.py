@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.lowlevel
 
-from trunkline.workers.memory.committer import Outcome, Result
-from trunkline.workers.memory.operations import Wish
+from trunkline.workers.memory.committer import CommitResult, OperationResult
+from trunkline.workers.memory.operations import WriteOperation
 from trunkline_bus import Refusal
 
 GROUP_LIMIT = 256
@@ -21,16 +21,18 @@ GROUP_LIMIT = 256
 class _Ticket:
     """A caller's wish. ``due`` is set when its outcome is there, or when it is the caller's turn to lead."""
 
-    wish: Wish
+    wish: WriteOperation
     leads: bool
     due: anyio.Event = field(default_factory=anyio.Event)
-    outcome: Outcome | Refusal | None = None
+    outcome: OperationResult | Refusal | None = None
 
 
-class Grouping:
+class GroupCommit:
     """Gathers wishes for at most ``window`` seconds, and only while others were just seen to write too."""
 
-    def __init__(self, commit: Callable[[Sequence[Wish]], Awaitable[Result]], window: float) -> None:
+    def __init__(
+        self, commit: Callable[[Sequence[WriteOperation]], Awaitable[CommitResult]], window: float
+    ) -> None:
         self._commit = commit
         self._window = window
         self._waiting: list[_Ticket] = []
@@ -39,7 +41,7 @@ class Grouping:
         self._enough = anyio.Event()
         self._expected = 1
 
-    async def submit(self, wish: Wish) -> Outcome:
+    async def submit(self, wish: WriteOperation) -> OperationResult:
         """Have a wish carried out. Raises the Refusal that it met.
 
         A cancelled caller's wish is not carried out, unless that had begun.
@@ -66,7 +68,7 @@ class Grouping:
         while self._led:
             await self._at_rest.wait()
 
-    def _queued(self, wish: Wish) -> _Ticket:
+    def _queued(self, wish: WriteOperation) -> _Ticket:
         """A caller in line; who finds nobody leading leads."""
         ticket = _Ticket(wish, leads=not self._led)
         if ticket.leads:
@@ -94,7 +96,7 @@ class Grouping:
                 await self._enough.wait()
         group, self._waiting = self._waiting[:GROUP_LIMIT], self._waiting[GROUP_LIMIT:]
         self._expected = min(len(group), GROUP_LIMIT)
-        outcomes: Sequence[Outcome | Refusal] = [
+        outcomes: Sequence[OperationResult | Refusal] = [
             Refusal("write_failure", "Nothing was written: the memory failed.") for _ in group
         ]
         try:

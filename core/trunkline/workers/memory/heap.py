@@ -11,13 +11,13 @@ _M_ARENA_MAX = -8
 """``malloc.h`` of glibc."""
 
 
-def few_arenas() -> None:
+def limit_arenas() -> None:
     """Let threads share arenas; those that have one keep it."""
     if (mallopt := _function("mallopt")) is not None:
         mallopt(_M_ARENA_MAX, ARENAS)
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Give the system what is free after work that took much, such as packing."""
     if (trim := _function("malloc_trim")) is not None:
         trim(0)

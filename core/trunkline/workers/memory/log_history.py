@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import pygit2
 
 from trunkline.contracts.memory.messages import BlamedLines, FileDifference, MemoryBlame, MemoryDifference
-from trunkline.workers.memory.history.line_diff import count, runs, split
-from trunkline.workers.memory.history.revert import State, Undoing
+from trunkline.workers.memory.history.line_diff import count_lines, matching_lines, split_lines
+from trunkline.workers.memory.history.revert import FileStates, RevertPlan
 from trunkline.workers.memory.log_record import MemoryRecord
-from trunkline.workers.memory.paths import under
+from trunkline.workers.memory.paths import is_under
 from trunkline_bus import Refusal
 
 States = list[bytes | None]
 """What a path held before each record, and last what it holds now."""
 
 
-class LogPast:
+class LogHistory:
     """Looks back over records, which are in order."""
 
     def __init__(self, records: Sequence[MemoryRecord]) -> None:
@@ -48,19 +48,19 @@ class LogPast:
         """Who wrote the lines of a file that was there after a record."""
         states = self.states(path)
         text = states[number + 1] or b""
-        open_ = {line: line for line in range(count(text))[max(0, first - 1) : last]}
+        open_ = {line: line for line in range(count_lines(text))[max(0, first - 1) : last]}
         found: dict[int, int] = {}
         for at in range(number, -1, -1):
             if states[at] == states[at + 1]:
                 continue
             kept = {
                 run.new + step: run.old + step
-                for run in runs(states[at] or b"", states[at + 1] or b"")
+                for run in matching_lines(states[at] or b"", states[at + 1] or b"")
                 for step in range(run.length)
             }
             found.update({line: at for line, now in open_.items() if now not in kept})
             open_ = {line: kept[now] for line, now in open_.items() if now in kept}
-        lines = split(text)
+        lines = split_lines(text)
         spans = tuple(self._span(line, lines[line], found[line]) for line in sorted(found))
         return MemoryBlame(path=path, version=self._records[number].version, spans=spans)
 
@@ -94,16 +94,16 @@ class LogPast:
             path=path, old=names[0], new=names[1], files=tuple(files), text="".join(texts)
         )
 
-    def undoing(self, path: str, number: int) -> Undoing:
+    def undoing(self, path: str, number: int) -> RevertPlan:
         """What a record did at a path. Raises Refusal ``not_found`` when that is nothing."""
         record = self._records[number]
-        files = [file for file in (*record.files, *record.grown) if under(file, path)]
+        files = [file for file in (*record.files, *record.grown) if is_under(file, path)]
         if not files:
             raise Refusal("not_found", f"Version {record.version} did nothing at {path!r}.")
         states = {file: self._state(file, number, number + 1) for file in files}
-        return Undoing(record.version, states, f"Take back {record.version}: {record.reason}")
+        return RevertPlan(record.version, states, f"Take back {record.version}: {record.reason}")
 
-    def returning(self, path: str, number: int) -> Undoing:
+    def returning(self, path: str, number: int) -> RevertPlan:
         """What happened at a path since a record."""
         now = len(self._records)
         states = {file: self._state(file, number + 1, now) for file in self._files(path)}
@@ -112,16 +112,16 @@ class LogPast:
             raise Refusal("not_found", f"There was nothing at {path!r} in version {version}.")
         version = self._records[number].version
         changed = {file: state for file, state in states.items() if state.before != state.after}
-        return Undoing(version, changed, f"Go back to {version}")
+        return RevertPlan(version, changed, f"Go back to {version}")
 
-    def _state(self, file: str, before: int, after: int) -> State:
+    def _state(self, file: str, before: int, after: int) -> FileStates:
         states = self.states(file)
-        return State(states[before], states[after])
+        return FileStates(states[before], states[after])
 
     def _touched(self, number: int, path: str) -> bool:
         record = self._records[number]
-        return any(under(changed, path) for changed in (*record.files, *record.grown))
+        return any(is_under(changed, path) for changed in (*record.files, *record.grown))
 
     def _files(self, path: str) -> list[str]:
         names = {file for record in self._records for file in (*record.files, *record.grown)}
-        return sorted(file for file in names if under(file, path))
+        return sorted(file for file in names if is_under(file, path))

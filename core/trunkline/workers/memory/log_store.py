@@ -36,12 +36,12 @@ from trunkline.contracts.memory.messages import (
 from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
 from trunkline.errors import StorageError
 from trunkline.workers.memory.log_record import MemoryRecord
-from trunkline.workers.memory.paths import folder
+from trunkline.workers.memory.paths import normalize_folder
 from trunkline_bus import Refusal, Scope
 
 if TYPE_CHECKING:
-    from trunkline.workers.memory.log_view import LogBook
-    from trunkline.workers.memory.operations import Wish
+    from trunkline.workers.memory.log_view import LogView
+    from trunkline.workers.memory.operations import WriteOperation
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 class LogStore(MemoryStore):
     """A memory store over two synchronous methods, which are called in threads and one at a time."""
 
-    _book: "LogBook"
+    _book: "LogView"
 
     def __init__(self) -> None:
         self._writing = anyio.Lock()
@@ -77,18 +77,18 @@ class LogStore(MemoryStore):
 
     async def open(self, root: Path, cache: Path) -> None:
         """Read the records; a memory without any gets its first files. See ``MemoryStore.open``."""
-        from trunkline.contracts.memory.initial_files import SEED
-        from trunkline.workers.memory.log_view import LogBook
+        from trunkline.contracts.memory.initial_files import INITIAL_FILES
+        from trunkline.workers.memory.log_view import LogView
 
         try:
-            self._book = await anyio.to_thread.run_sync(lambda: LogBook(self._loaded(root)))
+            self._book = await anyio.to_thread.run_sync(lambda: LogView(self._loaded(root)))
         except Exception as error:
             raise StorageError(
                 f"Memory cannot start: {root} cannot be read ({type(error).__name__}: {error}).",
                 hint="Nothing was changed. The store's README says what it needs.",
             ) from error
         if not self._book.head:
-            await self.change(Change({**SEED}, actor="trunkline", reason="Begin this memory"))
+            await self.change(Change({**INITIAL_FILES}, actor="trunkline", reason="Begin this memory"))
 
     def _loaded(self, root: Path) -> Iterable[MemoryRecord]:
         make_private(root)
@@ -118,9 +118,9 @@ class LogStore(MemoryStore):
         expected: str | None = None,
     ) -> str:
         """Replace the first occurrence of ``old``."""
-        from trunkline.workers.memory.operations import editing
+        from trunkline.workers.memory.operations import edit_operation
 
-        wish = editing(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
+        wish = edit_operation(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
         return await self._carry_out(wish)
 
     async def move(
@@ -134,32 +134,32 @@ class LogStore(MemoryStore):
         expected: str | None = None,
     ) -> str:
         """Move a file or folder."""
-        from trunkline.workers.memory.operations import moving
+        from trunkline.workers.memory.operations import move_operation
 
-        wish = moving(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
+        wish = move_operation(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
         return await self._carry_out(wish)
 
     async def delete(
         self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
     ) -> str:
         """Delete a file or folder."""
-        from trunkline.workers.memory.operations import deleting
+        from trunkline.workers.memory.operations import delete_operation
 
-        wish = deleting(path, actor=actor, reason=reason, scope=scope, expected=expected)
+        wish = delete_operation(path, actor=actor, reason=reason, scope=scope, expected=expected)
         return await self._carry_out(wish)
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
         """Take a change back, or go back to a version."""
-        from trunkline.workers.memory.history.revert import TakeBack
+        from trunkline.workers.memory.history.revert import RevertFiles
 
-        past, plain = self._book.past, folder(revert.path)
+        past, plain = self._book.past, normalize_folder(revert.path)
         if revert.to is not None:
             found = past.returning(plain, past.number(revert.to))
         elif revert.version is not None:
             found = past.undoing(plain, past.number(revert.version))
         else:
             found = past.undoing(plain, past.last_change(plain, past.number(None)))
-        wish = TakeBack(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
+        wish = RevertFiles(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
         version = await self._carry_out(wish)
         return MemoryReverted(paths=wish.touches, version=version, undone=found.version)
 
@@ -168,7 +168,7 @@ class LogStore(MemoryStore):
         await self._carry_out(self._book.appending(append))
         return self._book.load_conversation(append.block, append.conversation, 0).count
 
-    async def _carry_out(self, wish: "Wish") -> str:
+    async def _carry_out(self, wish: "WriteOperation") -> str:
         """Plan, pass the rules, keep, and only then let others see it. One at a time; a cancel comes too late."""
         async with self._writing:
             record = self._book.record(wish, self.rules)
@@ -222,7 +222,7 @@ class LogStore(MemoryStore):
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs between two versions."""
-        past, plain = self._book.past, folder(path)
+        past, plain = self._book.past, normalize_folder(path)
         after = past.number(new)
         if old is None:
             after = past.last_change(plain, after)

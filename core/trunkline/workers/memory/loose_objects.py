@@ -19,7 +19,7 @@ _TRIES = 5
 """A git that prunes beside us may clear a folder away between our making it and our putting something in."""
 
 
-class Loose:
+class LooseObjectWriter:
     """The folder ``objects`` of a repository. One thread at a time."""
 
     def __init__(self, objects: str) -> None:

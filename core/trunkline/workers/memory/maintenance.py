@@ -10,30 +10,30 @@ import pygit2
 
 from trunkline.workers.memory import heap
 from trunkline.workers.memory.commit_batch import OWNER
-from trunkline.workers.memory.components import Parts
-from trunkline.workers.memory.executor import Asking
-from trunkline.workers.memory.file_stability import APART
-from trunkline.workers.memory.group_commit import Grouping
-from trunkline.workers.memory.operations import Absorb
+from trunkline.workers.memory.components import StoreComponents
+from trunkline.workers.memory.executor import StoreExecutor
+from trunkline.workers.memory.file_stability import RECHECK_SECONDS
+from trunkline.workers.memory.group_commit import GroupCommit
+from trunkline.workers.memory.operations import CommitExternalEdits
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
 
-SWEEP_SECONDS = 0.5
+SCAN_INTERVAL = 0.5
 """How often edits by hand are looked for, on a memory of ordinary size."""
 
-CARE_SECONDS = 30.0
-INDEX_SECONDS = 0.5
+PACK_INTERVAL = 30.0
+INDEX_DELAY = 0.5
 """How long the search index gathers changes. Whoever asks it sees all of them: it is brought up first."""
 
-EXPOSE_SECONDS = 0.5
+GIT_INDEX_DELAY = 0.5
 """How long git's index may lag behind the last commit, on a memory of ordinary size."""
 
 
-class Tending:
+class StoreMaintenance:
     """Tends the parts of one store. ``care`` is held by whoever may not find history packed under his hands."""
 
-    def __init__(self, parts: Parts, asking: Asking, grouping: Grouping) -> None:
+    def __init__(self, parts: StoreComponents, asking: StoreExecutor, grouping: GroupCommit) -> None:
         self.care = anyio.Lock()
         self._parts = parts
         self._asking = asking
@@ -66,13 +66,13 @@ class Tending:
         async with self.care:
             if now or await anyio.to_thread.run_sync(packer.due):
                 await anyio.to_thread.run_sync(packer.pack_loose)
-                heap.give_back()
+                heap.release_memory()
             crowd = await anyio.to_thread.run_sync(packer.crowd)
             if crowd:
                 older = await anyio.to_thread.run_sync(packer.join, crowd)
                 await self._asking.look_afresh()
                 await anyio.to_thread.run_sync(packer.remove, older)
-                heap.give_back()
+                heap.release_memory()
 
     def leave_tidy(self) -> None:
         """What a later start and a person's ``git status`` are glad of. Runs where writes run."""
@@ -101,7 +101,7 @@ class Tending:
                 await anyio.sleep(1)
                 continue
             await self._changed.wait()
-            await anyio.sleep(INDEX_SECONDS)
+            await anyio.sleep(INDEX_DELAY)
             self._changed = anyio.Event()
 
     async def _keep_filled(self) -> None:
@@ -113,7 +113,7 @@ class Tending:
                 await self._asking.index(filling.prune)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
                 _log.warning("the vectors are behind and will be made later: %s", error)
-            await anyio.sleep(INDEX_SECONDS)
+            await anyio.sleep(INDEX_DELAY)
             await changed.wait()
 
     async def _keep_exposed(self) -> None:
@@ -124,7 +124,7 @@ class Tending:
             self._moved = anyio.Event()
             began = time.monotonic()
             await self._asking.write(self.expose)
-            await anyio.sleep(max(EXPOSE_SECONDS, 20 * (time.monotonic() - began)))
+            await anyio.sleep(max(GIT_INDEX_DELAY, 20 * (time.monotonic() - began)))
 
     async def absorb(self) -> frozenset[str]:
         """Take in edits by hand, as far as they are at rest; returns the files that are still being written.
@@ -132,29 +132,29 @@ class Tending:
         Raises:
             Refusal: they could not be taken in.
         """
-        await self._grouping.submit(Absorb(actor=OWNER))
+        await self._grouping.submit(CommitExternalEdits(actor=OWNER))
         if waiting := self._parts.committer.waiting():
-            await anyio.sleep(APART)
-            await self._grouping.submit(Absorb(actor=OWNER, paths=tuple(sorted(waiting))))
+            await anyio.sleep(RECHECK_SECONDS)
+            await self._grouping.submit(CommitExternalEdits(actor=OWNER, paths=tuple(sorted(waiting))))
         return self._parts.committer.waiting()
 
     async def _keep_swept(self) -> None:
         """Look for edits by hand; the more there is to look at, the less often. What was being written is looked at
         again soon."""
-        left = SWEEP_SECONDS
+        left = SCAN_INTERVAL
         while True:
             waiting = tuple(sorted(self._parts.committer.waiting()))
-            pause = min(left, APART) if waiting else left
+            pause = min(left, RECHECK_SECONDS) if waiting else left
             await anyio.sleep(pause)
             left -= pause
             took = await self._swept(waiting if left > 0 else ("",))
-            left = max(0.0, left - took) if left > 0 else max(SWEEP_SECONDS, 50 * took)
+            left = max(0.0, left - took) if left > 0 else max(SCAN_INTERVAL, 50 * took)
 
     async def _swept(self, paths: tuple[str, ...]) -> float:
         """Take in what was edited in some paths; returns how many seconds that took."""
         began = time.monotonic()
         try:
-            await self._grouping.submit(Absorb(actor=OWNER, paths=paths))
+            await self._grouping.submit(CommitExternalEdits(actor=OWNER, paths=paths))
             await self._asking.write(self.leave_tidy)
         except Refusal as refusal:
             _log.warning("edits made by hand could not be taken in: %s", refusal.message)
@@ -162,7 +162,7 @@ class Tending:
 
     async def _keep_packed(self) -> None:
         while True:
-            await anyio.sleep(CARE_SECONDS)
+            await anyio.sleep(PACK_INTERVAL)
             try:
                 await self.pack()
             except (OSError, pygit2.GitError, KeyError) as error:

@@ -11,30 +11,30 @@ from dataclasses import dataclass, field
 import pygit2
 
 from trunkline.contracts.memory.store import NOWHERE
-from trunkline.workers.memory.paths import checked, refused, under
-from trunkline.workers.memory.repository import Entry
+from trunkline.workers.memory.paths import is_under, normalize_path, path_refusal
+from trunkline.workers.memory.repository import BlobEntry
 from trunkline.workers.memory.root_reader import not_found
 from trunkline.workers.memory.view import View
 from trunkline_bus import Refusal, Scope
 
-Content = bytes | Entry | None
+Content = bytes | BlobEntry | None
 """New bytes, a blob that exists already, or None: no file."""
 
-Entries = dict[str, Entry | None]
+Entries = dict[str, BlobEntry | None]
 """What paths hold once a wish is committed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class FileAppend:
     """A file that only gets longer: it held ``base`` of ``size`` bytes, and ``tail`` is added."""
 
-    base: Entry
+    base: BlobEntry
     size: int
     tail: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ChangePlan:
     """What a wish means. ``reason`` is used when the caller gave none; ``done`` is called once it is committed.
 
     ``joins`` is a commit of another history that becomes part of this one. ``ruled``: the rules have seen the files.
@@ -42,7 +42,7 @@ class Plan:
 
     files: dict[str, Content]
     reason: str = ""
-    growth: dict[str, Growth] = field(default_factory=dict)
+    growth: dict[str, FileAppend] = field(default_factory=dict)
     count: int = 0
     done: Callable[[Entries], None] = lambda entries: None
     joins: pygit2.Oid | None = None
@@ -50,7 +50,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish(ABC):
+class WriteOperation(ABC):
     """A change that somebody asks for. ``touches`` are the paths it is about; folders stand for what is in them."""
 
     actor: str
@@ -62,12 +62,12 @@ class Wish(ABC):
     def touches(self) -> tuple[str, ...]: ...
 
     @abstractmethod
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """What to change. Raises Refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteFiles(Wish):
+class WriteFiles(WriteOperation):
     """Write whole files, or take them out with None.
 
     ``expected`` maps a path to the blob id it must have now; "" means that it must be absent.
@@ -81,21 +81,21 @@ class WriteFiles(Wish):
         """The paths."""
         return tuple(self.files.keys() | self.expected.keys())
 
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """All files or none."""
         for path, wanted in self.expected.items():
-            _insist_on_hash(view, path, wanted)
+            _require_hash(view, path, wanted)
         for path, content in self.files.items():
             if content is not None:
-                insist_on_room(view, path)
+                require_free_path(view, path)
         names = sorted(self.files)
         verb = "Delete" if all(content is None for content in self.files.values()) else "Write"
         what = names[0] if len(names) == 1 else f"{len(names)} files"
-        return Plan(dict(self.files), f"{verb} {what}")
+        return ChangePlan(dict(self.files), f"{verb} {what}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EditFile(Wish):
+class EditFile(WriteOperation):
     """Replace the first occurrence of ``old`` by ``new``, in the file of the blob id ``expected`` if one is given."""
 
     path: str
@@ -108,21 +108,21 @@ class EditFile(Wish):
         """The path."""
         return (self.path,)
 
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """Refused when the old text is empty or absent."""
         data = view.data(self.path)
-        _insist_on_hash(view, self.path, self.expected)
+        _require_hash(view, self.path, self.expected)
         if not self.old:
             raise Refusal("write_conflict", "The text to replace is empty; say which text to replace.")
         if self.old not in data:
             raise Refusal(
                 "write_conflict", f"The text to replace is not in {self.path!r}. Read the file and try again."
             )
-        return Plan({self.path: data.replace(self.old, self.new, 1)}, f"Edit {self.path}")
+        return ChangePlan({self.path: data.replace(self.old, self.new, 1)}, f"Edit {self.path}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePath(Wish):
+class DeletePath(WriteOperation):
     """Take out a file (of the blob id ``expected`` if one is given), or a folder with all that is in it."""
 
     path: str
@@ -133,14 +133,14 @@ class DeletePath(Wish):
         """The path."""
         return (self.path,)
 
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """Refused when nothing is there."""
-        _insist_on_file_hash(view, self.path, self.expected)
-        return Plan(dict.fromkeys(_files_at(view, self.path)), f"Delete {self.path}")
+        _require_file_hash(view, self.path, self.expected)
+        return ChangePlan(dict.fromkeys(_files_at(view, self.path)), f"Delete {self.path}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovePath(Wish):
+class MovePath(WriteOperation):
     """Move a file (of the blob id ``expected`` if one is given) or a folder; nothing may be at the target."""
 
     source: str
@@ -152,22 +152,22 @@ class MovePath(Wish):
         """Both paths."""
         return (self.source, self.target)
 
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """Refused when the source is absent, the target is taken, or it lies within the source."""
         moved = _files_at(view, self.source)
-        _insist_on_file_hash(view, self.source, self.expected)
-        if under(self.target, self.source):
-            raise refused(self.target, f"it lies within {self.source!r}, which is to be moved")
+        _require_file_hash(view, self.source, self.expected)
+        if is_under(self.target, self.source):
+            raise path_refusal(self.target, f"it lies within {self.source!r}, which is to be moved")
         if view.entry(self.target) is not None:
             raise Refusal("write_conflict", f"There is already a file {self.target!r}.")
-        insist_on_room(view, self.target)
+        require_free_path(view, self.target)
         files: dict[str, Content] = dict.fromkeys(moved)
         files.update({self.target + path.removeprefix(self.source): entry for path, entry in moved.items()})
-        return Plan(files, f"Move {self.source} to {self.target}")
+        return ChangePlan(files, f"Move {self.source} to {self.target}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Absorb(Wish):
+class CommitExternalEdits(WriteOperation):
     """Take in what a person changed by hand in ``paths``, as far as it is at rest. The committer looks at ``touches``;
     nothing else is changed."""
 
@@ -178,12 +178,12 @@ class Absorb(Wish):
         """The paths; "" is everything."""
         return self.paths
 
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """Nothing more."""
-        return Plan({})
+        return ChangePlan({})
 
 
-def editing(
+def edit_operation(
     path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope, expected: str | None
 ) -> EditFile:
     """The wish to replace the first ``old``. Raises Refusal for a path or text that is not allowed."""
@@ -191,14 +191,14 @@ def editing(
         actor=actor,
         reason=reason,
         scope=scope,
-        path=checked(path),
-        old=encoded(path, old),
-        new=encoded(path, new),
+        path=normalize_path(path),
+        old=encode_text(path, old),
+        new=encode_text(path, new),
         expected=expected,
     )
 
 
-def moving(
+def move_operation(
     source: str, target: str, *, actor: str, reason: str, scope: Scope, expected: str | None
 ) -> MovePath:
     """The wish to move a file or folder. Raises Refusal for a path that is not allowed."""
@@ -206,18 +206,18 @@ def moving(
         actor=actor,
         reason=reason,
         scope=scope,
-        source=checked(source),
-        target=checked(target),
+        source=normalize_path(source),
+        target=normalize_path(target),
         expected=expected,
     )
 
 
-def deleting(path: str, *, actor: str, reason: str, scope: Scope, expected: str | None) -> DeletePath:
+def delete_operation(path: str, *, actor: str, reason: str, scope: Scope, expected: str | None) -> DeletePath:
     """The wish to delete a file or folder. Raises Refusal for a path that is not allowed."""
-    return DeletePath(actor=actor, reason=reason, scope=scope, path=checked(path), expected=expected)
+    return DeletePath(actor=actor, reason=reason, scope=scope, path=normalize_path(path), expected=expected)
 
 
-def encoded(path: str, text: str) -> bytes:
+def encode_text(path: str, text: str) -> bytes:
     """Text as it is stored. Raises Refusal ``write_failure`` for text that cannot be."""
     try:
         return text.encode("utf-8")
@@ -227,7 +227,7 @@ def encoded(path: str, text: str) -> bytes:
         ) from None
 
 
-def _files_at(view: View, path: str) -> dict[str, Entry]:
+def _files_at(view: View, path: str) -> dict[str, BlobEntry]:
     single = view.entry(path)
     found = view.below(path) if single is None else {path: single}
     if not found:
@@ -235,16 +235,16 @@ def _files_at(view: View, path: str) -> dict[str, Entry]:
     return found
 
 
-def _insist_on_file_hash(view: View, path: str, wanted: str | None) -> None:
-    """As ``_insist_on_hash``, of something that must be there; a folder has no hash."""
+def _require_file_hash(view: View, path: str, wanted: str | None) -> None:
+    """As ``_require_hash``, of something that must be there; a folder has no hash."""
     if wanted is not None and view.entry(path) is None and view.is_folder(path):
         raise Refusal(
             "write_conflict", f"{path!r} is a folder; only a file can be expected to hold something."
         )
-    _insist_on_hash(view, path, wanted)
+    _require_hash(view, path, wanted)
 
 
-def _insist_on_hash(view: View, path: str, wanted: str | None) -> None:
+def _require_hash(view: View, path: str, wanted: str | None) -> None:
     if wanted is None:
         return
     entry = view.entry(path)
@@ -256,13 +256,13 @@ def _insist_on_hash(view: View, path: str, wanted: str | None) -> None:
     raise Refusal("write_conflict", f"{path!r} was not written: {said}. Read it again and decide.")
 
 
-def insist_on_room(view: View, path: str, *, without: Collection[str] = ()) -> None:
+def require_free_path(view: View, path: str, *, without: Collection[str] = ()) -> None:
     """Raises Refusal ``invalid_path``: a folder is at the path, or a file stands where it needs a folder.
 
     Files ``without`` which it would be count as gone.
     """
     above = view.file_above(path)
     if above is not None and above not in without:
-        raise refused(path, f"{above!r} is a file, not a folder")
+        raise path_refusal(path, f"{above!r} is a file, not a folder")
     if view.entry(path) is None and view.is_folder(path) and not view.below(path).keys() <= set(without):
-        raise refused(path, "it is a folder")
+        raise path_refusal(path, "it is a folder")

@@ -14,7 +14,7 @@ from pygit2.ffi import C, ffi
 
 from trunkline.workers.memory.fsync import Syncer
 from trunkline.workers.memory.repository import Repository
-from trunkline.workers.memory.tree_diff import Trees
+from trunkline.workers.memory.tree_diff import TreeDiffer
 
 LOOSE_LIMIT = 4_000
 _SAMPLE = 8
@@ -65,7 +65,7 @@ class Packer:
 
     def join(self, packs: list[Path]) -> list[Path]:
         """Write one pack of what is in some; returns those that ``remove`` may take away then."""
-        written = self.write(oid for pack in packs for oid in objects_of(pack))
+        written = self.write(oid for pack in packs for oid in pack_object_ids(pack))
         return [pack for pack in packs if pack.name not in written]
 
     def take_in(self, folder: Path, names: list[str]) -> None:
@@ -95,7 +95,7 @@ class Packer:
                     yield first + entry.name
 
 
-def objects_of(pack: Path) -> list[pygit2.Oid]:
+def pack_object_ids(pack: Path) -> list[pygit2.Oid]:
     """What lies in a pack, from its index (git's format, version 2).
 
     Raises:
@@ -143,7 +143,7 @@ def _named(repository: Repository, oids: list[pygit2.Oid]) -> Iterator[tuple[pyg
 
     Paths are known as far as the commits that brought them are among the objects; the others come last, without one.
     """
-    left, trees = dict.fromkeys(oids), Trees(repository.git)
+    left, trees = dict.fromkeys(oids), TreeDiffer(repository.git)
     for commit in _commits(repository, set(oids)):
         before = commit.parents[0].tree_id if commit.parents else None
         for name, raw in trees.named(before, commit.tree_id):

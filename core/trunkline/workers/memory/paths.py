@@ -16,45 +16,45 @@ PATH_BYTES = 2_048
 DEEPEST = 64
 
 
-def checked(path: str) -> str:
+def normalize_path(path: str) -> str:
     """The path in its plain form (no ``.``, no doubled or trailing slashes).
 
     Raises:
         Refusal: ``invalid_path``, with a sentence that says which rule it breaks.
     """
-    plain = folder(path)
+    plain = normalize_folder(path)
     if not plain:
-        raise refused(path, "it names no file")
+        raise path_refusal(path, "it names no file")
     return plain
 
 
-def folder(path: str) -> str:
-    """As ``checked``, but the empty path is allowed and means the root."""
+def normalize_folder(path: str) -> str:
+    """As ``normalize_path``, but the empty path is allowed and means the root."""
     if path.startswith("/"):
-        raise refused(path, "it must be relative to the memory root")
+        raise path_refusal(path, "it must be relative to the memory root")
     if len(path) > PATH_BYTES or len(_encoded(path)) > PATH_BYTES:
-        raise refused(path, f"it is longer than {PATH_BYTES} bytes")
+        raise path_refusal(path, f"it is longer than {PATH_BYTES} bytes")
     names = [name for name in path.split("/") if name not in ("", ".")]
     for name in names:
-        fault = name_fault(name)
+        fault = name_problem(name)
         if fault:
-            raise refused(path, fault)
+            raise path_refusal(path, fault)
     if len(names) > DEEPEST:
-        raise refused(path, f"it is deeper than {DEEPEST} folders")
+        raise path_refusal(path, f"it is deeper than {DEEPEST} folders")
     if is_protected(names):
-        raise refused(path, "secrets go by that name, and memory keeps none")
+        raise path_refusal(path, "secrets go by that name, and memory keeps none")
     return "/".join(names)
 
 
-def plain(path: str) -> bool:
+def is_normalized(path: str) -> bool:
     """Whether a path keeps the rules and is in its plain form."""
     try:
-        return checked(path) == path
+        return normalize_path(path) == path
     except Refusal:
         return False
 
 
-def name_fault(name: str) -> str:
+def name_problem(name: str) -> str:
     """What is wrong with one name of a path, "" when it is allowed."""
     if name == "..":
         return "it may not contain '..'"
@@ -66,18 +66,18 @@ def name_fault(name: str) -> str:
         return "it may not contain control characters"
     if len(_encoded(name)) > NAME_BYTES:
         return f"a name in it is longer than {NAME_BYTES} bytes"
-    if is_gits(name):
+    if is_git_name(name):
         return "names that begin with .git belong to git"
     return ""
 
 
-def is_gits(name: str) -> bool:
+def is_git_name(name: str) -> bool:
     """Whether some file system takes the name for one of git's (``.git``, ``.GIT``, ``.g\\u200cit``, ``git~1``)."""
     plain = _folded(name)
     return plain.startswith(".git") or plain.split(":")[0] == "git~1"
 
 
-def is_repository(name: str) -> bool:
+def is_git_folder(name: str) -> bool:
     """Whether some file system takes the name for that of git's own folder."""
     plain = _folded(name)
     return plain.split(":")[0].rstrip(" .") in (".git", "git~1")
@@ -99,7 +99,7 @@ def _folded(name: str) -> str:
     return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf").rstrip(" .")
 
 
-def refused(path: str, why: str) -> Refusal:
+def path_refusal(path: str, why: str) -> Refusal:
     """The refusal of a path. Control characters of the path are not repeated."""
     shown = path if len(path) <= 80 else path[:77] + "..."
     return Refusal("invalid_path", f"The path {ascii_safe(shown)!r} is not allowed: {why}.")
@@ -116,7 +116,7 @@ def parents(path: str) -> list[str]:
     return ["/".join(names[:depth]) for depth in range(1, len(names))]
 
 
-def under(path: str, prefix: str) -> bool:
+def is_under(path: str, prefix: str) -> bool:
     """Whether a path is the prefix itself or lies below it; everything lies below the empty prefix."""
     return not prefix or path == prefix or path.startswith(prefix + "/")
 
@@ -125,4 +125,4 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise refused(text, "it is not valid text") from None
+        raise path_refusal(text, "it is not valid text") from None

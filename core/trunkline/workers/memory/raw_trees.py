@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping
 import pygit2
 from pygit2.enums import ObjectType
 
-from trunkline.workers.memory.loose_objects import Loose
+from trunkline.workers.memory.loose_objects import LooseObjectWriter
 
-HELD = 20_000
+CACHED_ROWS = 20_000
 """How many rows stay in mind, of all folders together: some 150 bytes each."""
 
-FOLDER = b"40000"
+TREE_MODE = b"40000"
 _ROW = re.compile(rb"(\d+) ([^\0]+)\0.{20}", re.DOTALL)
 
-Held = tuple[bytes, bytes]
+TreeValue = tuple[bytes, bytes]
 """The mode of what a row names, as git writes it, and its raw id."""
 
 
-class Folder:
+class RawTree:
     """A folder: its rows, sorted as git sorts them. A changed one is another."""
 
     __slots__ = ("_names", "_rows")
@@ -34,10 +34,10 @@ class Folder:
         self._rows = rows
 
     @classmethod
-    def parsed(cls, data: bytes) -> "Folder":
+    def parsed(cls, data: bytes) -> "RawTree":
         """The folder that git keeps as ``data``."""
         found = list(_ROW.finditer(data))
-        return cls([_sorted_by(row[2], row[1]) for row in found], [row[0] for row in found])
+        return cls([_sort_key(row[2], row[1]) for row in found], [row[0] for row in found])
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -49,7 +49,7 @@ class Folder:
         """The names in it."""
         return (name.removesuffix(b"/") for name in self._names)
 
-    def find(self, name: bytes) -> Held | None:
+    def find(self, name: bytes) -> TreeValue | None:
         """What goes by a name."""
         for sorted_by in (name, name + b"/"):
             at = bisect_left(self._names, sorted_by)
@@ -58,47 +58,47 @@ class Folder:
                 return row[: row.index(b" ")], row[-20:]
         return None
 
-    def changed(self, changes: Mapping[bytes, Held | None]) -> "Folder":
+    def changed(self, changes: Mapping[bytes, TreeValue | None]) -> "RawTree":
         """The folder that ``changes`` make of this one; a name with None is taken out."""
-        new = Folder(self._names.copy(), self._rows.copy())
+        new = RawTree(self._names.copy(), self._rows.copy())
         for name, held in changes.items():
             new._put(name, held)
         return new
 
-    def _put(self, name: bytes, held: Held | None) -> None:
+    def _put(self, name: bytes, held: TreeValue | None) -> None:
         for sorted_by in (name, name + b"/"):
             at = bisect_left(self._names, sorted_by)
             if at < len(self._names) and self._names[at] == sorted_by:
                 del self._names[at], self._rows[at]
         if held is not None:
-            sorted_by = _sorted_by(name, held[0])
+            sorted_by = _sort_key(name, held[0])
             at = bisect_left(self._names, sorted_by)
             self._names.insert(at, sorted_by)
             self._rows.insert(at, b"%b %b\0%b" % (held[0], name, held[1]))
 
 
-class Folders:
+class RawTreeStore:
     """The folders of a repository, and where new ones are stored. Those that were looked at or written last stay in
     mind."""
 
-    def __init__(self, git: pygit2.Repository, store: Loose) -> None:
+    def __init__(self, git: pygit2.Repository, store: LooseObjectWriter) -> None:
         self._git = git
         self._store = store
-        self._known: OrderedDict[bytes, Folder] = OrderedDict()
+        self._known: OrderedDict[bytes, RawTree] = OrderedDict()
         self._rows = 0
 
-    def get(self, folder: bytes) -> Folder:
+    def get(self, folder: bytes) -> RawTree:
         """A folder by its raw id. Raises KeyError when it is unknown."""
         known = self._known.get(folder)
         if known is None:
             kind, data = self._git.read(pygit2.Oid(raw=folder))
             if kind != ObjectType.TREE:
                 raise KeyError(folder.hex())
-            return self._keep(folder, Folder.parsed(data))
+            return self._keep(folder, RawTree.parsed(data))
         self._known.move_to_end(folder)
         return known
 
-    def write(self, folder: Folder, instead_of: bytes | None) -> pygit2.Oid:
+    def write(self, folder: RawTree, instead_of: bytes | None) -> pygit2.Oid:
         """Store a folder. The one that it takes the place of is not kept in mind."""
         oid = self._store.write(b"tree", bytes(folder))
         if instead_of is not None:
@@ -106,14 +106,14 @@ class Folders:
         self._keep(oid.raw, folder)
         return oid
 
-    def _keep(self, name: bytes, folder: Folder) -> Folder:
+    def _keep(self, name: bytes, folder: RawTree) -> RawTree:
         self._rows += len(folder) - len(self._known.pop(name, ()))
         self._known[name] = folder
-        while self._rows > HELD and len(self._known) > 1:
+        while self._rows > CACHED_ROWS and len(self._known) > 1:
             self._rows -= len(self._known.popitem(last=False)[1])
         return folder
 
 
-def _sorted_by(name: bytes, mode: bytes) -> bytes:
+def _sort_key(name: bytes, mode: bytes) -> bytes:
     """A folder's name sorts as if it ended in a slash."""
-    return name + b"/" if mode == FOLDER else name
+    return name + b"/" if mode == TREE_MODE else name

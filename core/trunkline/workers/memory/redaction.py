@@ -5,14 +5,14 @@ net under people and models who paste such things, and text alone cannot tell a 
 a reference, a type, a call or a placeholder is left as it is, so that notes and code about secrets survive.
 """
 
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.store import Change
 
 
-class Redaction:
+class RedactionRule:
     """The rule: a change without the ``secrets`` in what it adds."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: Redactor) -> None:
         self._secrets = secrets
 
     def __call__(self, change: Change) -> Change:

@@ -14,15 +14,15 @@ import pygit2
 from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag, SortMode
 
 from trunkline.errors import StorageError
-from trunkline.workers.memory.loose_objects import Loose
-from trunkline.workers.memory.raw_trees import FOLDER, Folder, Folders, Held
-from trunkline.workers.memory.tree_diff import Nested, Trees, flat
+from trunkline.workers.memory.loose_objects import LooseObjectWriter
+from trunkline.workers.memory.raw_trees import TREE_MODE, RawTree, RawTreeStore, TreeValue
+from trunkline.workers.memory.tree_diff import Nested, TreeDiffer, flatten
 
 FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
-EMPTY = Folder([], [])
+EMPTY = RawTree([], [])
 
 
-class Entry(msgspec.Struct, frozen=True):
+class BlobEntry(msgspec.Struct, frozen=True):
     """What a path holds: a blob, and whether it may be executed."""
 
     blob: pygit2.Oid
@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True):
         return FileMode.BLOB_EXECUTABLE if self.executable else FileMode.BLOB
 
     @property
-    def held(self) -> Held:
+    def held(self) -> TreeValue:
         """As a row of a folder names it."""
         return b"%o" % self.mode, self.blob.raw
 
@@ -54,8 +54,8 @@ class Repository:
         self._sync = sync
         self.folder = root / ".git"
         self._git = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
-        self._loose = Loose(f"{self.folder}/objects")
-        self._folders = Folders(self._git, self._loose)
+        self._loose = LooseObjectWriter(f"{self.folder}/objects")
+        self._folders = RawTreeStore(self._git, self._loose)
         self._written: dict[pygit2.Oid, None] = {}
 
     @property
@@ -75,7 +75,7 @@ class Repository:
             return False
         self._git.free()
         self._git = git
-        self._folders = Folders(self._git, self._loose)
+        self._folders = RawTreeStore(self._git, self._loose)
         return True
 
     # Reading -------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Repository:
         """Store bytes."""
         return self._noted(self._git.create_blob(data))
 
-    def write_tree(self, base: pygit2.Oid | None, changes: Mapping[str, Entry | None]) -> pygit2.Oid:
+    def write_tree(self, base: pygit2.Oid | None, changes: Mapping[str, BlobEntry | None]) -> pygit2.Oid:
         """The tree that ``changes`` make of the tree ``base``; a path with None is taken out, and a folder left empty
         too."""
         split = {tuple(path.encode().split(b"/")): entry for path, entry in changes.items()}
@@ -228,29 +228,29 @@ class Repository:
             index.read_tree(self.commit(head).tree)
             index.write()
 
-    def _changed(self, base: bytes | None, changes: dict[tuple[bytes, ...], Entry | None]) -> Folder:
+    def _changed(self, base: bytes | None, changes: dict[tuple[bytes, ...], BlobEntry | None]) -> RawTree:
         """What ``changes`` make of a folder; the folders below it are written."""
         folder = EMPTY if base is None else self._folders.get(base)
         here = {names[0]: entry for names, entry in changes.items() if len(names) == 1}
-        below: dict[bytes, dict[tuple[bytes, ...], Entry | None]] = {}
+        below: dict[bytes, dict[tuple[bytes, ...], BlobEntry | None]] = {}
         for names, entry in changes.items():
             if len(names) > 1:
                 below.setdefault(names[0], {})[names[1:]] = entry
-        rows: dict[bytes, Held | None] = dict.fromkeys(here)
+        rows: dict[bytes, TreeValue | None] = dict.fromkeys(here)
         for name, inner in below.items():
             rows |= self._changed_below(folder, name, inner)
         rows |= {name: entry.held for name, entry in here.items() if entry is not None}
         return folder.changed(rows)
 
     def _changed_below(
-        self, folder: Folder, name: bytes, changes: dict[tuple[bytes, ...], Entry | None]
-    ) -> dict[bytes, Held | None]:
+        self, folder: RawTree, name: bytes, changes: dict[tuple[bytes, ...], BlobEntry | None]
+    ) -> dict[bytes, TreeValue | None]:
         there = folder.find(name)
-        base = there[1] if there is not None and there[0] == FOLDER else None
+        base = there[1] if there is not None and there[0] == TREE_MODE else None
         if base is None and all(entry is None for entry in changes.values()):
             return {}
         inner = self._changed(base, changes)
-        return {name: (FOLDER, self._noted(self._folders.write(inner, base)).raw) if len(inner) else None}
+        return {name: (TREE_MODE, self._noted(self._folders.write(inner, base)).raw) if len(inner) else None}
 
     def _noted(self, oid: pygit2.Oid) -> pygit2.Oid:
         self._written[oid] = None
@@ -260,7 +260,7 @@ class Repository:
 class Snapshot:
     """The files of a tree."""
 
-    def __init__(self, git: pygit2.Repository, folders: Folders, tree: pygit2.Oid | None) -> None:
+    def __init__(self, git: pygit2.Repository, folders: RawTreeStore, tree: pygit2.Oid | None) -> None:
         self._git = git
         self._all = folders
         self._folders = {"": tree.raw if tree is not None else None}
@@ -278,19 +278,19 @@ class Snapshot:
             else {name.decode("utf-8", "replace") for name in self._all.get(folder).names()}
         )
 
-    def files(self, path: str) -> Iterator[tuple[str, Entry]]:
+    def files(self, path: str) -> Iterator[tuple[str, BlobEntry]]:
         """All files below a folder, with their paths."""
         folder = self._folder(path)
         tree = None if folder is None else self._git[pygit2.Oid(raw=folder)]
         return files_in(tree if isinstance(tree, pygit2.Tree) else None, path)
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> BlobEntry | None:
         """The file at a path; None when there is none."""
         found = self._find(path)
         mode = 0 if found is None else int(found[0], 8)
         if found is None or not stat.S_ISREG(mode):
             return None
-        return Entry(pygit2.Oid(raw=found[1]), bool(mode & stat.S_IXUSR))
+        return BlobEntry(pygit2.Oid(raw=found[1]), bool(mode & stat.S_IXUSR))
 
     def _folder(self, path: str) -> bytes | None:
         """A folder's id, looked up from the last one above it that is known; a history may hold any depth."""
@@ -301,14 +301,14 @@ class Snapshot:
         found = self._folders[path]
         for below in reversed(unknown):
             row = None if found is None else self._row(found, below)
-            found = self._folders[below] = row[1] if row is not None and row[0] == FOLDER else None
+            found = self._folders[below] = row[1] if row is not None and row[0] == TREE_MODE else None
         return found
 
-    def _find(self, path: str) -> Held | None:
+    def _find(self, path: str) -> TreeValue | None:
         folder = self._folder(path.rpartition("/")[0])
         return None if folder is None else self._row(folder, path)
 
-    def _row(self, folder: bytes, path: str) -> Held | None:
+    def _row(self, folder: bytes, path: str) -> TreeValue | None:
         return self._all.get(folder).find(path.rpartition("/")[2].encode("utf-8", "replace"))
 
 
@@ -319,15 +319,15 @@ def error_text(error: Exception) -> str:
     return f"the object {text} is lost" if alone else text[:200]
 
 
-def entry_at(tree: pygit2.Tree | None, path: str) -> Entry | None:
+def entry_at(tree: pygit2.Tree | None, path: str) -> BlobEntry | None:
     """The file at a path of a tree; None when there is none."""
     found = _object_at(tree, path)
     if found is None or found.filemode not in FILE_MODES:
         return None
-    return Entry(found.id, found.filemode == FileMode.BLOB_EXECUTABLE)
+    return BlobEntry(found.id, found.filemode == FileMode.BLOB_EXECUTABLE)
 
 
-def folder_at(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:
+def tree_at(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:
     """The folder at a path of a tree; None when there is none. "" is the tree itself."""
     if not path:
         return tree
@@ -343,26 +343,26 @@ def id_at(tree: pygit2.Tree | None, path: str) -> pygit2.Oid | None:
     return None if found is None else found.id
 
 
-def files_in(tree: pygit2.Tree | None, prefix: str = "") -> Iterator[tuple[str, Entry]]:
+def files_in(tree: pygit2.Tree | None, prefix: str = "") -> Iterator[tuple[str, BlobEntry]]:
     """All files of a tree with their paths, ``prefix`` put before them; links and submodules are left out."""
-    return flat(_files_in(tree, prefix))
+    return flatten(_files_in(tree, prefix))
 
 
-def _files_in(tree: pygit2.Tree | None, prefix: str) -> Nested[tuple[str, Entry]]:
+def _files_in(tree: pygit2.Tree | None, prefix: str) -> Nested[tuple[str, BlobEntry]]:
     for item in tree or ():
         path = f"{prefix}/{item.name}" if prefix else str(item.name)
         if isinstance(item, pygit2.Tree):
             yield _files_in(item, path)
         elif item.filemode in FILE_MODES:
-            yield path, Entry(item.id, item.filemode == FileMode.BLOB_EXECUTABLE)
+            yield path, BlobEntry(item.id, item.filemode == FileMode.BLOB_EXECUTABLE)
 
 
-def differences(
+def changed_files(
     git: pygit2.Repository, old: pygit2.Oid | None, new: pygit2.Oid
-) -> Iterator[tuple[str, Entry | None]]:
+) -> Iterator[tuple[str, BlobEntry | None]]:
     """The paths that hold another file in the tree ``new`` than in ``old``; None for those that are gone."""
-    for path, file in Trees(git).changed(old, new):
-        yield path, None if file is None else Entry(pygit2.Oid(raw=file.blob), file.executable)
+    for path, file in TreeDiffer(git).changed(old, new):
+        yield path, None if file is None else BlobEntry(pygit2.Oid(raw=file.blob), file.executable)
 
 
 def commit_time(commit: pygit2.Commit) -> datetime:
@@ -370,7 +370,7 @@ def commit_time(commit: pygit2.Commit) -> datetime:
     return datetime.fromtimestamp(commit.commit_time, UTC)
 
 
-def walk_back(repository: Repository, start: pygit2.Oid) -> Iterator[pygit2.Commit]:
+def walk_commits(repository: Repository, start: pygit2.Oid) -> Iterator[pygit2.Commit]:
     """A commit and those before it, newest first."""
     return iter(repository.git.walk(start, SortMode.TOPOLOGICAL))
 

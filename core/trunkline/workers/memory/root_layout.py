@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 
-class Places(msgspec.Struct, frozen=True):
+class RootLayout(msgspec.Struct, frozen=True):
     """Where things lie: the root and our own folder inside its ``.git``."""
 
     root: Path

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from trunkline.contracts.memory.messages import MemoryEntry, UnreadEntry
-from trunkline.workers.memory.paths import ascii_safe, plain, refused
+from trunkline.workers.memory.paths import ascii_safe, is_normalized, path_refusal
 from trunkline_bus import Refusal
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,7 +23,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 NOT_FOLLOWED = "links and special files are not followed"
 
 
-class Shut(PermissionError):
+class AccessDenied(PermissionError):
     """A file or folder that the system does not let us open; ``path`` says which."""
 
     def __init__(self, path: str) -> None:
@@ -36,7 +36,7 @@ class Shut(PermissionError):
         return f"the system does not let Trunkline open {ascii_safe(self.path)!r}, and chmod can change that"
 
 
-class Looking:
+class RootReader:
     """The files under ``root``, as they are."""
 
     def __init__(self, root: Path) -> None:
@@ -68,13 +68,13 @@ class Looking:
                 file = os.open(name, _READ, dir_fd=handle)
         except FileNotFoundError:
             raise not_found(path) from None
-        except Shut:
+        except AccessDenied:
             raise
         except PermissionError:
-            raise Shut(path) from None
+            raise AccessDenied(path) from None
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO):
-                raise refused(path, NOT_FOLLOWED) from None
+                raise path_refusal(path, NOT_FOLLOWED) from None
             raise
         try:
             status = os.fstat(file)
@@ -94,8 +94,8 @@ class Looking:
             handle = self._folder(path)
         except FileNotFoundError:
             raise Refusal("not_found", f"There is no folder {path!r} in memory.") from None
-        except Shut as shut:
-            raise refused(shut.path, shut.why) from shut
+        except AccessDenied as shut:
+            raise path_refusal(shut.path, shut.why) from shut
         found: list[MemoryEntry] = []
         for entry_path, status in self._scan(handle, path, recursive=recursive, folders=True):
             kind = "folder" if stat.S_ISDIR(status.st_mode) else "file"
@@ -115,9 +115,9 @@ class Looking:
     def text(self, path: str) -> str:
         """A file's text. Raises Refusal as ``read``, and ``invalid_path`` for what is no text or may not be opened."""
         try:
-            return text_of(path, self.read(path)[0])
-        except Shut as shut:
-            raise refused(shut.path, shut.why) from shut
+            return decode_text(path, self.read(path)[0])
+        except AccessDenied as shut:
+            raise path_refusal(shut.path, shut.why) from shut
 
     def unread(self, path: str) -> list[UnreadEntry]:
         """What lies under a folder, at whatever depth, and is neither listed nor read, sorted; nothing where there is
@@ -126,8 +126,8 @@ class Looking:
             handle = self._folder(path)
         except FileNotFoundError:
             return []
-        except Shut as shut:
-            raise refused(shut.path, shut.why) from shut
+        except AccessDenied as shut:
+            raise path_refusal(shut.path, shut.why) from shut
         return sorted(_unread(handle, path), key=lambda entry: entry.path)
 
     def status(self, path: str) -> os.stat_result | None:
@@ -157,10 +157,12 @@ class Looking:
             try:
                 below = os.open(name, _FOLDER, dir_fd=handle)
             except PermissionError:
-                raise Shut(walked) from None
+                raise AccessDenied(walked) from None
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                    raise refused(path, f"{name!r} on the way is a link or a file, not a folder") from None
+                    raise path_refusal(
+                        path, f"{name!r} on the way is a link or a file, not a folder"
+                    ) from None
                 raise
             finally:
                 os.close(handle)
@@ -177,7 +179,9 @@ class Looking:
                 return
             for name, status in found:
                 below = f"{path}/{name}" if path else name
-                if not plain(below) or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                if not is_normalized(below) or not (
+                    stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+                ):
                     continue
                 if not stat.S_ISDIR(status.st_mode):
                     yield below, status
@@ -208,12 +212,12 @@ def _statuses(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.sta
             yield entry.name, entry.stat(follow_symlinks=False)
 
 
-def text_of(path: str, data: bytes) -> str:
+def decode_text(path: str, data: bytes) -> str:
     """What a file holds. Raises Refusal ``invalid_path`` where it is no text."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise refused(path, "it is not a text file") from None
+        raise path_refusal(path, "it is not a text file") from None
 
 
 def _unread(handle: int, path: str) -> Iterator[UnreadEntry]:
@@ -228,7 +232,7 @@ def _unread(handle: int, path: str) -> Iterator[UnreadEntry]:
             kind = stat.S_IFMT(status.st_mode)
             if kind not in (stat.S_IFREG, stat.S_IFDIR):
                 yield _left(below, "other", NOT_FOLLOWED)
-            elif not plain(below):
+            elif not is_normalized(below):
                 yield _left(below, "file" if kind == stat.S_IFREG else "folder", "memory allows no such name")
             elif kind == stat.S_IFDIR:
                 yield from _unread_below(handle, name, below)
@@ -240,20 +244,20 @@ def _unread_below(handle: int, name: str, below: str) -> Iterator[UnreadEntry]:
     except FileNotFoundError:  # it vanished while we looked
         return
     except OSError:
-        yield _left(below, "folder", Shut(below).why)
+        yield _left(below, "folder", AccessDenied(below).why)
     else:
         yield from _unread(inner, below)
 
 
 def _left(path: str, kind: Literal["file", "folder", "other"], why: str) -> UnreadEntry:
-    return UnreadEntry(path=ascii_safe(path), kind=kind, why=refused(path, why).message)
+    return UnreadEntry(path=ascii_safe(path), kind=kind, why=path_refusal(path, why).message)
 
 
 def _insist_on_file(path: str, status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise refused(path, "it is a folder")
+        raise path_refusal(path, "it is a folder")
     if not stat.S_ISREG(status.st_mode):
-        raise refused(path, NOT_FOLLOWED)
+        raise path_refusal(path, NOT_FOLLOWED)
 
 
 @contextmanager

@@ -15,12 +15,12 @@ from pygit2.enums import RepositoryOpenFlag
 from trunkline._util.private_folders import make_private
 from trunkline.errors import StorageError
 from trunkline.workers.memory import heap
-from trunkline.workers.memory.fsck.damaged_files import Aside
+from trunkline.workers.memory.fsck.damaged_files import DamagedFiles
 from trunkline.workers.memory.fsck.object_check import broken_loose
-from trunkline.workers.memory.fsck.repair import heal
+from trunkline.workers.memory.fsck.repair import restore_objects
 from trunkline.workers.memory.fsync import Syncer
 from trunkline.workers.memory.lock import RootLock
-from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.root_layout import RootLayout
 from trunkline.workers.memory.worktree import Worktree
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _STALE = 0.5
 _MEND = "Run: trunkline memory doctor. Nothing was changed."
 
 
-def take_root(root: Path) -> tuple[Places, RootLock]:
+def open_root(root: Path) -> tuple[RootLayout, RootLock]:
     """Make the root if needed, hold it, and see that it can be written and has a history.
 
     Raises:
@@ -47,8 +47,8 @@ def take_root(root: Path) -> tuple[Places, RootLock]:
     """
     with _phase("memory root", root):
         make_private(root)
-        places = Places(root.resolve())
-        _refuse_foreign(places)
+        places = RootLayout(root.resolve())
+        _refuse_foreign_repository(places)
         places.stage.mkdir(parents=True, exist_ok=True)
     lock = RootLock(places.lock)
     with _phase("memory root", root):
@@ -57,14 +57,14 @@ def take_root(root: Path) -> tuple[Places, RootLock]:
         with _phase("memory root", root):
             _try_write(places)
         with _phase("version history", root):
-            _establish(places)
+            _create_history(places)
     except BaseException:
         lock.release()
         raise
     return places, lock
 
 
-def _refuse_foreign(places: Places) -> None:
+def _refuse_foreign_repository(places: RootLayout) -> None:
     if places.git.is_symlink() or places.git.is_file():
         raise StorageError(
             f"Memory cannot start (version history): {places.git} is a link or a file, not a repository of its own.",
@@ -72,7 +72,7 @@ def _refuse_foreign(places: Places) -> None:
         )
 
 
-def _try_write(places: Places) -> None:
+def _try_write(places: RootLayout) -> None:
     """Write to the root and to the repository, as later writes will."""
     for probe in (places.root / f".probe-{os.getpid()}", places.own / "probe"):
         try:
@@ -84,7 +84,7 @@ def _try_write(places: Places) -> None:
             probe.unlink(missing_ok=True)
 
 
-def _establish(places: Places) -> None:
+def _create_history(places: RootLayout) -> None:
     try:
         git = pygit2.Repository(str(places.root), RepositoryOpenFlag.NO_SEARCH)
     except pygit2.GitError as error:
@@ -97,33 +97,33 @@ def _establish(places: Places) -> None:
         (places.git / "info").mkdir(exist_ok=True)
         (places.git / "info" / "exclude").write_text(EXCLUDE)
     pygit2.settings.cache_max_size(OBJECT_CACHE_BYTES)
-    heap.few_arenas()
-    _remove_litter(places)
+    heap.limit_arenas()
+    _remove_leftovers(places)
     _mend_objects(places)
     _insist_on_history(git, places)
     git.free()
 
 
-def _mend_objects(places: Places) -> None:
+def _mend_objects(places: RootLayout) -> None:
     """Put broken loose objects aside before anybody reads them (libgit2 may never return from it), or writes the same
     content again (which git takes for stored already); what the files still hold is made again."""
     broken = list(broken_loose(places.git / "objects"))
     if not broken:
         return
-    aside = Aside(places)
+    aside = DamagedFiles(places)
     for file in broken:
         aside.put(file)
     _log.warning("%d broken objects of %s were put aside in %s", len(broken), places.git, aside.folder)
     syncer = Syncer(enabled=False)
     worktree = Worktree(places.root, places.stage, syncer)
     try:
-        heal(places, worktree)
+        restore_objects(places, worktree)
     finally:
         worktree.close()
         syncer.close()
 
 
-def _insist_on_history(git: pygit2.Repository, places: Places) -> None:
+def _insist_on_history(git: pygit2.Repository, places: RootLayout) -> None:
     where = f"Memory cannot start (version history): the repository {places.git}"
     if git.is_bare:
         raise StorageError(f"{where} is bare.", hint="Set core.bare to false, or use another memory root.")
@@ -143,7 +143,7 @@ def _is_blank(git: Path) -> bool:
     return not objects and not references and not (git / "packed-refs").exists()
 
 
-def _remove_litter(places: Places) -> None:
+def _remove_leftovers(places: RootLayout) -> None:
     """Remove what a killed process left: half-written objects, and reference locks nobody holds any more."""
     for pattern in ("objects/tmp_object_git2_*", "objects/pack/*_git2_*", "objects/pack/*.lock"):
         for left in places.git.glob(pattern):
@@ -165,7 +165,7 @@ def _phase(name: str, root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"Memory cannot start ({name}): {root} {_reason(error)}.", hint=_cure(error)
+            f"Memory cannot start ({name}): {root} {_reason(error)}.", hint=_hint(error)
         ) from error
     except pygit2.GitError as error:
         raise StorageError(f"Memory cannot start ({name}): {root}: {error}.", hint=_MEND) from error
@@ -185,7 +185,7 @@ def _reason(error: OSError) -> str:
     return reasons.get(error.errno or 0) or f"cannot be used ({error.strerror or error})"
 
 
-def _cure(error: OSError) -> str:
+def _hint(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "Free some space and start again; nothing was half-written."
     return "Make the folder writable for the user that runs Trunkline, or set runtime.memory_root to another one."

@@ -6,18 +6,18 @@ from pathlib import Path
 import msgspec
 import pygit2
 
-from trunkline.workers.memory.worktree import Stamp
+from trunkline.workers.memory.worktree import FileStat
 
 _log = logging.getLogger(__name__)
-_decoder = msgspec.msgpack.Decoder(dict[str, tuple[Stamp, bytes]])
+_decoder = msgspec.msgpack.Decoder(dict[str, tuple[FileStat, bytes]])
 
 
-class Stamps:
+class StatCache:
     """Path to stamp and blob. Kept in a file of the cache folder between runs; losing it costs only time."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._known: dict[str, tuple[Stamp, pygit2.Oid]] = {}
+        self._known: dict[str, tuple[FileStat, pygit2.Oid]] = {}
         self._saved = True
 
     def load(self) -> None:
@@ -44,12 +44,12 @@ class Stamps:
         except OSError as error:
             _log.warning("%s cannot be written: %s", self._file, error)
 
-    def blob(self, path: str, stamp: Stamp) -> pygit2.Oid | None:
+    def blob(self, path: str, stamp: FileStat) -> pygit2.Oid | None:
         """The blob that a file in this state holds, if that is known."""
         known = self._known.get(path)
         return known[1] if known is not None and known[0] == stamp else None
 
-    def set(self, path: str, stamp: Stamp, blob: pygit2.Oid) -> None:
+    def set(self, path: str, stamp: FileStat, blob: pygit2.Oid) -> None:
         """A file in this state holds this blob."""
         self._known[path] = (stamp, blob)
         self._saved = False

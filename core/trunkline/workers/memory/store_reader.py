@@ -8,19 +8,19 @@ import pygit2
 
 from trunkline.contracts.conversations.messages import ConversationSlice
 from trunkline.contracts.memory.messages import MemoryFile
-from trunkline.workers.memory.components import Parts
-from trunkline.workers.memory.conversations import Conversation, parse
-from trunkline.workers.memory.paths import checked, refused
+from trunkline.workers.memory.components import StoreComponents
+from trunkline.workers.memory.conversations import ConversationFile, parse
+from trunkline.workers.memory.paths import normalize_path, path_refusal
 from trunkline.workers.memory.repository import Repository, commit_time, entry_at
-from trunkline.workers.memory.root_reader import Shut, not_found, text_of
-from trunkline.workers.memory.worktree import Stamp
+from trunkline.workers.memory.root_reader import AccessDenied, decode_text, not_found
+from trunkline.workers.memory.worktree import FileStat
 from trunkline_bus import Refusal
 
 
-class Present:
+class StoreReader:
     """Reads the root of a store."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StoreComponents) -> None:
         self._worktree = parts.worktree
         self._stamps = parts.stamps
         self._conversations = parts.conversations
@@ -30,7 +30,7 @@ class Present:
         data, status = self._worktree.read(path)
         return MemoryFile(
             path=path,
-            content=text_of(path, data),
+            content=decode_text(path, data),
             hash=str(pygit2.hash(data)),
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
         )
@@ -38,11 +38,11 @@ class Present:
     def read_or_not(self, path: str) -> MemoryFile | Refusal:
         """A file, or why it cannot be read."""
         try:
-            return self.read(checked(path))
+            return self.read(normalize_path(path))
         except Refusal as refusal:
             return refusal
-        except Shut as shut:
-            return refused(shut.path, shut.why)
+        except AccessDenied as shut:
+            return path_refusal(shut.path, shut.why)
 
     def conversation(self, places: Sequence[str], after: int) -> ConversationSlice:
         """The messages after ``after`` of the conversation that lies at one of some places."""
@@ -52,12 +52,12 @@ class Present:
                 return self._known(path, status).slice(after)
         return ConversationSlice(exists=False)
 
-    def _known(self, path: str, status: os.stat_result) -> Conversation:
-        blob = self._stamps.blob(path, Stamp.of(status))
+    def _known(self, path: str, status: os.stat_result) -> ConversationFile:
+        blob = self._stamps.blob(path, FileStat.of(status))
         known = self._conversations.get(str(blob)) if blob is not None else None
         return known or self._parsed(path)
 
-    def _parsed(self, path: str) -> Conversation:
+    def _parsed(self, path: str) -> ConversationFile:
         data = self._worktree.read(path)[0]
         blob = str(pygit2.hash(data))
         known = self._conversations.get(blob)
@@ -77,7 +77,7 @@ def read_version(repository: Repository, path: str, version: str) -> MemoryFile:
         raise not_found(path)
     return MemoryFile(
         path=path,
-        content=text_of(path, repository.data(entry.blob)),
+        content=decode_text(path, repository.data(entry.blob)),
         hash=str(entry.blob),
         modified_at=commit_time(commit),
     )

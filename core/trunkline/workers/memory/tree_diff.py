@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar, Union
 import pygit2
 
 _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
-OPEN = 256
+CACHED_TREES = 256
 """How many folders stay open."""
 
 _FOLDER = b"40000"
@@ -24,7 +24,7 @@ Nested = Iterator[Union[T, "Nested[T]"]]
 """Findings, and iterators of findings below."""
 
 
-def flat(found: Nested[T]) -> Iterator[T]:
+def flatten(found: Nested[T]) -> Iterator[T]:
     """All findings in order. Without recursion: a person may commit folders nested as deep as a path may be long."""
     waiting = [found]
     while waiting:
@@ -37,7 +37,7 @@ def flat(found: Nested[T]) -> Iterator[T]:
             waiting.pop()
 
 
-class File(NamedTuple):
+class TreeFile(NamedTuple):
     """A file of a tree: the raw id of its blob, and whether it may be executed."""
 
     blob: bytes
@@ -48,23 +48,25 @@ _Entry = tuple[bytes, bytes, bytes]
 """The mode, the name and the raw id of what lies in a folder."""
 
 
-class Trees:
+class TreeDiffer:
     """Compares trees of a repository. What was opened last stays open, for commits that follow each other."""
 
     def __init__(self, git: pygit2.Repository) -> None:
         self._git = git
         self._open: OrderedDict[bytes, frozenset[_Entry]] = OrderedDict()
 
-    def changed(self, old: pygit2.Oid | None, new: pygit2.Oid | None) -> Iterator[tuple[str, File | None]]:
+    def changed(
+        self, old: pygit2.Oid | None, new: pygit2.Oid | None
+    ) -> Iterator[tuple[str, TreeFile | None]]:
         """The paths that hold another file in ``new`` than in ``old``; None for those that are gone.
 
         Links and submodules are no files; names that are no text are left out.
         """
-        return flat(self._changed(None if old is None else old.raw, None if new is None else new.raw, ""))
+        return flatten(self._changed(None if old is None else old.raw, None if new is None else new.raw, ""))
 
     def _changed(
         self, old: bytes | None, new: bytes | None, prefix: str
-    ) -> "Nested[tuple[str, File | None]]":
+    ) -> "Nested[tuple[str, TreeFile | None]]":
         if old == new:
             return
         before, after = self._entries(old), self._entries(new)
@@ -85,7 +87,7 @@ class Trees:
     def named(self, old: pygit2.Oid | None, new: pygit2.Oid) -> Iterator[tuple[bytes, bytes]]:
         """The folders and files that are in ``new`` and not in ``old``: the path and the raw id of each."""
         yield b"", new.raw
-        yield from flat(self._named(None if old is None else old.raw, new.raw, b""))
+        yield from flatten(self._named(None if old is None else old.raw, new.raw, b""))
 
     def _named(self, old: bytes | None, new: bytes, prefix: bytes) -> "Nested[tuple[bytes, bytes]]":
         if old == new:
@@ -105,15 +107,15 @@ class Trees:
         if found is None:
             found = frozenset(_ENTRY.findall(self._git.read(pygit2.Oid(raw=tree))[1]))
         self._open[tree] = found
-        if len(self._open) > OPEN:
+        if len(self._open) > CACHED_TREES:
             self._open.popitem(last=False)
         return found
 
 
-def _file(entry: _Entry | None) -> File | None:
+def _file(entry: _Entry | None) -> TreeFile | None:
     if entry is None or entry[0] not in _FILES:
         return None
-    return File(entry[2], entry[0] == _EXECUTABLE)
+    return TreeFile(entry[2], entry[0] == _EXECUTABLE)
 
 
 def _folder(entry: _Entry | None) -> bytes | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pygit2
 
-from trunkline.workers.memory.paths import parents, under
-from trunkline.workers.memory.repository import Entry, Repository
+from trunkline.workers.memory.paths import is_under, parents
+from trunkline.workers.memory.repository import BlobEntry, Repository
 from trunkline.workers.memory.root_reader import not_found
 
 
@@ -15,18 +15,18 @@ class View(ABC):
     """Paths and their content, as the next change in line finds them."""
 
     @abstractmethod
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> BlobEntry | None:
         """The file at a path; None when there is none."""
 
     @abstractmethod
-    def blob(self, entry: Entry) -> bytes:
+    def blob(self, entry: BlobEntry) -> bytes:
         """The bytes of an entry."""
 
     @abstractmethod
-    def below(self, path: str) -> dict[str, Entry]:
+    def below(self, path: str) -> dict[str, BlobEntry]:
         """All files of a folder (not the folder's own path), "" being the root."""
 
-    def existing(self, path: str) -> Entry:
+    def existing(self, path: str) -> BlobEntry:
         """The file at a path. Raises Refusal ``not_found``."""
         found = self.entry(path)
         if found is None:
@@ -52,25 +52,25 @@ class GitView(View):
     def __init__(self, repository: Repository, head: pygit2.Oid | None) -> None:
         self.head = head
         self.base = repository.snapshot(head)
-        self.pending: dict[str, Entry | None] = {}
-        self._by_hand: dict[str, Entry | None] = {}
+        self.pending: dict[str, BlobEntry | None] = {}
+        self._by_hand: dict[str, BlobEntry | None] = {}
         self._repository = repository
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> BlobEntry | None:
         """The file at a path; None when there is none."""
         if path in self.pending:
             return self.pending[path]
         return self.base.entry(path)
 
-    def blob(self, entry: Entry) -> bytes:
+    def blob(self, entry: BlobEntry) -> bytes:
         """The bytes of an entry."""
         return self._repository.data(entry.blob)
 
-    def below(self, path: str) -> dict[str, Entry]:
+    def below(self, path: str) -> dict[str, BlobEntry]:
         """All files of a folder (not the folder's own path), "" being the root."""
         found = dict(self.base.files(path))
         for changed, entry in self.pending.items():
-            if under(changed, path) and changed != path:
+            if is_under(changed, path) and changed != path:
                 if entry is None:
                     found.pop(changed, None)
                 else:
@@ -79,7 +79,7 @@ class GitView(View):
 
     def is_folder(self, path: str) -> bool:
         """Whether files lie below a path."""
-        if not any(under(changed, path) for changed in self.pending):
+        if not any(is_under(changed, path) for changed in self.pending):
             return self.base.is_folder(path)
         return bool(self.below(path))
 
@@ -95,22 +95,22 @@ class GitView(View):
     def _names(self, folder: str) -> Iterator[str]:
         start = len(folder) + 1 if folder else 0
         names = self.base.names(folder)
-        names |= {changed[start:].split("/")[0] for changed in self.pending if under(changed, folder)}
+        names |= {changed[start:].split("/")[0] for changed in self.pending if is_under(changed, folder)}
         for name in names:
             path = f"{folder}/{name}" if folder else name
             if self.entry(path) is not None or self.is_folder(path):
                 yield name
 
-    def apply(self, changes: dict[str, Entry | None]) -> None:
+    def apply(self, changes: dict[str, BlobEntry | None]) -> None:
         """Take changes in."""
         self.pending.update(changes)
 
-    def apply_by_hand(self, changes: dict[str, Entry | None]) -> None:
+    def apply_by_hand(self, changes: dict[str, BlobEntry | None]) -> None:
         """Take in changes that a person made: the files hold them already."""
         self.pending.update(changes)
         self._by_hand.update(changes)
 
-    def to_place(self) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+    def to_place(self) -> Iterator[tuple[str, BlobEntry | None, BlobEntry | None]]:
         """The files that must change so that they hold what the group leaves: path, now, then."""
         for path, entry in self.pending.items():
             now = self._by_hand[path] if path in self._by_hand else self.base.entry(path)

@@ -6,47 +6,47 @@ from typing import ClassVar, Protocol
 import anyio
 from msgspec.structs import replace
 
-from trunkline._util.secrets.redactor import Secrets
-from trunkline.contracts.memory.messages import searched_by
+from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.memory.messages import describe_search
 from trunkline.contracts.memory.store import Installed, MemoryStore
-from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
+from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.errors import ConfigError
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.memory.audit_writer import AuditKeeper
-from trunkline.workers.memory.background_jobs import Errands
-from trunkline.workers.memory.block_rule import OnlyInBlocks
-from trunkline.workers.memory.chunks.block_policies import Policies
-from trunkline.workers.memory.chunks.chunk_types import Kinds
-from trunkline.workers.memory.chunks.in_memory_index import source_of
-from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.writer import Keeper
-from trunkline.workers.memory.document_collections.collection_store import Collections
+from trunkline.workers.memory.audit_writer import AuditLogWriter
+from trunkline.workers.memory.background_jobs import BackgroundJobs
+from trunkline.workers.memory.block_rule import ExistingBlockRule
+from trunkline.workers.memory.chunks.block_policies import BlockPolicies
+from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
+from trunkline.workers.memory.chunks.in_memory_index import chunk_index_of
+from trunkline.workers.memory.chunks.reader import ChunkReader
+from trunkline.workers.memory.chunks.writer import ChunkWriter
+from trunkline.workers.memory.document_collections.collection_store import CollectionStore
 from trunkline.workers.memory.git_store import GitMemoryStore
-from trunkline.workers.memory.handlers.change_publisher import Telling
-from trunkline.workers.memory.handlers.chunks import ChunkAnswers
-from trunkline.workers.memory.handlers.collections import CollectionAnswers
-from trunkline.workers.memory.handlers.conversations import ConversationAnswers
-from trunkline.workers.memory.handlers.endpoints import Endpoints
-from trunkline.workers.memory.handlers.files import FileAnswers
-from trunkline.workers.memory.handlers.history import PastAnswers
-from trunkline.workers.memory.handlers.index import IndexAnswers
-from trunkline.workers.memory.handlers.purge import PurgeAnswers
-from trunkline.workers.memory.handlers.transfer import CarryingAnswers
-from trunkline.workers.memory.purge.boilerplate import own_words
-from trunkline.workers.memory.purge.external_data import Around
-from trunkline.workers.memory.purge.purged_turn_rule import Late
-from trunkline.workers.memory.purge.service import Purges
-from trunkline.workers.memory.redaction import Redaction
-from trunkline.workers.memory.vectors.embedder_selection import chosen_embedder
+from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
+from trunkline.workers.memory.handlers.chunks import ChunkHandlers
+from trunkline.workers.memory.handlers.collections import CollectionHandlers
+from trunkline.workers.memory.handlers.conversations import ConversationHandlers
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
+from trunkline.workers.memory.handlers.files import FileHandlers
+from trunkline.workers.memory.handlers.history import HistoryHandlers
+from trunkline.workers.memory.handlers.index import IndexHandlers
+from trunkline.workers.memory.handlers.purge import PurgeHandlers
+from trunkline.workers.memory.handlers.transfer import TransferHandlers
+from trunkline.workers.memory.purge.boilerplate import boilerplate_lines
+from trunkline.workers.memory.purge.external_data import ExternalData
+from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+from trunkline.workers.memory.purge.service import PurgeService
+from trunkline.workers.memory.redaction import RedactionRule
+from trunkline.workers.memory.vectors.embedder_selection import select_embedder
 from trunkline.workers.memory.write_check import WriteCheck
 
 DAY = 86_400.0
 
 
-class Answers(Protocol):
+class Handlers(Protocol):
     """What answers the requests of some endpoints."""
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         ...
 
@@ -61,21 +61,21 @@ class MemoryWorker(Worker):
         self._default_block = context.config.settings.gateway.default_block
         self._store = self._choose_store()
         self._store.installed = self._installed
-        self._store.embedder = chosen_embedder(context.plugins, context.config.settings.memory.embedder)
-        self._redaction = Redaction(Secrets(context.config.settings.memory.redact))
+        self._store.embedder = select_embedder(context.plugins, context.config.settings.memory.embedder)
+        self._redaction = RedactionRule(Redactor(context.config.settings.memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
-        self._late = Late()
-        self._store.rules = (OnlyInBlocks(self._default_block), self._late, *rules, self._redaction)
-        self._telling = Telling(context.bus)
+        self._late = PurgedTurnRule()
+        self._store.rules = (ExistingBlockRule(self._default_block), self._late, *rules, self._redaction)
+        self._telling = ChangePublisher(context.bus)
         self._writes = WriteCheck(context.home.memory)
         self._store.on_change = self._telling.note
-        self._errands = Errands()
-        self._collections = Collections(context.home.cache / "conversations")
-        self._audit = AuditKeeper(self._store, context.bus, context.home.cache / "audit.seq")
+        self._errands = BackgroundJobs()
+        self._collections = CollectionStore(context.home.cache / "conversations")
+        self._audit = AuditLogWriter(self._store, context.bus, context.home.cache / "audit.seq")
         self._purges = self._make_purges()
         self._keeper, self._answers = self._make_answers()
 
-    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+    def standing(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Whether it can write."""
         return replace(beat, trouble=self._writes.problem)
 
@@ -101,17 +101,17 @@ class MemoryWorker(Worker):
             tools=frozenset() if apart else frozenset(owned.item.spec.name for owned in plugins.tools()),
         )
 
-    def _make_purges(self) -> Purges:
+    def _make_purges(self) -> PurgeService:
         """Who takes out for good, in memory and around it."""
         context = self.context
         retention = context.config.settings.retention
-        around = Around(
+        around = ExternalData(
             context.bus, context.home, retention, self._audit, self._collections, self._unasked_plugins
         )
         purgers = [owned.item for owned in context.plugins.purgers()]
-        texts = [*map(searched_by, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
-        own = own_words(texts, (owned.item.spec for owned in context.plugins.tools()))
-        return Purges(self._store, purgers, around, self._late, own)
+        texts = [*map(describe_search, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
+        own = boilerplate_lines(texts, (owned.item.spec for owned in context.plugins.tools()))
+        return PurgeService(self._store, purgers, around, self._late, own)
 
     def _unasked_plugins(self) -> list[str]:
         """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""
@@ -121,24 +121,24 @@ class MemoryWorker(Worker):
             plugin.name for plugin in report.plugins if plugin.status != "loaded" or plugin.owner in broken
         ]
 
-    def _make_answers(self) -> tuple[Keeper, Sequence[Answers]]:
+    def _make_answers(self) -> tuple[ChunkWriter, Sequence[Handlers]]:
         """Everything that is answered, and who looks after chunks."""
         store, plugins, redact = self._store, self.context.plugins, self._redaction.text
-        policies = Policies(store, self._default_block)
-        reader = Reader(source_of(store), policies)
-        kinds = Kinds(
+        policies = BlockPolicies(store, self._default_block)
+        reader = ChunkReader(chunk_index_of(store), policies)
+        kinds = TypeRegistry(
             (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())
         )
-        keeper = Keeper(store, reader, policies, kinds, redact)
+        keeper = ChunkWriter(store, reader, policies, kinds, redact)
         return keeper, (
-            FileAnswers(store, plugins.rank),
-            PastAnswers(store),
-            ConversationAnswers(store),
-            ChunkAnswers(reader, keeper),
-            PurgeAnswers(self._purges),
-            CollectionAnswers(self._collections, redact),
-            IndexAnswers(store, self._errands),
-            CarryingAnswers(
+            FileHandlers(store, plugins.rank),
+            HistoryHandlers(store),
+            ConversationHandlers(store),
+            ChunkHandlers(reader, keeper),
+            PurgeHandlers(self._purges),
+            CollectionHandlers(self._collections, redact),
+            IndexHandlers(store, self._errands),
+            TransferHandlers(
                 store, self.context.bus, self.context.home.cache, self._audit, self._telling, self._errands
             ),
         )
@@ -152,7 +152,7 @@ class MemoryWorker(Worker):
             self.resources.push_async_callback(self._store.embedder.aclose)
         self.resources.push_async_callback(self._collections.aclose)
         await self._purges.remember()
-        endpoints = Endpoints(self.context.service, self._telling, self._writes)
+        endpoints = EndpointRegistry(self.context.service, self._telling, self._writes)
         for answers in self._answers:
             await answers.serve(endpoints)
 

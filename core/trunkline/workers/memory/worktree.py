@@ -15,11 +15,11 @@ import msgspec
 
 from trunkline.workers.memory.fsync import Syncer
 from trunkline.workers.memory.paths import parents
-from trunkline.workers.memory.root_reader import Looking
+from trunkline.workers.memory.root_reader import RootReader
 from trunkline_bus import Refusal
 
 
-class Stamp(msgspec.Struct, frozen=True, array_like=True):
+class FileStat(msgspec.Struct, frozen=True, array_like=True):
     """What tells one state of a file from another without reading it."""
 
     modified: int
@@ -27,19 +27,19 @@ class Stamp(msgspec.Struct, frozen=True, array_like=True):
     inode: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> "Stamp":
+    def of(cls, status: os.stat_result) -> "FileStat":
         """The stamp of a file's status."""
         return cls(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-class Staged(msgspec.Struct, frozen=True):
+class StagedFile(msgspec.Struct, frozen=True):
     """A finished file that waits to be moved into place."""
 
     name: str
-    stamp: Stamp
+    stamp: FileStat
 
 
-class Worktree(Looking):
+class Worktree(RootReader):
     """The files under ``root``; ``stage`` is a folder on the same disk for files on their way."""
 
     def __init__(self, root: Path, stage: Path, syncer: Syncer) -> None:
@@ -49,12 +49,12 @@ class Worktree(Looking):
         self._touched: set[str] = set()
         self._count = 0
         self._steady = threading.local()
-        self.folds = _folds(stage)
+        self.folds = _is_case_insensitive(stage)
         """Whether this file system takes names that differ only in case for the same one."""
 
     # Changing ------------------------------------------------------------------------------------------------
 
-    def stage(self, data: bytes, *, executable: bool = False) -> Staged:
+    def stage(self, data: bytes, *, executable: bool = False) -> StagedFile:
         """Write a finished file aside."""
         self._count += 1
         name = f"{os.getpid()}-{self._count}"
@@ -63,17 +63,17 @@ class Worktree(Looking):
         file = os.open(f"{self._stage}/{name}", flags, mode)
         with os.fdopen(file, "wb", buffering=0) as opened:
             _write_all(opened.fileno(), data)
-            return Staged(name, Stamp.of(os.fstat(file)))
+            return StagedFile(name, FileStat.of(os.fstat(file)))
 
-    def staged_path(self, staged: Staged) -> str:
+    def staged_path(self, staged: StagedFile) -> str:
         """Where a staged file lies, for syncing it."""
         return f"{self._stage}/{staged.name}"
 
-    def sync_staged(self, staged: Staged) -> None:
+    def sync_staged(self, staged: StagedFile) -> None:
         """Bring a staged file onto the disk."""
         self._syncer.sync([self.staged_path(staged)])
 
-    def discard(self, staged: Staged) -> None:
+    def discard(self, staged: StagedFile) -> None:
         """Drop a staged file that is not needed."""
         Path(self._stage, staged.name).unlink(missing_ok=True)
 
@@ -82,14 +82,14 @@ class Worktree(Looking):
         for left in Path(self._stage).iterdir():
             left.unlink()
 
-    def place(self, staged: Staged, path: str) -> None:
+    def place(self, staged: StagedFile, path: str) -> None:
         """Move a staged file to its path, over whatever file is there."""
         self._make_parents(path)
         with self._parent(path) as (handle, name):
             os.rename(f"{self._stage}/{staged.name}", name, dst_dir_fd=handle)
         self._touch_parent(path)
 
-    def append(self, path: str, size: int, tail: bytes) -> Stamp:
+    def append(self, path: str, size: int, tail: bytes) -> FileStat:
         """Add ``tail`` to a file of ``size`` bytes. Raises OSError when it has another size."""
         with self._parent(path) as (handle, name):
             file = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
@@ -98,7 +98,7 @@ class Worktree(Looking):
                 raise OSError(errno.ESTALE, "the file changed while it was appended to", path)
             _write_all(file, tail)
             os.fsync(file)
-            return Stamp.of(os.fstat(file))
+            return FileStat.of(os.fstat(file))
 
     def remove(self, path: str) -> None:
         """Remove a file, and the folders above that it leaves empty. Nothing happens when it is absent."""
@@ -174,7 +174,7 @@ class Worktree(Looking):
         self._touched.add(path.rpartition("/")[0])
 
 
-def _folds(folder: Path) -> bool:
+def _is_case_insensitive(folder: Path) -> bool:
     probe = folder / "Probe"
     probe.touch()
     try:

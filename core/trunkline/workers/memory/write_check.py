@@ -12,13 +12,13 @@ import anyio.to_thread
 
 log = logging.getLogger(__name__)
 
-SECONDS = 2.0
+CHECK_INTERVAL = 2.0
 """How often it is tried."""
 
-ROOM = 256 * 1024
+REQUIRED_BYTES = 256 * 1024
 """Bytes that there must be room for: a commit is several files."""
 
-BELIEVED = 15.0
+FAILURE_SECONDS = 15.0
 """Seconds for which a change that failed counts, though the disk looks well: who must store tries again sooner."""
 
 
@@ -46,10 +46,10 @@ class WriteCheck:
                 else:
                     log.warning("memory can be written again")
                 await changed()
-            await anyio.sleep(SECONDS)
+            await anyio.sleep(CHECK_INTERVAL)
 
     def _lately_failed(self) -> str:
-        return self._failed if anyio.current_time() - self._failed_at < BELIEVED else ""
+        return self._failed if anyio.current_time() - self._failed_at < FAILURE_SECONDS else ""
 
     def _tried(self) -> str:
         """Why the disk refuses. The file has no name, so nobody takes it for a part of memory."""
@@ -67,6 +67,6 @@ class WriteCheck:
 def _reserve(handle: int) -> None:
     """Take the room without writing it, where the system can."""
     if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, ROOM)
+        os.posix_fallocate(handle, 0, REQUIRED_BYTES)
     else:
-        os.write(handle, bytes(ROOM))
+        os.write(handle, bytes(REQUIRED_BYTES))

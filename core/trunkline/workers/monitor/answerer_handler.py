@@ -5,21 +5,21 @@ from collections.abc import Awaitable, Callable
 from trunkline.config import Config
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.workers.monitor.block_profile import Standing
-from trunkline.workers.monitor.model_errors import Explainer
-from trunkline.workers.monitor.model_registry import Models
+from trunkline.workers.monitor.block_profile import BlockProfile
+from trunkline.workers.monitor.model_errors import ModelErrorFormatter
+from trunkline.workers.monitor.model_registry import ModelRegistry
 from trunkline_bus import BusError, Refusal, Request
 
 
-class Answerers:
+class AnswererHandler:
     """The same choice as for a turn. ``standing`` tells what stands for a block."""
 
     def __init__(
         self,
         config: Config,
-        models: Models,
-        standing: Callable[[str], Awaitable[Standing]],
-        explainer: Explainer,
+        models: ModelRegistry,
+        standing: Callable[[str], Awaitable[BlockProfile]],
+        explainer: ModelErrorFormatter,
     ) -> None:
         self._config = config
         self._models = models

@@ -18,33 +18,33 @@ from trunkline.contracts.approvals.messages import (
     ApprovalDue,
     Settlement,
     approval_id,
-    withdrawal,
+    describe_withdrawal,
 )
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
-    Finished,
     JournalEntry,
+    TurnFinished,
     TurnRequested,
-    withdrawn_by,
+    withdrawal_reason,
 )
-from trunkline.workers.monitor.steps import Action
+from trunkline.workers.monitor.steps import ToolAction
 from trunkline.workers.monitor.turn import Phase, Turn
 from trunkline_bus import Bus, BusError, Scope, SequenceConflict, key_of
 
 log = logging.getLogger(__name__)
 
-REMEMBERED = 3_600.0
+SETTLED_TTL = 3_600.0
 """Seconds for which a decision is told to those who come too late."""
 
 
 @dataclass(slots=True)
-class Said:
+class PublishedApprovals:
     """What was told of a turn's approvals, since it came out of the journal here: which, and whether as settled.
     ``complete``: nothing is left to tell, since what changes is told when it changes.
 
@@ -55,7 +55,7 @@ class Said:
     complete: bool = False
 
 
-class Approvals:
+class ApprovalPublisher:
     """Tells of the approvals of this monitor's turns."""
 
     def __init__(self, bus: Bus, settings: ApprovalsSettings) -> None:
@@ -69,7 +69,9 @@ class Approvals:
             return settings.background
         return settings.channels.get(request.channel, settings.deadline)
 
-    async def try_to_tell(self, turn: Turn, said: Said, calls: Collection[str] | None = None) -> None:
+    async def try_to_tell(
+        self, turn: Turn, said: PublishedApprovals, calls: Collection[str] | None = None
+    ) -> None:
         """Tell what has changed, of these calls or of all; what cannot be told now is told before the turn is put
         down."""
         try:
@@ -78,14 +80,14 @@ class Approvals:
             said.complete = False
             log.info("approvals of a turn wait for the bus: %s", error)
 
-    async def tell_missing(self, turn: Turn, said: Said) -> None:
+    async def tell_missing(self, turn: Turn, said: PublishedApprovals) -> None:
         """Tell what was not told yet, before the turn is put down or over. Raises BusError."""
         if turn.phase is Phase.PARKED and said.complete:
             return
         await self.tell(turn, said)
         said.complete = turn.phase is Phase.PARKED
 
-    async def tell(self, turn: Turn, said: Said, calls: Collection[str] | None = None) -> None:
+    async def tell(self, turn: Turn, said: PublishedApprovals, calls: Collection[str] | None = None) -> None:
         """Tell what has changed, of these calls of the last answer or of all. Raises BusError."""
         if turn.request is None or (calls is not None and not calls):
             return
@@ -115,7 +117,7 @@ class Approvals:
                 return
             await self._note_withdrawal(approval)
             try:
-                return await self._say(approval, last.seq, ttl=REMEMBERED)
+                return await self._say(approval, last.seq, ttl=SETTLED_TTL)
             except SequenceConflict:
                 continue  # a gateway reminded of it meanwhile
 
@@ -137,7 +139,7 @@ class Approvals:
             tool=approval.detail.tool or approval.tool,
             decision="withdrawn",
             by=(settled.by,) if settled.by else (),
-            why=f"{withdrawal(settled.withdrawn, settled.by)}, so it was not decided.",
+            why=f"{describe_withdrawal(settled.withdrawn, settled.by)}, so it was not decided.",
         )
         try:
             await self._bus.append(AUDIT, line, msg_id=line.id, block=line.block)
@@ -167,32 +169,32 @@ class Approvals:
         )
 
 
-def concerned(entries: Iterable[JournalEntry]) -> set[str] | None:
+def affected_calls(entries: Iterable[JournalEntry]) -> set[str] | None:
     """The calls about which these entries may change where an approval stands; None for any call of the turn."""
     calls = set[str]()
     for entry in entries:
-        if isinstance(entry, CancelRecorded | Finished):
+        if isinstance(entry, CancelRecorded | TurnFinished):
             return None
         if isinstance(entry, ApprovalAsked | ApprovalRecorded):
             calls.add(entry.call_id)
     return calls
 
 
-def _actions(turn: Turn) -> Iterator[Action]:
+def _actions(turn: Turn) -> Iterator[ToolAction]:
     return (action for step in turn.steps for action in step.actions)
 
 
-def _named(turn: Turn, calls: Iterable[str]) -> Iterator[Action]:
+def _named(turn: Turn, calls: Iterable[str]) -> Iterator[ToolAction]:
     found = (turn.steps[-1].action(call) for call in calls)
     return (action for action in found if action is not None)
 
 
-def _approvals(turn: Turn, request: TurnRequested, actions: Iterable[Action]) -> Iterator[Approval]:
+def _approvals(turn: Turn, request: TurnRequested, actions: Iterable[ToolAction]) -> Iterator[Approval]:
     found = (_approval(turn, request, action) for action in actions)
     return (approval for approval in found if approval is not None)
 
 
-def _approval(turn: Turn, request: TurnRequested, action: Action) -> Approval | None:
+def _approval(turn: Turn, request: TurnRequested, action: ToolAction) -> Approval | None:
     """Where the newest question about a call stands; None when there is none, or one of before they had a time."""
     asked = action.asked
     if asked is None or isinstance(asked.asked_at, msgspec.UnsetType):
@@ -217,15 +219,15 @@ def _approval(turn: Turn, request: TurnRequested, action: Action) -> Approval | 
     )
 
 
-def _settlement(turn: Turn, action: Action) -> Settlement | None:
+def _settlement(turn: Turn, action: ToolAction) -> Settlement | None:
     """How it ended: decided, or with its turn."""
     decision = action.decision
     if decision is not None:
         scope = "once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope
         answer = "" if isinstance(decision.answer, msgspec.UnsetType) else decision.answer
-        return Settlement(allow=decision.allow, by=decision.by, at=now(), scope=scope, answer=answer)
+        return Settlement(allow=decision.allow, by=decision.by, at=utc_now(), scope=scope, answer=answer)
     if turn.cancelled is not None:
-        why = withdrawn_by(turn.cancelled)
-        return Settlement(allow=False, by=turn.cancelled.by, at=now(), withdrawn=why)
+        why = withdrawal_reason(turn.cancelled)
+        return Settlement(allow=False, by=turn.cancelled.by, at=utc_now(), withdrawn=why)
     over = turn.phase in (Phase.CLOSING, Phase.DONE)
-    return Settlement(allow=False, by="", at=now(), withdrawn="ended") if over else None
+    return Settlement(allow=False, by="", at=utc_now(), withdrawn="ended") if over else None

@@ -9,35 +9,35 @@ from typing import TypeVar
 import anyio
 import msgspec
 
-from trunkline._util.toml import BadSettings, read_settings
+from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
-from trunkline.contracts.memory.cache import Known
+from trunkline.contracts.memory.cache import MemoryCache
 from trunkline.contracts.memory.initial_files import INSTRUCTIONS, is_untouched
 from trunkline.contracts.memory.messages import UNREADABLE, MemoryFile, ReadManyMemory
-from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue, ToolSchema, ToolSpec
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.workers.monitor.tool_schema import lean
-from trunkline.workers.monitor.tool_selection import unknown_names
+from trunkline.workers.monitor.tool_schema import compact_schema
+from trunkline.workers.monitor.tool_selection import unknown_tool_names
 from trunkline_bus import Bus
 
 log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-PATIENCE = 10.0
+REPLY_TIMEOUT = 10.0
 """Seconds to wait for another worker's reply before the lane tries the turn again: who had the request may be gone."""
 
-FRESH_FOR = 0.2
+FRESH_SECONDS = 0.2
 """Seconds for which it is not asked for again. What memory commits counts at once; an edit by hand and another
 catalogue of tools, of which nobody tells, after this time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class BlockTools:
     """A block's tools, and the platform's ``own``. ``version`` is the catalogue's; None before the first.
     ``restricted`` are those that the block may not use, ``schemas`` what a model is shown of each tool, by name."""
 
@@ -48,20 +48,20 @@ class Tools:
     schemas: Mapping[str, ToolSchema] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: ToolCatalogue) -> "Tools":
+    def of(cls, found: ToolCatalogue) -> "BlockTools":
         """A catalogue that has come."""
         specs = found.tools or ()
-        schemas = {spec.name: lean(spec) for spec in (*specs, *found.own)}
+        schemas = {spec.name: compact_schema(spec) for spec in (*specs, *found.own)}
         return cls(found.version, specs, found.own, frozenset(found.restricted), schemas)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BlockProfile:
     """What stands for a block. ``files`` are those that context sources name, by the names that they use. ``problem``
     says which of the block's and the owner's files cannot be read, "" when all can. ``there`` is whether the block has
     a file of its own; a block that is not there has the choices of an empty one."""
 
-    tools: Tools
+    tools: BlockTools
     block: BlockConfig
     preferences: Preferences
     files: Mapping[str, MemoryFile] = field(default_factory=dict)
@@ -88,24 +88,24 @@ class Standing:
         return self.preferences.always_send if self.block.always_send is None else self.block.always_send
 
 
-class Standings:
+class BlockProfileCache:
     """Asks the tools worker and memory, both at once; each once, whatever number of ``files`` is read besides.
     ``open`` before use."""
 
     def __init__(self, bus: Bus, files: Iterable[str] = ()) -> None:
         self._bus = bus
         self._files = tuple(dict.fromkeys(files))
-        self._tools: dict[str, Tools] = {}
+        self._tools: dict[str, BlockTools] = {}
         self._told: dict[str, tuple[str, ...]] = {}
-        self._known = Known(bus, self._ask, counts=self._counts, fresh_for=FRESH_FOR)
+        self._known = MemoryCache(bus, self._ask, counts=self._counts, fresh_for=FRESH_SECONDS)
         self.open = self._known.open
         self.close = self._known.close
 
-    async def of(self, block: str) -> Standing:
+    async def of(self, block: str) -> BlockProfile:
         """What stands for a block. Raises BusError when a worker does not answer for PATIENCE seconds."""
         return await self._known.of(block)
 
-    async def _ask(self, block: str) -> Standing:
+    async def _ask(self, block: str) -> BlockProfile:
         files: dict[str, MemoryFile] = {}
         try:
             async with anyio.create_task_group() as tasks:
@@ -115,13 +115,15 @@ class Standings:
             raise failures.exceptions[0] from failures
         own, block_problem = _decoded(BlockConfig, files.get(_block_file(block)))
         preferences, problem = _decoded(Preferences, files.get(PREFERENCES))
-        standing = Standing(
+        standing = BlockProfile(
             tools=self._tools[block],
             block=own,
             preferences=preferences,
             problem=block_problem or problem or self._unread(block, files),
             there=_block_file(block) in files,
-            files={name: file for name in self._files if (file := _said(files.get(whole_path(block, name))))},
+            files={
+                name: file for name in self._files if (file := _non_empty(files.get(root_path(block, name))))
+            },
         )
         self._tell_unknown(block, standing)
         return standing
@@ -129,29 +131,29 @@ class Standings:
     def _unread(self, block: str, files: Mapping[str, MemoryFile]) -> str:
         """What is said of the first of the sources' files that is there and cannot be read: it may hold what the owner
         forbids."""
-        found = (files.get(whole_path(block, name)) for name in self._files)
+        found = (files.get(root_path(block, name)) for name in self._files)
         return next((file.unread for file in found if file is not None and file.unread), "")
 
-    def _tell_unknown(self, block: str, standing: Standing) -> None:
+    def _tell_unknown(self, block: str, standing: BlockProfile) -> None:
         """Log once which tools the owner wants to be shown always and nobody has (PA-F43)."""
         tools = standing.tools
-        missing = unknown_names(standing.always_send or (), tools.specs, tools.own)
+        missing = unknown_tool_names(standing.always_send or (), tools.specs, tools.own)
         if missing != self._told.get(block, ()):
             self._told[block] = missing
             if missing:
                 log.warning("always_send of block %s names no tool: %s", block, ", ".join(missing))
 
     async def _load_tools(self, block: str) -> None:
-        known = self._tools.setdefault(block, Tools())
+        known = self._tools.setdefault(block, BlockTools())
         wish = ListTools(block=block, version=known.version)
-        found = await self._bus.call(LIST_TOOLS, wish, timeout=PATIENCE, repeatable=True)
+        found = await self._bus.call(LIST_TOOLS, wish, timeout=REPLY_TIMEOUT, repeatable=True)
         if found.tools is not None:
-            self._tools[block] = Tools.of(found)
+            self._tools[block] = BlockTools.of(found)
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
-        named = (whole_path(block, name) for name in self._files)
+        named = (root_path(block, name) for name in self._files)
         wish = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, _block_file(block), *named))))
-        found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)
+        found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=REPLY_TIMEOUT, repeatable=True)
         files.update({file.path: file for file in found.files})
 
     def _counts(self, path: str) -> bool:
@@ -167,7 +169,7 @@ def _block_file(block: str) -> str:
     return f"blocks/{block}/block.toml"
 
 
-def _said(file: MemoryFile | None) -> MemoryFile | None:
+def _non_empty(file: MemoryFile | None) -> MemoryFile | None:
     """The file, if it says something: it is there, it is text, and it holds instructions or what somebody wrote."""
     if file is None or file.content == UNREADABLE:
         return None
@@ -182,5 +184,5 @@ def _decoded(kind: type[S], file: MemoryFile | None) -> tuple[S, str]:
         return kind(), file.unread
     try:
         return read_settings(file.path, file.content, kind), ""
-    except BadSettings as error:
+    except SettingsFileError as error:
         return kind(), str(error)

@@ -7,50 +7,50 @@ from datetime import datetime
 
 import anyio
 
-from trunkline.contracts.blocks.messages import Pulse, PulseBeat
-from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.blocks.messages import Pulse, PulseHeartbeat
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline_bus import Bus, BusError, key_of
 
 log = logging.getLogger(__name__)
 
-BEAT_SECONDS = 1.5
+HEARTBEAT_SECONDS = 1.5
 ACTIVE_SECONDS = 300.0
 """How long a block stays ACTIVE after its last turn before it is SLEEPING again."""
 
 
 @dataclass(slots=True)
-class _Block:
+class _BlockActivity:
     running: dict[str, datetime] = field(default_factory=dict)
     last_run: datetime | None = None
     error: str | None = None
 
 
-class PulseBoard:
+class BlockStatusPublisher:
     """Counts running turns by block and tells them to the bucket, at once on a change and then with each beat."""
 
     def __init__(self, bus: Bus, monitor: str) -> None:
         self._bucket = bus.kv(PULSE_BUCKET)
         self._monitor = monitor
-        self._blocks: dict[str, _Block] = {}
+        self._blocks: dict[str, _BlockActivity] = {}
         self._changed = anyio.Event()
 
     def begin(self, block: str, turn: str) -> None:
         """A turn runs."""
-        self._blocks.setdefault(block, _Block()).running[turn] = now()
+        self._blocks.setdefault(block, _BlockActivity()).running[turn] = utc_now()
         self._changed.set()
 
     def end(self, block: str, turn: str, error: str | None) -> None:
         """The turn is over; ``error`` is its code if it failed."""
-        state = self._blocks.setdefault(block, _Block())
+        state = self._blocks.setdefault(block, _BlockActivity())
         state.running.pop(turn, None)
-        state.last_run, state.error = now(), error
+        state.last_run, state.error = utc_now(), error
         self._changed.set()
 
     async def run(self) -> None:
         """Tell the bucket until cancelled."""
         while True:
-            with anyio.move_on_after(BEAT_SECONDS):
+            with anyio.move_on_after(HEARTBEAT_SECONDS):
                 await self._changed.wait()
             self._changed = anyio.Event()
             for block in tuple(self._blocks):
@@ -58,7 +58,7 @@ class PulseBoard:
             await anyio.sleep(0.1)  # many turns that begin and end together are told once
 
     async def _tell(self, block: str) -> None:
-        beat = PulseBeat(block=block, monitor=self._monitor, pulse=self._pulse(self._blocks[block]))
+        beat = PulseHeartbeat(block=block, monitor=self._monitor, pulse=self._pulse(self._blocks[block]))
         if beat.pulse.status == "SLEEPING":
             del self._blocks[block]
             return  # the entry vanishes by itself
@@ -67,19 +67,19 @@ class PulseBoard:
         except BusError as error:
             log.debug("the pulse of block %s could not be told: %s", block, error)
 
-    def _pulse(self, state: _Block) -> Pulse:
+    def _pulse(self, state: _BlockActivity) -> Pulse:
         task = next(iter(state.running), None)
         if task is not None:
             status = "BUSY"
         elif state.error is not None:
             status = "ERROR"
         else:
-            idle = (now() - state.last_run).total_seconds() if state.last_run else ACTIVE_SECONDS
+            idle = (utc_now() - state.last_run).total_seconds() if state.last_run else ACTIVE_SECONDS
             status = "ACTIVE" if idle < ACTIVE_SECONDS else "SLEEPING"
         return Pulse(
             status=status,  # type: ignore[arg-type]
             last_run=state.last_run,
-            last_pulse=now(),
+            last_pulse=utc_now(),
             current_task=task,
             error=state.error,
         )

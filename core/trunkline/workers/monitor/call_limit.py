@@ -9,7 +9,9 @@ from trunkline.contracts.turns.messages import ModelCallFinished, ToolFinished
 log = logging.getLogger(__name__)
 
 
-def refusals(answer: ModelCallFinished, client_tools: Collection[str], limit: int) -> Iterator[ToolFinished]:
+def refuse_excess_calls(
+    answer: ModelCallFinished, client_tools: Collection[str], limit: int
+) -> Iterator[ToolFinished]:
     """What the model is told of each call beyond the limit. Calls that its client runs are not ours to refuse."""
     ours = [call for call in answer.tool_calls if call.name not in client_tools]
     if len(ours) > limit:

@@ -14,37 +14,37 @@ from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, TI
 from trunkline.contracts.turns.messages import FeedEvent, ModelCallFailed, ModelCallFinished
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.telemetry import semconv
-from trunkline.workers.monitor.block_profile import Standing
+from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.feed_writer import TextStream
-from trunkline.workers.monitor.model_call import Asker, Terms
-from trunkline.workers.monitor.model_registry import Choice, Models
+from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
+from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
 from trunkline.workers.monitor.prices import Rate
 from trunkline_bus import BusError, Refusal, Request
 
 log = logging.getLogger(__name__)
 
-_HOW_TO_SEE = (
+_VISION_HINT = (
     'A person can name one that does, as in vision_model = "openai/gpt-4.1-mini": in the block\'s block.toml, or in '
     "preferences.toml for all blocks."
 )
 
-FLUSH = 3_600.0
+FLUSH_SECONDS = 3_600.0
 """Seconds between two pieces of text to nobody."""
 
-MOST_REMEMBERED = 100
+MAX_REMEMBERED_MODELS = 100
 """How many models are remembered by name; who names models must not be able to fill log and memory."""
 
 
-class Completions:
+class CompletionHandler:
     """The completions under way in this monitor. ``standing`` tells what stands for a block; ``block`` is the one of
     questions that name none."""
 
     def __init__(
         self,
-        models: Models,
-        standing: Callable[[str], Awaitable[Standing]],
+        models: ModelRegistry,
+        standing: Callable[[str], Awaitable[BlockProfile]],
         block: str,
-        terms: Terms,
+        terms: ModelCallConfig,
     ) -> None:
         self._models = models
         self._standing = standing
@@ -96,7 +96,7 @@ class Completions:
         asked = ModelRequest(
             messages=wish.messages,
             model=choice.model,
-            max_tokens=_room(wish, rate),
+            max_tokens=_token_limit(wish, rate),
             temperature=wish.temperature,
             block=block,
             conversation=request.envelope.conversation or "",
@@ -105,13 +105,13 @@ class Completions:
             purpose=wish.purpose,
             adapter=choice.adapter.name,
         )
-        asker = Asker(self._models.ask(choice), choice, self._terms)
-        entry = await asker.answer(asked, 0, TextStream(_Nobody(), 0, FLUSH), set())
+        asker = ModelCaller(self._models.ask(choice), choice, self._terms)
+        entry = await asker.answer(asked, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
         if isinstance(entry, ModelCallFailed):
             raise _refused(entry.code)
         return self._told(wish, choice, asker.model, entry)
 
-    async def _chosen(self, wish: Complete, block: str) -> Choice:
+    async def _chosen(self, wish: Complete, block: str) -> SelectedModel:
         try:
             standing = await self._standing(block)
             if any(message.images for message in wish.messages):
@@ -124,19 +124,21 @@ class Completions:
             log.warning("a question for %s has no model: %s", block, error)
             raise _refused(error.code) from error
 
-    def _seeing(self, wish: Complete, standing: Standing) -> Choice:
+    def _seeing(self, wish: Complete, standing: BlockProfile) -> SelectedModel:
         """The model that somebody chose to look at pictures: not every model can, and none can tell."""
         standing.refuse_if_unknown()
         name = wish.model or standing.block.vision_model or standing.preferences.vision_model
         if name is None:
-            raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_HOW_TO_SEE}")
+            raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_VISION_HINT}")
         choice = self._models.choose(name)
         if not choice.adapter.sees:
             blind = f"The vision model {name} cannot be used: the adapter {choice.adapter.name} takes no pictures."
-            raise Refusal(NO_VISION_MODEL, f"{blind} {_HOW_TO_SEE}")
+            raise Refusal(NO_VISION_MODEL, f"{blind} {_VISION_HINT}")
         return choice
 
-    def _told(self, wish: Complete, choice: Choice, model: str, entry: ModelCallFinished) -> Completion:
+    def _told(
+        self, wish: Complete, choice: SelectedModel, model: str, entry: ModelCallFinished
+    ) -> Completion:
         name = f"{choice.adapter.name}/{model}"
         rate = self._terms.prices.of(choice.label, name)
         self._learn(choice, name)
@@ -157,24 +159,24 @@ class Completions:
             finish_reason=entry.finish_reason,
         )
 
-    def _learn(self, choice: Choice, name: str) -> None:
-        if not choice.model and len(self._answered_by) < MOST_REMEMBERED:
+    def _learn(self, choice: SelectedModel, name: str) -> None:
+        if not choice.model and len(self._answered_by) < MAX_REMEMBERED_MODELS:
             self._answered_by[choice.label] = name
 
     def _warn(self, what: str) -> None:
-        if what not in self._warned and len(self._warned) < MOST_REMEMBERED:
+        if what not in self._warned and len(self._warned) < MAX_REMEMBERED_MODELS:
             self._warned.add(what)
             log.warning(what)
 
 
-class _Nobody:
+class _DiscardingSink:
     """Nobody watches a completion; its text comes whole."""
 
     async def emit(self, *events: FeedEvent) -> None:
         """Let them fall."""
 
 
-def _room(wish: Complete, rate: Rate | None) -> int | None:
+def _token_limit(wish: Complete, rate: Rate | None) -> int | None:
     """How long the answer may be. Raises Refusal when the question alone costs too much."""
     if wish.max_cost is None or rate is None:
         return wish.max_tokens

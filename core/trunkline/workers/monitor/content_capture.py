@@ -11,28 +11,28 @@ from typing import Any
 import msgspec
 from opentelemetry import trace
 
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.models.adapter import AskModel, Call, Finish, ModelEvent, ModelRequest, Text
 from trunkline.telemetry import semconv
 
-MOST = 60_000
+MAX_MESSAGES_CHARS = 60_000
 """Characters of messages in one span, the newest first; spans travel together, and a message on the bus has an end."""
 
-LONGEST = 20_000
+MAX_TEXT_CHARS = 20_000
 """Characters of one text."""
 
-AHEAD = 4_096
+REDACTION_LOOKAHEAD = 4_096
 """Characters behind those that are looked at too: half of a key is not known for one."""
 
-Part = dict[str, Any]
+SpanPart = dict[str, Any]
 
 
-class Capture:
+class ContentCapture:
     """Puts content into spans."""
 
     def __init__(self) -> None:
-        self._secrets = Secrets()
+        self._secrets = Redactor()
 
     def around(self, ask: AskModel) -> AskModel:
         """The same call, which tells the current span what it is asked and what comes back."""
@@ -67,7 +67,7 @@ class Capture:
     def _newest(self, messages: Sequence[Message]) -> str:
         """As many of the messages as there is room for, the newest ones."""
         told: list[str] = []
-        room = MOST
+        room = MAX_MESSAGES_CHARS
         for message in reversed(messages):
             one = json.dumps({"role": message.role, "parts": self._parts(message)}, ensure_ascii=False)
             room -= len(one)
@@ -76,13 +76,13 @@ class Capture:
             told.append(one)
         return f"[{', '.join(reversed(told))}]"
 
-    def _parts(self, message: Message) -> list[Part]:
+    def _parts(self, message: Message) -> list[SpanPart]:
         if message.role == "tool":
             answer = {"type": "tool_call_response", "id": message.tool_call_id}
             return [{**answer, "response": self._clean(message.content)}]
         return self._said(message.content, message.tool_calls)
 
-    def _said(self, text: str, calls: Sequence[ToolCall]) -> list[Part]:
+    def _said(self, text: str, calls: Sequence[ToolCall]) -> list[SpanPart]:
         parts = [self._text(text)] if text else []
         return parts + [
             {"type": "tool_call", "id": call.id, "name": call.name, "arguments": self._arguments(call)}
@@ -92,8 +92,8 @@ class Capture:
     def _arguments(self, call: ToolCall) -> str:
         return self._clean(json.dumps(msgspec.to_builtins(call.arguments), ensure_ascii=False))
 
-    def _text(self, text: str) -> Part:
+    def _text(self, text: str) -> SpanPart:
         return {"type": "text", "content": self._clean(text)}
 
     def _clean(self, text: str) -> str:
-        return self._secrets.redacted(text[: LONGEST + AHEAD])[:LONGEST]
+        return self._secrets.redacted(text[: MAX_TEXT_CHARS + REDACTION_LOOKAHEAD])[:MAX_TEXT_CHARS]

@@ -6,42 +6,42 @@ prompt's beginning holds. What changes with every turn is told apart, just befor
 
 from collections.abc import Sequence
 
-from trunkline._util.untrusted_text import DATA, OWNER, fenced
+from trunkline._util.untrusted_text import DATA_NOTE, OWNER_NOTE, wrap_context
 from trunkline.contracts.turns.context import ContextPart
 
-BYTES_A_TOKEN = 4
+BYTES_PER_TOKEN = 4
 """The documented estimate: UTF-8 bytes to a token. It is near for English and errs to the safe side for most others."""
 
-CHANGING = 0.25
+CHANGING_SHARE = 0.25
 """The part of the budget that is kept for what changes with each turn, so that this never moves what stays."""
 
-LEAST = 24
+MIN_PART_TOKENS = 24
 """Tokens below which nothing of a part is told but where it can be read."""
 
 
-def tokens_of(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text is."""
-    return -(-len(text.encode(errors="surrogatepass")) // BYTES_A_TOKEN)
+    return -(-len(text.encode(errors="surrogatepass")) // BYTES_PER_TOKEN)
 
 
-def assembled(bootstrap: str, parts: Sequence[ContextPart], budget: int) -> tuple[str, str]:
+def fit_parts(bootstrap: str, parts: Sequence[ContextPart], budget: int) -> tuple[str, str]:
     """What stays (the bootstrap line first) and what changes, each as one text, within ``budget`` tokens together."""
     parts = [part for part in parts if part.text.strip()]
     staying = [part for part in parts if not part.changing]
-    room = budget - int(budget * CHANGING)
-    used, told = _told(staying, room)
-    _, changing = _told([part for part in parts if part.changing], budget - used)
+    room = budget - int(budget * CHANGING_SHARE)
+    used, told = _render_parts(staying, room)
+    _, changing = _render_parts([part for part in parts if part.changing], budget - used)
     return "\n\n".join((bootstrap, *told)), "\n\n".join(changing)
 
 
-def _told(parts: Sequence[ContextPart], room: int) -> tuple[int, list[str]]:
+def _render_parts(parts: Sequence[ContextPart], room: int) -> tuple[int, list[str]]:
     """The tokens used, and the parts as they are told: higher priority first, else in the order given."""
     ranked = sorted(parts, key=lambda part: -part.priority)
-    granted = _granted([(tokens_of(part.text), part.share) for part in ranked], room)
-    return sum(granted), [_rendered(part, tokens) for part, tokens in zip(ranked, granted, strict=True)]
+    granted = _grant_tokens([(estimate_tokens(part.text), part.share) for part in ranked], room)
+    return sum(granted), [_render(part, tokens) for part, tokens in zip(ranked, granted, strict=True)]
 
 
-def _granted(wishes: Sequence[tuple[int, float]], room: int) -> list[int]:
+def _grant_tokens(wishes: Sequence[tuple[int, float]], room: int) -> list[int]:
     """Tokens for each: first up to its share of the room, then what is left, in the order of rank."""
     granted, left = [], room
     for wish, share in wishes:
@@ -54,23 +54,23 @@ def _granted(wishes: Sequence[tuple[int, float]], room: int) -> list[int]:
     return granted
 
 
-def _rendered(part: ContextPart, tokens: int) -> str:
+def _render(part: ContextPart, tokens: int) -> str:
     text = part.text.strip("\n")
-    size = tokens_of(part.text)
+    size = estimate_tokens(part.text)
     if tokens < size:
-        text = _shortened(text, tokens, size, part.rest)
+        text = _shorten(text, tokens, size, part.rest)
     if part.trusted:
         return text
-    return fenced(part.source, text, note=OWNER if part.by_owner else DATA)
+    return wrap_context(part.source, text, note=OWNER_NOTE if part.by_owner else DATA_NOTE)
 
 
-def _shortened(text: str, tokens: int, size: int, rest: str) -> str:
-    head = cut(text, tokens * BYTES_A_TOKEN) if tokens >= LEAST else ""
-    note = f"[Cut here: about {tokens_of(head)} of {size} tokens are shown. {rest}".rstrip() + "]"
+def _shorten(text: str, tokens: int, size: int, rest: str) -> str:
+    head = truncate(text, tokens * BYTES_PER_TOKEN) if tokens >= MIN_PART_TOKENS else ""
+    note = f"[Cut here: about {estimate_tokens(head)} of {size} tokens are shown. {rest}".rstrip() + "]"
     return f"{head}\n\n{note}" if head else note
 
 
-def cut(text: str, size: int) -> str:
+def truncate(text: str, size: int) -> str:
     """The text's beginning of at most ``size`` bytes, up to the end of a paragraph, else of a line, a sentence or a
     word, as long as half of it remains."""
     head = text.encode(errors="surrogatepass")[:size].decode(errors="ignore")

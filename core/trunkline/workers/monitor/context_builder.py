@@ -19,30 +19,35 @@ from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSource, TurnInfo
 from trunkline.contracts.turns.messages import StatusShown, TurnRequested
 from trunkline.policy import ActorPermissions
-from trunkline.policy.turn_permissions import given
+from trunkline.policy.turn_permissions import initial_permissions
 from trunkline.telemetry import semconv
-from trunkline.workers.monitor.block_profile import PATIENCE, Standing, Standings
-from trunkline.workers.monitor.context_budget import assembled
-from trunkline.workers.monitor.tool_selection import Showing, gone, showing, visible
+from trunkline.workers.monitor.block_profile import REPLY_TIMEOUT, BlockProfile, BlockProfileCache
+from trunkline.workers.monitor.context_budget import fit_parts
+from trunkline.workers.monitor.tool_selection import (
+    ToolSelectionSettings,
+    missing_tools,
+    select_tools,
+    selection_settings,
+)
 from trunkline.workers.monitor.turn_messages import message_id
 from trunkline_bus import Bus
 
 log = logging.getLogger(__name__)
 
-SOURCE_SECONDS = 5.0
+SOURCE_TIMEOUT = 5.0
 
-Given = ContextPart | StatusShown | ContextGap
+ContextItem = ContextPart | StatusShown | ContextGap
 """What a context source may give."""
 
 
 @dataclass(frozen=True, slots=True)
-class Briefing:
+class TurnContext:
     """A turn's material. ``history`` is the conversation before the turn. With more tools than ``discovery_above`` the
     model finds most of them by itself."""
 
     request: TurnRequested
     history: tuple[Message, ...]
-    standing: Standing
+    standing: BlockProfile
     discovery_above: int
 
     @property
@@ -54,7 +59,7 @@ class Briefing:
         """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
         for ours of the same name."""
         tools = self.standing.tools
-        specs = visible(tools.specs, tools.own, self.showing, (*self.history, *new), tools.restricted)
+        specs = select_tools(tools.specs, tools.own, self.showing, (*self.history, *new), tools.restricted)
         own = tuple(tools.schemas[spec.name] for spec in specs)
         if not self.request.client_tools:
             return own
@@ -68,17 +73,17 @@ class Briefing:
         return (*self.request.client_tools, *tools.specs, *tools.own)
 
     @property
-    def showing(self) -> Showing:
+    def showing(self) -> ToolSelectionSettings:
         """How tools are shown: as the block says, else the owner, else by the number of those that may be used."""
         standing, tools = self.standing, self.standing.tools
         wish = self.block.discovery or standing.preferences.discovery or "auto"
         count = len(tools.specs) - len(tools.restricted)
-        return showing(wish, standing.always_send, count, self.discovery_above)
+        return selection_settings(wish, standing.always_send, count, self.discovery_above)
 
     @property
     def gone(self) -> tuple[str, ...]:
         """Tools that were loaded in this conversation and are not there any more."""
-        return gone(self.standing.tools.specs, self.standing.tools.own, self.history)
+        return missing_tools(self.standing.tools.specs, self.standing.tools.own, self.history)
 
     @property
     def preference(self) -> str | None:
@@ -87,14 +92,14 @@ class Briefing:
         return self.standing.model(self.request.model)
 
 
-class Context(NamedTuple):
+class ContextMessages(NamedTuple):
     """What a turn is given besides the conversation, and what people are shown of it."""
 
     messages: tuple[Message, ...]
     statuses: tuple[StatusShown, ...] = ()
 
 
-class Briefer:
+class ContextBuilder:
     """Collects briefings. ``open`` before use."""
 
     def __init__(
@@ -108,14 +113,14 @@ class Briefer:
         self._sources = tuple(sources)
         self._settings = settings
         self._windows = windows
-        self._standings = Standings(
+        self._standings = BlockProfileCache(
             bus, (name for source in sources for name in getattr(source, "files", ()))
         )
         self.open = self._standings.open
         self.close = self._standings.close
         self.standing = self._standings.of
 
-    async def brief(self, request: TurnRequested, known: list[Message]) -> Briefing:
+    async def brief(self, request: TurnRequested, known: list[Message]) -> TurnContext:
         """Collect all at once. ``known`` are the conversation's first messages; new ones are added to it.
 
         Raises BusError when a worker does not answer for PATIENCE seconds.
@@ -131,11 +136,15 @@ class Briefer:
             raise failures.exceptions[0] from failures
         return self._briefing(request, known, standing)
 
-    def _briefing(self, request: TurnRequested, messages: Iterable[Message], standing: Standing) -> Briefing:
-        standing = _within(standing, given(request))
-        return Briefing(request, _before(request, messages), standing, self._settings.discovery_above)
+    def _briefing(
+        self, request: TurnRequested, messages: Iterable[Message], standing: BlockProfile
+    ) -> TurnContext:
+        standing = _restricted(standing, initial_permissions(request))
+        return TurnContext(
+            request, _without_turn(request, messages), standing, self._settings.discovery_above
+        )
 
-    def info(self, briefing: Briefing, model: str = "") -> TurnInfo:
+    def info(self, briefing: TurnContext, model: str = "") -> TurnInfo:
         """What plugins are told of a turn that is about to begin."""
         request = briefing.request
         return TurnInfo(
@@ -148,26 +157,26 @@ class Briefer:
             window=self._window(model),
         )
 
-    async def context(self, briefing: Briefing, model: str) -> Context:
+    async def context(self, briefing: TurnContext, model: str) -> ContextMessages:
         """What the context sources give, within the budget for ``model``, after the bootstrap line."""
         turn, settings = briefing.request.turn, self._settings
         given = await self._given(self.info(briefing, model))
-        _tell_gaps(one for one in given if isinstance(one, ContextGap))
-        ours = (*_told_of(briefing.gone), *_told_of_channel(briefing.request))
+        _trace_gaps(one for one in given if isinstance(one, ContextGap))
+        ours = (*_missing_tools_part(briefing.gone), *_channel_part(briefing.request))
         parts = [*ours, *(one for one in given if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
-        staying, changing = assembled(settings.bootstrap, parts, budget)
+        staying, changing = fit_parts(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", staying)]
         if changing:
             messages.append(_message(turn, "user", changing))
-        return Context(tuple(messages), tuple(one for one in given if isinstance(one, StatusShown)))
+        return ContextMessages(tuple(messages), tuple(one for one in given if isinstance(one, StatusShown)))
 
     def _window(self, model: str) -> int:
         return self._windows.get(model, self._settings.window)
 
-    async def _given(self, info: TurnInfo) -> list[Given]:
+    async def _given(self, info: TurnInfo) -> list[ContextItem]:
         """What all sources give, in their order."""
-        found: list[Sequence[Given]] = [()] * len(self._sources)
+        found: list[Sequence[ContextItem]] = [()] * len(self._sources)
         async with anyio.create_task_group() as tasks:
             for number, source in enumerate(self._sources):
                 tasks.start_soon(self._ask_source, source, info, found, number)
@@ -177,14 +186,14 @@ class Briefer:
         self,
         source: ContextSource,
         info: TurnInfo,
-        found: list[Sequence[Given]],
+        found: list[Sequence[ContextItem]],
         number: int,
     ) -> None:
         try:
-            with anyio.move_on_after(SOURCE_SECONDS) as deadline:
+            with anyio.move_on_after(SOURCE_TIMEOUT) as deadline:
                 found[number] = tuple(await source(info))
             if deadline.cancelled_caught:
-                late = f"it took more than {SOURCE_SECONDS:g} s"
+                late = f"it took more than {SOURCE_TIMEOUT:g} s"
                 log.warning("context source %s is left out: %s", source.name, late)
                 found[number] = (ContextGap(source.name, late),)
         except Exception as error:
@@ -200,10 +209,10 @@ class Briefer:
 
     async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
         wish = LoadConversation(block=request.block, conversation=request.conversation, after=after)
-        return await self._bus.call(LOAD_MESSAGES, wish, timeout=PATIENCE, repeatable=True)
+        return await self._bus.call(LOAD_MESSAGES, wish, timeout=REPLY_TIMEOUT, repeatable=True)
 
 
-def _within(standing: Standing, permissions: ActorPermissions) -> Standing:
+def _restricted(standing: BlockProfile, permissions: ActorPermissions) -> BlockProfile:
     """Without the tools that the permissions of whoever asks leave out: a model is not shown them, and ``/tool`` names
     them as those that may not be used. Whether a call is permitted the tools worker decides."""
     tools = standing.tools
@@ -214,12 +223,12 @@ def _within(standing: Standing, permissions: ActorPermissions) -> Standing:
     return replace(standing, tools=replace(tools, own=own, restricted=tools.restricted | barred))
 
 
-def _before(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:
+def _without_turn(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:
     """Without this turn's own messages, which are stored already when a crash came just after storing."""
     return tuple(message for message in messages if message.turn != request.turn)
 
 
-def _told_of(gone: tuple[str, ...]) -> tuple[ContextPart, ...]:
+def _missing_tools_part(gone: tuple[str, ...]) -> tuple[ContextPart, ...]:
     """What is said when tools are gone that a model may remember to have."""
     if not gone:
         return ()
@@ -227,7 +236,7 @@ def _told_of(gone: tuple[str, ...]) -> tuple[ContextPart, ...]:
     return (ContextPart(source="tools", text=text, changing=True),)
 
 
-def _told_of_channel(request: TurnRequested) -> tuple[ContextPart, ...]:
+def _channel_part(request: TurnRequested) -> tuple[ContextPart, ...]:
     """What people see of an answer where this message came from (MB-F13). The channel says it, so it is data; it stands
     last, so that another channel's message leaves what is before it as it was."""
     if isinstance(request.shows, msgspec.UnsetType):
@@ -235,7 +244,7 @@ def _told_of_channel(request: TurnRequested) -> tuple[ContextPart, ...]:
     return (ContextPart(source=f"channel {request.channel}", text=request.shows, priority=1, share=0.05),)
 
 
-def _tell_gaps(gaps: Iterable[ContextGap]) -> None:
+def _trace_gaps(gaps: Iterable[ContextGap]) -> None:
     """Say in the turn's trace what it began without."""
     for gap in gaps:
         trace.get_current_span().add_event(

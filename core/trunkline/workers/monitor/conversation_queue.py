@@ -19,32 +19,32 @@ import anyio
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.turns.messages import (
     ApprovalDecided,
-    Finished,
     InboxItem,
     JournalEntry,
-    Started,
     TurnCancelRequested,
+    TurnFinished,
     TurnRecord,
     TurnRequested,
+    TurnStarted,
     TurnSteered,
 )
-from trunkline.errors import PASSING
-from trunkline.workers.monitor.approval_publisher import Said
-from trunkline.workers.monitor.inbox_item import Held, Recalled
+from trunkline.errors import TRANSIENT_CODES
+from trunkline.workers.monitor.approval_publisher import PublishedApprovals
+from trunkline.workers.monitor.inbox_item import HeldItem, RecoveredItem
 from trunkline.workers.monitor.journal import Fenced, Journal
-from trunkline.workers.monitor.mailbox import Mailbox, cuts
-from trunkline.workers.monitor.parked_turns import Resting
+from trunkline.workers.monitor.mailbox import TurnMailbox, is_immediate_cancel
+from trunkline.workers.monitor.parked_turns import ParkedTurn
 from trunkline.workers.monitor.turn import Phase, Turn, TurnProtocolError
 from trunkline_bus import BusError, DecodeError, RemoteFault, SubjectError
 
 log = logging.getLogger(__name__)
 
-TRIES = 3
+MAX_ATTEMPTS = 3
 """How often a turn that fails in a way nobody foresaw is begun again before it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TurnRun:
     """A turn about to run here. ``known`` are the conversation's messages as far as this monitor has them.
 
     ``said`` is what was told of its questions. ``carrier`` is the inbox item that brings the turn back if this monitor
@@ -54,19 +54,19 @@ class Run:
     turn: Turn
     request: TurnRequested
     epoch: int
-    carrier: Held
-    controls: tuple[Held, ...]
-    mailbox: Mailbox
+    carrier: HeldItem
+    controls: tuple[HeldItem, ...]
+    mailbox: TurnMailbox
     journal: Journal
     known: list[Message]
-    said: Said
-    resting: Resting | None = None
+    said: PublishedApprovals
+    resting: ParkedTurn | None = None
 
 
-class Desk(Protocol):
+class TurnExecutor(Protocol):
     """What a lane needs of the monitor."""
 
-    async def run(self, run: Run) -> None:
+    async def run(self, run: TurnRun) -> None:
         """Run the turn until it is done or parked. Raises Fenced and BusError."""
         ...
 
@@ -76,12 +76,12 @@ class Desk(Protocol):
         """End a turn that cannot be run, with what it has so far. ``missing`` are entries that no journal has yet."""
         ...
 
-    def resting(self, turn: str, end: int | None) -> Resting | None:
+    def resting(self, turn: str, end: int | None) -> ParkedTurn | None:
         """A parked turn as it was put down here, if the journal still ends there."""
         ...
 
     def slot(self, begun: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
-        """One of the slots of turns that run at once; see ``Slots.one``."""
+        """One of the slots of turns that run at once; see ``TurnSlots.one``."""
         ...
 
     async def is_finishing(self, worker: str, conversation: str) -> bool:
@@ -92,30 +92,30 @@ class Desk(Protocol):
         """Tell those who keep statistics or memories, if the entry is a fact for them."""
         ...
 
-    async def tell_approvals(self, turn: Turn, said: Said) -> None:
+    async def tell_approvals(self, turn: Turn, said: PublishedApprovals) -> None:
         """Tell everybody which of its calls wait for a person and which no longer do, but for what was ``said``. Raises
         BusError."""
         ...
 
-    async def settle(self, held: Held) -> None:
+    async def settle(self, held: HeldItem) -> None:
         """The item is done."""
         ...
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldItem) -> None:
         """The item is somebody else's now."""
         ...
 
 
-class Lane:
+class ConversationQueue:
     """One conversation here. ``work()`` runs as one task while there is anything to do."""
 
-    def __init__(self, desk: Desk, journal: Journal) -> None:
+    def __init__(self, desk: TurnExecutor, journal: Journal) -> None:
         self._desk = desk
         self._journal = journal
-        self._queue: list[Held] = []
+        self._queue: list[HeldItem] = []
         """In the order in which they were accepted, however they came here."""
         self._known: list[Message] = []
-        self._mailbox: Mailbox | None = None
+        self._mailbox: TurnMailbox | None = None
         self.partition = -1
         """Where its items come from."""
         self.working = False
@@ -123,22 +123,22 @@ class Lane:
         """Whether nothing more is begun here, because the partition is given up."""
 
     @property
-    def waiting(self) -> tuple[Held, ...]:
+    def waiting(self) -> tuple[HeldItem, ...]:
         """The items that have not begun."""
         return tuple(self._queue)
 
-    def offer(self, held: Held) -> None:
+    def offer(self, held: HeldItem) -> None:
         """Take an item in: hand it to the running turn if it is about that, else queue it. Opens a closed lane."""
         self.partition, self.closed = held.partition, False
         if self._mailbox is None or not self._mailbox.put(held):
             self._enqueue(held)
 
-    def close(self) -> tuple[Held, ...]:
+    def close(self) -> tuple[HeldItem, ...]:
         """Begin nothing more, and return what has not begun. A running turn goes on."""
         self.closed = True
         return self.drop()
 
-    def drop(self) -> tuple[Held, ...]:
+    def drop(self) -> tuple[HeldItem, ...]:
         """Let go of everything that has not begun, and return it."""
         dropped = self.waiting
         self._queue.clear()
@@ -154,7 +154,7 @@ class Lane:
     def _waits(self) -> bool:
         return bool(self._queue) and not self.working
 
-    def _enqueue(self, *items: Held) -> None:
+    def _enqueue(self, *items: HeldItem) -> None:
         """Put items where they belong: what comes back from a turn or a dead owner may be older than the rest."""
         for held in items:
             insort(self._queue, held, key=lambda other: other.seq)
@@ -168,7 +168,7 @@ class Lane:
             self.drop()
             raise
 
-    async def _work_on_next(self, expected: Held) -> None:
+    async def _work_on_next(self, expected: HeldItem) -> None:
         """Work on an item in a slot of its own, so that a conversation that always has one leaves room for others.
 
         ``expected`` is what is next as it looks now; by the time there is a slot it may be another item, or none.
@@ -179,7 +179,7 @@ class Lane:
                 self._queue.remove(held)
                 await self._insist(held)
 
-    def _next(self) -> Held | None:
+    def _next(self) -> HeldItem | None:
         """The next item to work on: what is about the turn that has not ended, if there is one, else the oldest.
 
         While a turn is parked nothing else is next; one that runs no more is brought back by whatever waits behind it.
@@ -189,7 +189,7 @@ class Lane:
         oldest = None if self._journal.parked else next(iter(self._queue), None)
         return next(about, oldest)
 
-    async def _has_begun(self, held: Held) -> bool:
+    async def _has_begun(self, held: HeldItem) -> bool:
         """Whether the item is about a turn that has begun. What was delivered for the first time needs no look."""
         if held.first and isinstance(held.item, TurnRequested):
             return False
@@ -199,25 +199,27 @@ class Lane:
             log.debug("whether turn %s has begun could not be seen: %s", held.item.turn, error)
             return False
 
-    async def _insist(self, held: Held) -> None:
+    async def _insist(self, held: HeldItem) -> None:
         """Work on an item until it is done. While others are away it keeps its place."""
         pause, tries = 0.2, 0
         while True:
             try:
-                return await (self._handle(held) if tries < TRIES else self._give_up(held))
+                return await (self._handle(held) if tries < MAX_ATTEMPTS else self._give_up(held))
             except Fenced:
                 self._desk.release(held)
                 raise
             except Exception as error:
-                if _will_pass(error):
+                if _is_transient(error):
                     log.warning("turn %s waits for the bus or another worker: %s", held.item.turn, error)
                 else:
                     tries += 1
-                    log.exception("turn %s failed unforeseen, try %d of %d", held.item.turn, tries, TRIES)
+                    log.exception(
+                        "turn %s failed unforeseen, try %d of %d", held.item.turn, tries, MAX_ATTEMPTS
+                    )
             await anyio.sleep(pause)
             pause = min(pause * 2, 5.0)
 
-    async def _handle(self, held: Held) -> None:
+    async def _handle(self, held: HeldItem) -> None:
         if held.first and isinstance(held.item, TurnRequested) and held.item.begins:
             self._journal.begin()
         if isinstance(held.item, ApprovalDecided | TurnCancelRequested):
@@ -225,8 +227,8 @@ class Lane:
             if resting is not None and resting.turn.request is not None:
                 return await self._run(held, resting.turn, resting.turn.request, resting.epoch, resting)
         records = await self._settled_records(held)
-        turn, request = _replayed(records), _request(records, held.item)
-        if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
+        turn, request = _replay_turn(records), _request(records, held.item)
+        if isinstance(held.item, TurnSteered) and _is_too_late(turn, held.item):
             held.item = held.item.request  # a turn of its own
             return await self._handle(held)
         if request is None:
@@ -234,16 +236,16 @@ class Lane:
         if turn.phase is Phase.DONE:
             if turn.finished is not None and not held.first:  # who ended it may have died before it told
                 await self._desk.tell(request, turn.finished)
-                await self._desk.tell_approvals(turn, Said())
+                await self._desk.tell_approvals(turn, PublishedApprovals())
             return await self._desk.settle(held)
         if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
-            await self._desk.tell_approvals(turn, Said())
+            await self._desk.tell_approvals(turn, PublishedApprovals())
             return await self._desk.settle(held)
         if self._journal.unfinished not in (None, request.turn):
             return await self._wait_behind(self._journal.unfinished, held)
         await self._run(held, turn, request, records[-1].epoch + 1 if records else 1)
 
-    async def _wait_behind(self, ahead: str, held: Held) -> None:
+    async def _wait_behind(self, ahead: str, held: HeldItem) -> None:
         """Put the item back, and have the turn before it run first, unless that one waits for a person."""
         if not self._journal.parked and not any(other.item.turn == ahead for other in self._queue):
             request = await self._journal.request_of(ahead)
@@ -253,20 +255,25 @@ class Lane:
                 )
                 self._journal.pass_over()
             else:
-                self._enqueue(Recalled(request, held))
+                self._enqueue(RecoveredItem(request, held))
         self._enqueue(held)
 
     async def _run(
-        self, held: Held, turn: Turn, request: TurnRequested, epoch: int, resting: Resting | None = None
+        self,
+        held: HeldItem,
+        turn: Turn,
+        request: TurnRequested,
+        epoch: int,
+        resting: ParkedTurn | None = None,
     ) -> None:
         controls = [] if isinstance(held.item, TurnRequested) else [held]
-        self._mailbox = Mailbox(request.turn)
+        self._mailbox = TurnMailbox(request.turn)
         for waiting in tuple(self._queue):
             if self._mailbox.put(waiting):
                 self._queue.remove(waiting)
         controls.extend(self._mailbox.cancels())
-        said = resting.said if resting is not None else Said()
-        run = Run(
+        said = resting.said if resting is not None else PublishedApprovals()
+        run = TurnRun(
             turn,
             request,
             epoch,
@@ -283,20 +290,22 @@ class Lane:
         finally:
             self._enqueue(*self._mailbox.rest())
             self._mailbox = None
-        if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
+        if isinstance(held.item, TurnSteered) and _is_too_late(turn, held.item):
             return self._enqueue(held)
         await self._desk.tell_approvals(turn, said)
         await self._desk.settle(held)
 
-    async def _settled_records(self, current: Held) -> list[TurnRecord]:
+    async def _settled_records(self, current: HeldItem) -> list[TurnRecord]:
         """The turn's journal, once nobody who is about to leave in good order still writes to it.
 
         A cancel is not kept waiting: it takes the turn from whoever has it.
         """
         turn = current.item.turn
         records = await self._journal.replay(turn)
-        while records and _replayed(records).phase not in (Phase.DONE, Phase.PARKED):
-            cancelled = any(cuts(held.item) and held.item.turn == turn for held in (current, *self._queue))
+        while records and _replay_turn(records).phase not in (Phase.DONE, Phase.PARKED):
+            cancelled = any(
+                is_immediate_cancel(held.item) and held.item.turn == turn for held in (current, *self._queue)
+            )
             if cancelled or not await self._desk.is_finishing(records[-1].owner, current.conversation):
                 break
             await anyio.sleep(0.3)
@@ -304,15 +313,15 @@ class Lane:
             records = await self._journal.replay(turn)
         return records
 
-    async def _give_up(self, held: Held) -> None:
+    async def _give_up(self, held: HeldItem) -> None:
         """End the turn, so that nobody waits for it for ever and the next one has its place."""
         entries, epoch = await self._journal.salvage(held.item.turn)
         turn = await self._as_it_stands(held.item.turn)
         missing: tuple[JournalEntry, ...] = ()
-        if turn.phase is Phase.NEW and (request := _salvaged(entries, held.item)):
-            missing = (Started(request=request, model=""),)
+        if turn.phase is Phase.NEW and (request := _find_request(entries, held.item)):
+            missing = (TurnStarted(request=request, model=""),)
             turn.apply(missing[0])
-        if turn.phase is not Phase.NEW and not any(isinstance(entry, Finished) for entry in entries):
+        if turn.phase is not Phase.NEW and not any(isinstance(entry, TurnFinished) for entry in entries):
             await self._desk.give_up(turn, missing, epoch + 1, self._journal)
         if isinstance(held.item, TurnSteered) and not (
             turn.request and turn.knows(held.item.request.message.id)
@@ -324,19 +333,19 @@ class Lane:
     async def _as_it_stands(self, turn: str) -> Turn:
         """The turn by its journal; a new one when that makes no sense."""
         try:
-            return _replayed(await self._journal.replay(turn))
+            return _replay_turn(await self._journal.replay(turn))
         except (DecodeError, TurnProtocolError):
             return Turn()
 
 
-def _will_pass(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     """Whether waiting may help: the bus or a worker is away, or said that it cannot work now."""
     if isinstance(error, RemoteFault):
-        return error.code in PASSING
+        return error.code in TRANSIENT_CODES
     return isinstance(error, BusError) and not isinstance(error, DecodeError | SubjectError)
 
 
-def _replayed(records: list[TurnRecord]) -> Turn:
+def _replay_turn(records: list[TurnRecord]) -> Turn:
     turn = Turn()
     for record in records:
         for entry in record.entries:
@@ -344,7 +353,7 @@ def _replayed(records: list[TurnRecord]) -> Turn:
     return turn
 
 
-def _too_late(turn: Turn, steered: TurnSteered) -> bool:
+def _is_too_late(turn: Turn, steered: TurnSteered) -> bool:
     """Whether the turn ended, or never was, without having taken the message in."""
     if turn.phase is Phase.NEW:
         return True
@@ -353,9 +362,9 @@ def _too_late(turn: Turn, steered: TurnSteered) -> bool:
 
 def _request(records: list[TurnRecord], item: InboxItem) -> TurnRequested | None:
     """The message that the turn answers; None when a control item is about a turn nobody knows."""
-    return _salvaged([entry for record in records[:1] for entry in record.entries[:1]], item)
+    return _find_request([entry for record in records[:1] for entry in record.entries[:1]], item)
 
 
-def _salvaged(entries: list[JournalEntry], item: InboxItem) -> TurnRequested | None:
-    started = [entry.request for entry in entries if isinstance(entry, Started)]
+def _find_request(entries: list[JournalEntry], item: InboxItem) -> TurnRequested | None:
+    started = [entry.request for entry in entries if isinstance(entry, TurnStarted)]
     return started[0] if started else item if isinstance(item, TurnRequested) else None

@@ -17,31 +17,31 @@ import msgspec
 from opentelemetry import trace
 
 from trunkline.config.settings import MonitorSettings
-from trunkline.contracts.blocks.availability import is_block_name, not_there, why_shut
+from trunkline.contracts.blocks.availability import block_not_found, is_block_name, unavailable_reason
 from trunkline.contracts.conversations.messages import Message, ToolCall
-from trunkline.contracts.conversations.orphan_results import NO_CALL, unasked_result
+from trunkline.contracts.conversations.orphan_results import ORPHAN_RESULT_TEXT, first_orphan_result
 from trunkline.contracts.gateway.access import OWNER, Identity
-from trunkline.contracts.turns.feed_events import Teller, Told
+from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.messages import (
     FeedEvent,
-    Started,
     TextDelta,
     ToolEnded,
     ToolStarted,
     TurnEnded,
     TurnRequested,
+    TurnStarted,
 )
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError, TrunklineError
 from trunkline.policy import ActorPermissions
-from trunkline.runtime.http.auth import Door
+from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.http.server import serve_app
-from trunkline.runtime.http.validation_errors import Field, field_and_reason, pointer
-from trunkline.workers.monitor.context_builder import Briefer
-from trunkline.workers.monitor.mailbox import Mailbox
-from trunkline.workers.monitor.model_call import Terms
-from trunkline.workers.monitor.model_registry import Choice, Models
-from trunkline.workers.monitor.runner import Means, Runner
-from trunkline.workers.monitor.tool_caller import Unasking
+from trunkline.runtime.http.validation_errors import Field, field_and_reason, json_pointer
+from trunkline.workers.monitor.context_builder import ContextBuilder
+from trunkline.workers.monitor.mailbox import TurnMailbox
+from trunkline.workers.monitor.model_call import ModelCallConfig
+from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
+from trunkline.workers.monitor.runner import RunnerDeps, TurnRunner
+from trunkline.workers.monitor.tool_caller import UnattendedToolCaller
 from trunkline.workers.monitor.turn import Turn
 from trunkline_bus import Bus, BusError, key_of, new_id
 
@@ -65,7 +65,7 @@ STATUS = {
     ErrorCode.INTERNAL: 500,
 }
 
-BLOCK: Field = ("metadata", "client_context", "block")
+BLOCK_FIELD: Field = ("metadata", "client_context", "block")
 """Where a request names its block."""
 
 
@@ -108,11 +108,11 @@ class EngineServer:
         self,
         settings: MonitorSettings,
         default_block: str,
-        models: Models,
-        terms: Terms,
-        briefer: Briefer,
+        models: ModelRegistry,
+        terms: ModelCallConfig,
+        briefer: ContextBuilder,
         bus: Bus,
-        door: Callable[[], Door],
+        door: Callable[[], HttpAuth],
     ) -> None:
         self._settings = settings
         self._default_block = default_block
@@ -132,7 +132,7 @@ class EngineServer:
         """Bind the port, if the settings ask for it. Raises TrunklineError when it cannot be had."""
         if not self._settings.engine:
             return
-        self._socket = _bound(self._settings.engine_port)
+        self._socket = _listening_socket(self._settings.engine_port)
         log.info("agent loop on %s/engine/chat", self.url)
 
     def close(self) -> None:
@@ -150,9 +150,9 @@ class EngineServer:
         from starlette.middleware import Middleware
         from starlette.routing import Route
 
-        from trunkline.runtime.http.auth_middleware import Gate
+        from trunkline.runtime.http.auth_middleware import AuthMiddleware
 
-        gate = Middleware(Gate, door=self._door(), refuse=_refused, tracer=tracer, host=LOOPBACK)
+        gate = Middleware(AuthMiddleware, door=self._door(), refuse=_refused, tracer=tracer, host=LOOPBACK)
         return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])], middleware=[gate])
 
     async def _chat(self, request: "Request") -> "Response":
@@ -170,14 +170,14 @@ class EngineServer:
             wish = msgspec.json.decode(await request.body(), type=EngineRequest)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.info("engine request refused: %s", error)
-            return _unfit(error)
+            return _malformed_body(error)
         if not wish.messages:
-            return _invalid(("messages",), "There is no message.")
+            return _invalid_field(("messages",), "There is no message.")
         messages = tuple(map(_message, wish.messages))
-        if (number := unasked_result(messages)) is not None:
-            return _invalid(("messages", number, "tool_call_id"), NO_CALL)
+        if (number := first_orphan_result(messages)) is not None:
+            return _invalid_field(("messages", number, "tool_call_id"), ORPHAN_RESULT_TEXT)
         if not wish.metadata.correlation_id:
-            return _invalid(("metadata", "correlation_id"), "It is not empty.")
+            return _invalid_field(("metadata", "correlation_id"), "It is not empty.")
         block = wish.metadata.client_context.get("block", self._default_block)
         refused = await self._turned_away(block, is_owner=request.scope[IDENTITY] == OWNER)
         if refused is not None:
@@ -189,30 +189,30 @@ class EngineServer:
         """The refusal for a block that takes no messages, as the gateway has it; None for one that does. The default
         block is there before its first message made its file. Which file is wrong is told to the owner alone."""
         if not isinstance(block, str):
-            return _invalid(BLOCK, "It is a block's name.")
+            return _invalid_field(BLOCK_FIELD, "It is a block's name.")
         try:
             standing = await self._briefer.standing(block) if is_block_name(block) else None
         except BusError as error:
             log.error("the block %s cannot be looked up: %s", block, error)
             return _refused(ErrorCode.ENGINE_UNAVAILABLE)
         if standing is None or not (standing.there or block == self._default_block):
-            return _invalid(BLOCK, not_there(block), ErrorCode.NOT_FOUND)
-        why = why_shut(block, standing.block, standing.problem)
+            return _invalid_field(BLOCK_FIELD, block_not_found(block), ErrorCode.NOT_FOUND)
+        why = unavailable_reason(block, standing.block, standing.problem)
         return _refused(ErrorCode.CONFLICT, reason=why if is_owner else "") if why else None
 
     async def _events(self, request: TurnRequested, correlation: str) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[FeedEvent](1000)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._loop, request, correlation, _Show(send.send))
+            tasks.start_soon(self._loop, request, correlation, _CallerSink(send.send))
             async with receive:
                 async for event in receive:
-                    for line in _sse(event):
+                    for line in _sse_events(event):
                         yield line
                     if isinstance(event, TurnEnded):
                         break
             tasks.cancel_scope.cancel()
 
-    async def _loop(self, request: TurnRequested, correlation: str, show: "_Show") -> None:
+    async def _loop(self, request: TurnRequested, correlation: str, show: "_CallerSink") -> None:
         """Run the loop; whatever happens, it ends with an event that says so."""
         try:
             await self._run(request, show)
@@ -220,18 +220,18 @@ class EngineServer:
             log.exception("engine request %s failed", correlation, exc_info=error)
             await show.emit(TurnEnded(reason="error", code=ErrorCode.TOOL_ERROR))
 
-    async def _run(self, request: TurnRequested, show: "_Show") -> None:
+    async def _run(self, request: TurnRequested, show: "_CallerSink") -> None:
         async def nowhere(*_: object) -> None:
             return None
 
         briefing = await self._briefer.brief(request, [])
         try:
-            choice: Choice | ModelError = self._models.choose(briefing.preference)
+            choice: SelectedModel | ModelError = self._models.choose(briefing.preference)
         except ModelError as error:
             choice = error
-        means = Means(
+        means = RunnerDeps(
             models=self._models,
-            actor=Unasking(self._bus, self._settings.tool_silence),
+            actor=UnattendedToolCaller(self._bus, self._settings.tool_silence),
             record=nowhere,
             store=nowhere,
             settle=nowhere,
@@ -241,12 +241,14 @@ class EngineServer:
             max_calls=self._settings.max_tool_calls,
             patience=0.0,
         )
-        runner = Runner(Turn(), briefing, choice, show, means, Mailbox(request.turn), Teller())
+        runner = TurnRunner(
+            Turn(), briefing, choice, show, means, TurnMailbox(request.turn), JournalTranslator()
+        )
         parallel = self._settings.parallel_tool_calls
-        await runner.run([Started(request=request, model="", context=(), parallel=parallel)])
+        await runner.run([TurnStarted(request=request, model="", context=(), parallel=parallel)])
 
 
-class _Show:
+class _CallerSink:
     """Shows events to the caller alone."""
 
     def __init__(self, send: Callable[[FeedEvent], Awaitable[None]]) -> None:
@@ -257,7 +259,7 @@ class _Show:
         for event in events:
             await self._send(event)
 
-    async def tell(self, *told: Told) -> None:
+    async def tell(self, *told: NumberedEvent) -> None:
         """Send them on."""
         await self.emit(*(one.event for one in told))
 
@@ -295,42 +297,42 @@ def _request(wish: EngineRequest, messages: tuple[Message, ...], block: str, cal
     )
 
 
-def _sse(event: FeedEvent) -> list[bytes]:
+def _sse_events(event: FeedEvent) -> list[bytes]:
     match event:
         case TextDelta(text=text):
-            return [_line("text-delta", {"content": text})]
+            return [_sse_event("text-delta", {"content": text})]
         case ToolStarted(call=call):
-            return [_line("tool-call", {"id": call.id, "name": call.name, "arguments": call.arguments})]
+            return [_sse_event("tool-call", {"id": call.id, "name": call.name, "arguments": call.arguments})]
         case ToolEnded(call_id=id, output=output, error=error):
-            return [_line("tool-result", {"id": id, "error" if error else "output": output})]
+            return [_sse_event("tool-result", {"id": id, "error" if error else "output": output})]
         case TurnEnded(code=code) if code is not None:
             known = code in (ErrorCode.PROVIDER_ERROR, ErrorCode.TOOL_ERROR, ErrorCode.CONTEXT_OVERFLOW)
             safe = code if known else ErrorCode.PROVIDER_ERROR
-            return [_line("error", {"code": safe, "message": FIXED_SENTENCES[safe]})]
+            return [_sse_event("error", {"code": safe, "message": FIXED_SENTENCES[safe]})]
         case TurnEnded(reason=reason, usage=usage):
             tokens = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
-            return [_line("done", {"finish_reason": reason, "usage": tokens})]
+            return [_sse_event("done", {"finish_reason": reason, "usage": tokens})]
         case _:
             return []
 
 
-def _line(event: str, data: dict[str, Any]) -> bytes:
+def _sse_event(event: str, data: dict[str, Any]) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data))
 
 
-def _unfit(error: Exception) -> "Response":
+def _malformed_body(error: Exception) -> "Response":
     """The refusal of a body that is no request, with the field that is wrong."""
     match error:
         case msgspec.ValidationError():
-            return _invalid(*field_and_reason(str(error)))
+            return _invalid_field(*field_and_reason(str(error)))
         case RecursionError():
-            return _invalid((), "Too many lists and objects within each other.")
+            return _invalid_field((), "Too many lists and objects within each other.")
         case _:
-            return _invalid((), "It is not JSON.")
+            return _invalid_field((), "It is not JSON.")
 
 
-def _invalid(field: Field, reason: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> "Response":
-    return _refused(code, reason=reason, field=pointer(field))
+def _invalid_field(field: Field, reason: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> "Response":
+    return _refused(code, reason=reason, field=json_pointer(field))
 
 
 def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = "") -> "Response":
@@ -344,7 +346,7 @@ def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = 
     return Response(msgspec.json.encode(body), STATUS[code], headers=headers, media_type="application/json")
 
 
-def _bound(port: int) -> socket.socket:
+def _listening_socket(port: int) -> socket.socket:
     """A listening socket on the loopback port. It takes no other port in its place: whoever has this one would be sent
     the token by every program that was told of it.
 

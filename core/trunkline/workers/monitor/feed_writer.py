@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.lowlevel import cancel_shielded_checkpoint
 
-from trunkline.contracts.turns.feed_events import Teller, Told
+from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.messages import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.workers.monitor.turn import Turn
@@ -20,15 +20,15 @@ from trunkline_bus import Bus, BusError, Scope
 
 log = logging.getLogger(__name__)
 
-LINGER = 20.0
+RETAIN_SECONDS = 20.0
 """Seconds for which an ended turn's items are kept, in case the server lost them."""
 
 
-AT_ONCE = 64
+YIELD_EVERY = 64
 """Items after which other turns have their turn: an answer may have thousands of tool calls."""
 
 
-class Show(Protocol):
+class EventSink(Protocol):
     """Where text is shown while it comes."""
 
     async def emit(self, *events: FeedEvent) -> None:
@@ -36,15 +36,15 @@ class Show(Protocol):
         ...
 
 
-class Tell(Show, Protocol):
+class FeedSink(EventSink, Protocol):
     """Where a runner shows what happens."""
 
-    async def tell(self, *told: Told) -> None:
+    async def tell(self, *told: NumberedEvent) -> None:
         """Show what the journal tells, in this order."""
         ...
 
 
-class TurnFeed:
+class FeedWriter:
     """Writes the feed of one turn in one epoch."""
 
     def __init__(self, bus: Bus, block: str, conversation: str, turn: str, epoch: int) -> None:
@@ -58,9 +58,9 @@ class TurnFeed:
 
     async def emit(self, *events: FeedEvent) -> None:
         """Send events at the next positions."""
-        await self.tell(*(Told(event) for event in events))
+        await self.tell(*(NumberedEvent(event) for event in events))
 
-    async def tell(self, *told: Told) -> None:
+    async def tell(self, *told: NumberedEvent) -> None:
         """Send what the journal tells at the next positions."""
         async with self._order:
             for event, number in told:
@@ -68,7 +68,7 @@ class TurnFeed:
                 item = FeedItem(turn=self._turn, epoch=self._epoch, index=index, event=event, number=number)
                 self._items.append(item)
                 await self._send(item)
-                if index % AT_ONCE == AT_ONCE - 1:
+                if index % YIELD_EVERY == YIELD_EVERY - 1:
                     await cancel_shielded_checkpoint()
 
     async def repair(self) -> None:
@@ -96,7 +96,7 @@ class TurnFeed:
 class TextStream:
     """Gathers the text of one model call into few items: the first piece at once, then one item a window."""
 
-    def __init__(self, feed: Show, step: int, window: float, *, begun: str = "") -> None:
+    def __init__(self, feed: EventSink, step: int, window: float, *, begun: str = "") -> None:
         self._feed = feed
         self._step = step
         self._window = window
@@ -176,27 +176,27 @@ def _joined(pieces: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
     return [(kind, "".join(texts)) for kind, texts in runs]
 
 
-class FeedDesk:
+class FeedRegistry:
     """Holds the feeds of this monitor's turns, the lately ended ones too, and repairs them after a reconnection."""
 
     def __init__(self, bus: Bus, tasks: TaskGroup) -> None:
         self._bus = bus
         self._tasks = tasks
-        self._feeds: set[TurnFeed] = set()
+        self._feeds: set[FeedWriter] = set()
         self.undo = bus.on_reconnect(self._repair)
 
-    def open(self, block: str, conversation: str, turn: str, epoch: int) -> TurnFeed:
+    def open(self, block: str, conversation: str, turn: str, epoch: int) -> FeedWriter:
         """The feed of a turn that begins or resumes."""
-        feed = TurnFeed(self._bus, block, conversation, turn, epoch)
+        feed = FeedWriter(self._bus, block, conversation, turn, epoch)
         self._feeds.add(feed)
         return feed
 
-    def close(self, feed: TurnFeed) -> None:
+    def close(self, feed: FeedWriter) -> None:
         """The turn is over here; its items are kept a while."""
         self._tasks.start_soon(self._linger, feed)
 
-    async def _linger(self, feed: TurnFeed) -> None:
-        await anyio.sleep(LINGER)
+    async def _linger(self, feed: FeedWriter) -> None:
+        await anyio.sleep(RETAIN_SECONDS)
         self._feeds.discard(feed)
 
     async def _repair(self) -> None:
@@ -207,7 +207,7 @@ class FeedDesk:
                 log.warning("a feed could not be repaired: %s", error)
 
 
-def told_again(turn: Turn, teller: Teller, *, begun: str = "") -> Iterable[Told]:
+def replayed_events(turn: Turn, teller: JournalTranslator, *, begun: str = "") -> Iterable[NumberedEvent]:
     """Everything so far, in full, for a new epoch. Readers trim what they have seen.
 
     ``begun`` is the text of an interrupted answer that is gone on with. It is told again too: a reader that missed
@@ -216,6 +216,6 @@ def told_again(turn: Turn, teller: Teller, *, begun: str = "") -> Iterable[Told]
     for entry in turn.entries:
         yield from teller.tell(entry)
     if begun:
-        yield Told(TextDelta(step=turn.step, offset=0, text=begun))
+        yield NumberedEvent(TextDelta(step=turn.step, offset=0, text=begun))
     elif not (turn.steps and turn.steps[-1].partial):
-        yield Told(TextReset(step=turn.step))
+        yield NumberedEvent(TextReset(step=turn.step))

@@ -12,7 +12,7 @@ from trunkline.workers.monitor.turn import Turn
 from trunkline.workers.monitor.turn_messages import new_messages
 from trunkline_bus import Bus
 
-PATIENCE = 10.0
+LOAD_TIMEOUT = 10.0
 """Seconds to wait for the conversation before the lane tries the turn again."""
 
 
@@ -20,7 +20,7 @@ class JournalGone(Exception):
     """The journal of the turn that was to be forked is not kept any more."""
 
 
-async def with_transcript(bus: Bus, request: TurnRequested, fork: Fork) -> TurnRequested:
+async def with_fork_history(bus: Bus, request: TurnRequested, fork: Fork) -> TurnRequested:
     """The request with its history.
 
     Raises JournalGone, DecodeError when a later version wrote that journal, and BusError kinds.
@@ -28,18 +28,18 @@ async def with_transcript(bus: Bus, request: TurnRequested, fork: Fork) -> TurnR
     origin = fork.origin
     records = bus.history(JOURNAL, conversation=origin.conversation, turn=origin.turn)
     entries = [entry async for stored in records for entry in stored.data.entries]
-    turn = until_step(entries, origin.step)
+    turn = turn_before_step(entries, origin.step)
     if turn.request is None:
         raise JournalGone(f"there is no journal of turn {origin.turn}")
     before: Sequence[Message] | None = turn.request.history
     if before is None:
         wish = LoadConversation(block=request.block, conversation=origin.conversation)
-        found = await bus.call(LOAD_MESSAGES, wish, timeout=PATIENCE, repeatable=True)
-        before = before_turn(found.messages, turn.request)
-    return continued(request, fork, (*before, *new_messages(turn, closing=True)))
+        found = await bus.call(LOAD_MESSAGES, wish, timeout=LOAD_TIMEOUT, repeatable=True)
+        before = messages_before_turn(found.messages, turn.request)
+    return request_with_history(request, fork, (*before, *new_messages(turn, closing=True)))
 
 
-def until_step(entries: Iterable[JournalEntry], step: int) -> Turn:
+def turn_before_step(entries: Iterable[JournalEntry], step: int) -> Turn:
     """The turn as it stood before that model call was planned for the first time; at its end when it never was."""
     turn = Turn()
     for entry in entries:
@@ -49,7 +49,7 @@ def until_step(entries: Iterable[JournalEntry], step: int) -> Turn:
     return turn
 
 
-def before_turn(stored: Sequence[Message], request: TurnRequested) -> tuple[Message, ...]:
+def messages_before_turn(stored: Sequence[Message], request: TurnRequested) -> tuple[Message, ...]:
     """What the conversation held when the turn began.
 
     That is what comes before its own messages; and if it has none there, because it has not ended or could not be
@@ -65,7 +65,9 @@ def before_turn(stored: Sequence[Message], request: TurnRequested) -> tuple[Mess
     return tuple(stored[: min(own or later, default=len(stored))])
 
 
-def continued(request: TurnRequested, fork: Fork, transcript: tuple[Message, ...]) -> TurnRequested:
+def request_with_history(
+    request: TurnRequested, fork: Fork, transcript: tuple[Message, ...]
+) -> TurnRequested:
     """The request that goes on from the transcript: with its own message, else with the transcript's last one."""
     if fork.says:
         return replace(request, history=transcript)

@@ -18,27 +18,27 @@ from anyio.abc import TaskGroup
 from trunkline.contracts.streams import inbox_consumer
 from trunkline.contracts.turns.messages import InboxItem
 from trunkline.contracts.turns.subjects import INBOX
-from trunkline.runtime.partitions import open_partitions, pulls
-from trunkline.workers.monitor.inbox_item import Held, give_back
-from trunkline.workers.monitor.membership import Roster
-from trunkline_bus import Bus, BusError, Delivery, Stored
+from trunkline.runtime.partitions import require_partition_count, waiting_pulls
+from trunkline.workers.monitor.inbox_item import HeldItem, nak_all
+from trunkline.workers.monitor.membership import Membership
+from trunkline_bus import Bus, BusError, Delivery, StoredMessage
 
 log = logging.getLogger(__name__)
 
-KEEP_SECONDS = 0.3
+IN_PROGRESS_INTERVAL = 0.3
 """How often the server is told that held items are being worked on; well below the consumers' ack_wait."""
 
-REMEMBERED = 10_000
+MAX_DONE_IDS = 10_000
 
-LOOK_AHEAD = 1_000
+TAKEOVER_LOOKAHEAD = 1_000
 """How many further items a new owner takes at once, so that what its predecessor had begun does not come one by one."""
 
-LOOK_SECONDS = 1.0
+MEMBERSHIP_INTERVAL = 1.0
 """How often is looked who else lives: as often as they say so."""
 
-Offer = Callable[[Held], Awaitable[None]]
-Leave = Callable[[int], Sequence[Held]]
-Announce = Callable[[], Awaitable[None]]
+OfferCallback = Callable[[HeldItem], Awaitable[None]]
+LeaveCallback = Callable[[int], Sequence[HeldItem]]
+AnnounceCallback = Callable[[], Awaitable[None]]
 
 
 class Inbox:
@@ -48,13 +48,21 @@ class Inbox:
     how this one stands.
     """
 
-    def __init__(self, bus: Bus, roster: Roster, *, offer: Offer, leave: Leave, announce: Announce) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        roster: Membership,
+        *,
+        offer: OfferCallback,
+        leave: LeaveCallback,
+        announce: AnnounceCallback,
+    ) -> None:
         self._bus = bus
         self._roster = roster
         self._offer = offer
         self._leave = leave
         self._announce = announce
-        self._holding: dict[str, Held] = {}
+        self._holding: dict[str, HeldItem] = {}
         self._done: OrderedDict[str, None] = OrderedDict()
         self._pins: dict[int, str] = {}
         self._searched: dict[int, str] = {}
@@ -70,7 +78,7 @@ class Inbox:
 
     async def open(self) -> None:
         """Learn how many partitions there are. Raises Unavailable while that is being changed."""
-        self._partitions = await open_partitions(self._bus)
+        self._partitions = await require_partition_count(self._bus)
 
     async def run(self) -> None:
         """Take items until ``close()``; keep what is held until cancelled."""
@@ -88,7 +96,7 @@ class Inbox:
         """Stop taking items, so that another monitor gets the partitions. What is held stays held."""
         self._pulling.cancel()
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldItem) -> None:
         """The item is done, or given up: the server is told nothing more about it."""
         self._holding.pop(held.id, None)
         if not held.done:
@@ -96,7 +104,7 @@ class Inbox:
             self._searched.pop(held.partition, None)
             return
         self._done[held.id] = None
-        if len(self._done) > REMEMBERED:
+        if len(self._done) > MAX_DONE_IDS:
             self._done.popitem(last=False)
 
     async def _sit_down(self, pulls: TaskGroup) -> None:
@@ -114,12 +122,12 @@ class Inbox:
                 pulls.start_soon(self._pull, partition, self._seats[partition])
             for partition in self._seats.keys() - wanted:
                 self._seats[partition].cancel()
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(MEMBERSHIP_INTERVAL)
 
     async def _unattended(self) -> set[int]:
         """The partitions that should be another monitor's, and that nobody else pulls."""
         doubtful = self._roster.doubtful(self._partitions)
-        return {one for one in doubtful if await pulls(self._bus, one) <= (one in self._seats)}
+        return {one for one in doubtful if await waiting_pulls(self._bus, one) <= (one in self._seats)}
 
     async def _pull(self, partition: int, seat: anyio.CancelScope) -> None:
         """Take items of a partition until the seat is cancelled, then give it up, last of all its pin."""
@@ -130,7 +138,7 @@ class Inbox:
             self._pins.pop(partition, None)
             await self._announce()
         del self._seats[partition]
-        await give_back(returned)
+        await nak_all(returned)
 
     async def _take_all(self, deliveries: AsyncIterator[Delivery[InboxItem]]) -> None:
         async for delivery in deliveries:
@@ -160,13 +168,13 @@ class Inbox:
         else:
             await self._take_earlier(delivery)
             if self._is_new(delivery):
-                await self._hold(Held(self._bus, delivery))
+                await self._hold(HeldItem(self._bus, delivery))
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
         """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
         partition = int(delivery.keys["partition"])
         if self._searched.get(partition) != delivery.pin:
-            await self._take_left(delivery, LOOK_AHEAD, partition=delivery.keys["partition"])
+            await self._take_left(delivery, TAKEOVER_LOOKAHEAD, partition=delivery.keys["partition"])
             self._searched[partition] = delivery.pin
         elif delivery.redelivered:
             await self._take_left(delivery, 0, **delivery.keys)
@@ -179,7 +187,7 @@ class Inbox:
                 break
             if self._is_new(stored):
                 same = stored.envelope.id == delivery.envelope.id
-                await self._hold(Held(self._bus, delivery if same else stored))
+                await self._hold(HeldItem(self._bus, delivery if same else stored))
 
     async def _take_out(self) -> None:
         """Take what was done out of the inbox. A server whose disk was full may come back with an item that it could
@@ -189,16 +197,16 @@ class Inbox:
                 if stored.envelope.id in self._done:
                     await self._bus.delete(INBOX, stored.seq)
 
-    def _is_new(self, stored: Stored[InboxItem]) -> bool:
+    def _is_new(self, stored: StoredMessage[InboxItem]) -> bool:
         return stored.envelope.id not in self._holding and stored.envelope.id not in self._done
 
-    async def _hold(self, held: Held) -> None:
+    async def _hold(self, held: HeldItem) -> None:
         self._holding[held.id] = held
         await self._offer(held)
 
     async def _keep_holding(self) -> None:
         while True:
-            await anyio.sleep(KEEP_SECONDS)
+            await anyio.sleep(IN_PROGRESS_INTERVAL)
             for held in tuple(self._holding.values()):
                 try:
                     await held.keep()

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 from trunkline.contracts.turns.messages import InboxItem, TurnRequested
 from trunkline.contracts.turns.subjects import INBOX
-from trunkline_bus import Bus, BusError, Delivery, Stored
+from trunkline_bus import Bus, BusError, Delivery, StoredMessage
 
 
-class Held:
+class HeldItem:
     """One inbox item until it is done.
 
     A delivered item is settled by its delivery. One that was found in the stream while the server still waits for
     the dead owner's acknowledgement has none yet: it is deleted when done, or settled by the redelivery that comes.
     """
 
-    def __init__(self, bus: Bus, stored: Stored[InboxItem]) -> None:
+    def __init__(self, bus: Bus, stored: StoredMessage[InboxItem]) -> None:
         self._bus = bus
         self.id = stored.envelope.id
         """Tells items apart for good; a server whose folder was deleted gives the same sequences out again."""
@@ -52,13 +52,13 @@ class Held:
             await self.delivery.nak(delay)
 
 
-class Recalled(Held):
+class RecoveredItem(HeldItem):
     """A turn that the journal brings back: what it ran for lies further behind in the inbox, or was taken in already.
 
     It comes before everything that waits. ``behind`` is what found it, and what the inbox keeps until it is done.
     """
 
-    def __init__(self, request: TurnRequested, behind: Held) -> None:
+    def __init__(self, request: TurnRequested, behind: HeldItem) -> None:
         self.id = f"recalled-{request.turn}"
         self.seq = 0
         self.partition = behind.partition
@@ -73,7 +73,7 @@ class Recalled(Held):
         self.done = True
 
 
-async def give_back(items: Iterable[Held]) -> None:
+async def nak_all(items: Iterable[HeldItem]) -> None:
     """Hand all of them back."""
     for held in items:
         await held.hand_back()

@@ -7,15 +7,15 @@ import anyio
 import msgspec
 
 from trunkline.contracts.turns.messages import (
-    Finished,
     JournalEntry,
-    Parked,
-    Started,
+    TurnFinished,
+    TurnParked,
     TurnRecord,
     TurnRequested,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline_bus import Bus, DecodeError, Payload, Scope, SequenceConflict, Stored, Topic
+from trunkline_bus import Bus, DecodeError, Payload, Scope, SequenceConflict, StoredMessage, Topic
 
 log = logging.getLogger(__name__)
 
@@ -112,8 +112,8 @@ class Journal:
 
     def _ends_with(self, turn: str, entries: Sequence[JournalEntry]) -> None:
         last = entries[-1] if entries else None
-        self.unfinished = None if isinstance(last, Finished) else turn
-        self.parked = isinstance(last, Parked)
+        self.unfinished = None if isinstance(last, TurnFinished) else turn
+        self.parked = isinstance(last, TurnParked)
 
     def pass_over(self) -> None:
         """Let others begin though the journal ends with a turn that has not ended: nobody can end that one."""
@@ -122,7 +122,7 @@ class Journal:
     async def request_of(self, turn: str) -> TurnRequested | None:
         """The message that a turn answers; None when its journal does not tell. Raises StreamError kinds."""
         entries, _ = await self.salvage(turn)
-        return next((entry.request for entry in entries if isinstance(entry, Started)), None)
+        return next((entry.request for entry in entries if isinstance(entry, TurnStarted)), None)
 
     async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
         """What can be read of a turn's journal, whatever else is in it, and its last owner's epoch, 0 for none."""
@@ -138,7 +138,7 @@ class Journal:
             log.warning("the journal of turn %s cannot be read to its end: %s", turn, error)
         return entries, epoch
 
-    async def _records(self, turn: str) -> list[Stored[TurnRecord]]:
+    async def _records(self, turn: str) -> list[StoredMessage[TurnRecord]]:
         """Read up to the leader's newest record: a direct get may be answered by a replica that is behind. The leader
         is asked each time, since a server that could not write may lose at its restart what it seemed to have."""
         while True:

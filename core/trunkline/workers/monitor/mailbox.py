@@ -12,26 +12,26 @@ from trunkline.contracts.turns.messages import (
     CancelRecorded,
     InboxItem,
     JournalEntry,
-    Steered,
+    SteerRecorded,
     TurnCancelRequested,
     TurnRequested,
     TurnSteered,
 )
-from trunkline.policy.turn_permissions import given
-from trunkline.workers.monitor.inbox_item import Held
+from trunkline.policy.turn_permissions import initial_permissions
+from trunkline.workers.monitor.inbox_item import HeldItem
 from trunkline.workers.monitor.turn import Turn
 
 
-class Mailbox:
+class TurnMailbox:
     """Holds what is for one turn until its runner has settled it: what a failed run had taken is still in here."""
 
     def __init__(self, turn: str) -> None:
         self._turn = turn
-        self._items: deque[Held] = deque()
-        self._taken: list[Held] = []
+        self._items: deque[HeldItem] = deque()
+        self._taken: list[HeldItem] = []
         self._on_put: Callable[[], None] = lambda: None
 
-    def put(self, held: Held) -> bool:
+    def put(self, held: HeldItem) -> bool:
         """Take the item if it is for this turn."""
         if isinstance(held.item, TurnRequested) or held.item.turn != self._turn:
             return False
@@ -39,7 +39,7 @@ class Mailbox:
         self._on_put()
         return True
 
-    def cancels(self) -> list[Held]:
+    def cancels(self) -> list[HeldItem]:
         """Take out the cancels, so that they are heeded before anything is begun."""
         found = [held for held in self._items if isinstance(held.item, TurnCancelRequested)]
         for held in found:
@@ -53,29 +53,29 @@ class Mailbox:
         for _ in self._items:
             on_put()
 
-    def take(self) -> Held | None:
+    def take(self) -> HeldItem | None:
         """The next item."""
         if not self._items:
             return None
         self._taken.append(self._items.popleft())
         return self._taken[-1]
 
-    def settled(self, held: Held) -> None:
+    def settled(self, held: HeldItem) -> None:
         """The journal has what became of the item."""
         if held in self._taken:
             self._taken.remove(held)
 
-    def rest(self) -> list[Held]:
+    def rest(self) -> list[HeldItem]:
         """What was not settled: it came too late for the turn, or the run failed before."""
         return [*self._taken, *self._items]
 
 
-def cuts(item: InboxItem) -> bool:
+def is_immediate_cancel(item: InboxItem) -> bool:
     """Whether the item ends its turn at once, whatever is under way."""
     return isinstance(item, TurnCancelRequested) and item.mode == "now"
 
 
-def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
+def journal_entry_for(held: HeldItem, turn: Turn) -> JournalEntry | None:
     """What a control item means to the turn; None when it means nothing (a decision about another call)."""
     match held.item:
         case TurnCancelRequested(by=by, mode=mode, of_block=of_block):
@@ -88,8 +88,8 @@ def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
             return None
 
 
-def _steered(request: TurnRequested) -> Steered:
-    return Steered(message=request.message, permissions=given(request).scopes)
+def _steered(request: TurnRequested) -> SteerRecorded:
+    return SteerRecorded(message=request.message, permissions=initial_permissions(request).scopes)
 
 
 def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from anyio import current_time
 
-from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.messages import WorkerHeartbeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.workers.monitor.assignment import owners, standbys
-from trunkline_bus import Bus, Entry
+from trunkline_bus import Bus, KeyValueEntry
 
 SILENT_SECONDS = 2.5
 """After how long without a beat (one comes each second) a monitor counts as gone; its pins run out sooner."""
@@ -21,20 +21,20 @@ STEADY_SECONDS = 1.5
 
 
 @dataclass(slots=True)
-class _Seen:
-    beat: WorkerBeat
+class _Member:
+    beat: WorkerHeartbeat
     revision: int
     since: float
     last: float
 
 
-class Roster:
+class Membership:
     """Who lives, and who should hold what. ``look()`` brings it up to date; before the first look nobody is known."""
 
     def __init__(self, bus: Bus, me: str) -> None:
         self._bucket = bus.kv(WORKER_BUCKET)
         self._me = me
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _Member] = {}
 
     async def look(self) -> None:
         """Read who lives. Raises BusError; what was seen before stays."""
@@ -53,24 +53,24 @@ class Roster:
         if entry is None or not self._is_another(entry):
             return False
         seen = self._note(entry)
-        return _lives(seen) and (seen.beat.draining or conversation in seen.beat.finishing)
+        return _is_alive(seen) and (seen.beat.draining or conversation in seen.beat.finishing)
 
-    def _is_another(self, entry: Entry[WorkerBeat]) -> bool:
+    def _is_another(self, entry: KeyValueEntry[WorkerHeartbeat]) -> bool:
         return entry.value is not None and entry.value.kind == "monitor" and entry.key != self._me
 
-    def _note(self, entry: Entry[WorkerBeat]) -> _Seen:
+    def _note(self, entry: KeyValueEntry[WorkerHeartbeat]) -> _Member:
         assert entry.value is not None
         now = current_time()
-        seen = self._seen.setdefault(entry.key, _Seen(entry.value, entry.revision, now, now))
+        seen = self._seen.setdefault(entry.key, _Member(entry.value, entry.revision, now, now))
         if seen.revision != entry.revision:
-            since = seen.since if _lives(seen) else now
+            since = seen.since if _is_alive(seen) else now
             seen.beat, seen.revision, seen.since, seen.last = entry.value, entry.revision, since, now
         return seen
 
     @property
     def monitors(self) -> frozenset[str]:
         """All that take partitions, this one among them."""
-        others = (key for key, seen in self._seen.items() if _lives(seen) and not seen.beat.draining)
+        others = (key for key, seen in self._seen.items() if _is_alive(seen) and not seen.beat.draining)
         return frozenset({self._me, *others})
 
     def doubtful(self, partitions: int) -> set[int]:
@@ -105,5 +105,5 @@ class Roster:
         return partition in self._seen[monitor].beat.pins
 
 
-def _lives(seen: _Seen) -> bool:
+def _is_alive(seen: _Member) -> bool:
     return current_time() - seen.last < SILENT_SECONDS

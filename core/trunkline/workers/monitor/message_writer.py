@@ -11,7 +11,7 @@ import anyio
 
 from trunkline.contracts.conversations.messages import AppendConversation
 from trunkline.contracts.gateway.subjects import STORE_MESSAGES
-from trunkline.errors import PASSING, ErrorCode
+from trunkline.errors import TRANSIENT_CODES, ErrorCode
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault
 
 log = logging.getLogger(__name__)
@@ -19,16 +19,16 @@ log = logging.getLogger(__name__)
 TRY_SECONDS, PAUSE, LONGEST_PAUSE = 10.0, 0.5, 5.0
 """How long one try may take, and how long to wait before the next ones."""
 
-PATIENCE = 5.0
+LATE_AFTER_SECONDS = 5.0
 """Seconds after which those who watch are told that an answer is not stored yet."""
 
-NOT_FOR_EVER = (*PASSING, ErrorCode.INTERNAL)
+RETRYABLE_CODES = (*TRANSIENT_CODES, ErrorCode.INTERNAL)
 """Refusals that say nothing about the messages. Any other one would be the same for ever."""
 
-Tell = Callable[[], Awaitable[None]]
+LateCallback = Callable[[], Awaitable[None]]
 
 
-class Storing:
+class MessageWriter:
     """Has the messages of turns stored, however long that takes."""
 
     def __init__(self, bus: Bus) -> None:
@@ -40,7 +40,7 @@ class Storing:
         """How many answers memory has not taken for longer than people are left without a word."""
         return len(self._late)
 
-    async def store(self, wish: AppendConversation, tell: Tell) -> None:
+    async def store(self, wish: AppendConversation, tell: LateCallback) -> None:
         """Return when the messages are stored; ``tell`` is called once when that takes long.
 
         Asking again is harmless: each message is stored once, by its id. Raises RemoteFault if it is refused for good.
@@ -50,7 +50,7 @@ class Storing:
             while (problem := await self._asked(wish)) is not None:
                 if pause == PAUSE:
                     log.warning("turn %s waits to be stored: %s", key, problem)
-                if key not in self._late and anyio.current_time() - began >= PATIENCE:
+                if key not in self._late and anyio.current_time() - began >= LATE_AFTER_SECONDS:
                     log.error("turn %s is not stored yet, and is kept until it is: %s", key, problem)
                     self._late.add(key)
                     await tell()
@@ -64,7 +64,7 @@ class Storing:
         try:
             await self._bus.call(STORE_MESSAGES, wish, timeout=TRY_SECONDS, repeatable=True)
         except RemoteFault as fault:
-            if fault.code not in NOT_FOR_EVER:
+            if fault.code not in RETRYABLE_CODES:
                 raise
             return fault
         except (CallTimeout, NoResponders) as error:

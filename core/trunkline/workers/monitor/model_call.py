@@ -11,9 +11,9 @@ import anyio
 import msgspec
 from opentelemetry import trace
 
-from trunkline._util.json_safe import unsayable
+from trunkline._util.json_safe import json_problem
 from trunkline._util.text import printable
-from trunkline.contracts.conversations.messages import RAW, ToolCall
+from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, ToolCall
 from trunkline.contracts.models.adapter import (
     AskModel,
     Call,
@@ -24,34 +24,39 @@ from trunkline.contracts.models.adapter import (
     Text,
     ToolRan,
 )
-from trunkline.contracts.turns.feed_events import ran_events
-from trunkline.contracts.turns.messages import FinishReason, ModelCallFailed, ModelCallFinished, RanTool
+from trunkline.contracts.turns.feed_events import provider_tool_events
+from trunkline.contracts.turns.messages import (
+    FinishReason,
+    ModelCallFailed,
+    ModelCallFinished,
+    ProviderToolResult,
+)
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.feed_writer import TextStream
-from trunkline.workers.monitor.model_errors import Explainer
-from trunkline.workers.monitor.model_registry import Choice
-from trunkline.workers.monitor.prices import Prices
-from trunkline_bus import span_of
+from trunkline.workers.monitor.model_errors import ModelErrorFormatter
+from trunkline.workers.monitor.model_registry import SelectedModel
+from trunkline.workers.monitor.prices import PriceTable
+from trunkline_bus import start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
-REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", "content_filter")
+FINISH_REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", "content_filter")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ModelCallConfig:
     """What every model call is held to: ``silence`` is how long a model may say nothing, in seconds, ``max_answer`` how
     much it may say, in bytes; ``prices`` say what it cost, and ``explainer`` why it failed."""
 
     silence: float
     max_answer: int
-    prices: Prices
-    explainer: Explainer
+    prices: PriceTable
+    explainer: ModelErrorFormatter
 
 
-class Answer:
+class AnswerBuilder:
     """What a model call has brought so far, up to ``limit`` bytes of text, reasoning and calls together."""
 
     def __init__(self, step: int, stream: TextStream, limit: int) -> None:
@@ -59,7 +64,7 @@ class Answer:
         self.stream = stream
         self._room = limit - len(stream.text.encode())
         self.calls: list[ToolCall] = []
-        self.ran: list[RanTool] = []
+        self.ran: list[ProviderToolResult] = []
         self.finish: Finish | None = None
         self.first_chunk = 0.0
         """How long the first event took, in seconds."""
@@ -79,14 +84,14 @@ class Answer:
             case Reasoning(text):
                 self.stream.add(self._fitting(text), reasoning=True)
             case Call(call):
-                call = sayable_call(call)
+                call = json_safe_call(call)
                 if self._fits(call):
                     self.calls.append(call)
             case ToolRan(call, output, error):
-                call = sayable_call(call)
+                call = json_safe_call(call)
                 if self._fits(call):
                     output, at = self._fitting(output), len(self.stream.text)
-                    self.ran.append(RanTool(call=call, output=output, error=error, at=at))
+                    self.ran.append(ProviderToolResult(call=call, output=output, error=error, at=at))
             case Finish():
                 self.finish = event
 
@@ -100,9 +105,9 @@ class Answer:
             step=self.step,
             text=self.stream.text,
             reasoning=self.stream.reasoning,
-            tool_calls=unique_calls(self.calls, self.step, used),
+            tool_calls=with_unique_ids(self.calls, self.step, used),
             ran=tuple(self.ran),
-            finish_reason=_reason(self.finish.reason),
+            finish_reason=_finish_reason(self.finish.reason),
             usage=self.finish.usage,
             first_chunk=self.first_chunk,
         )
@@ -121,19 +126,19 @@ class Answer:
         return not self.full
 
 
-def _reason(said: str) -> FinishReason:
+def _finish_reason(said: str) -> FinishReason:
     """The reason as one of ours. It is the very constant, because msgspec leaves a default out only when it is the same
     object: written from an equal string, a replay would find other bytes."""
-    return next((reason for reason in REASONS if reason == said), "stop")
+    return next((reason for reason in FINISH_REASONS if reason == said), "stop")
 
 
-def sayable_call(call: ToolCall) -> ToolCall:
+def json_safe_call(call: ToolCall) -> ToolCall:
     """The call as messages can carry it. Arguments that none can travel as their JSON text, as if they had been sent
     so: who runs the call refuses them with what is wrong, and the model may try again."""
-    why = unsayable(call.arguments)
-    if not why and not unsayable((call.id, call.name)):
+    why = json_problem(call.arguments)
+    if not why and not json_problem((call.id, call.name)):
         return call
-    arguments = {RAW: _as_text(call.arguments, why)} if why else call.arguments
+    arguments = {RAW_ARGUMENTS: _as_text(call.arguments, why)} if why else call.arguments
     return msgspec.structs.replace(
         call, id=printable(call.id), name=printable(call.name), arguments=arguments
     )
@@ -147,7 +152,7 @@ def _as_text(arguments: dict[str, Any], why: str) -> str:
         return f"The arguments hold {why}."
 
 
-def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
+def with_unique_ids(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
     """The calls with ids that the turn has not seen: some servers begin at ``call_0`` in each answer."""
     unique = []
     for number, call in enumerate(calls):
@@ -165,10 +170,10 @@ def model_attributes(adapter: str, vendor: str, model: str) -> dict[str, str]:
     return {semconv.GEN_AI_PROVIDER: vendor or adapter, semconv.MODEL: label, **named}
 
 
-class Asker:
+class ModelCaller:
     """Asks a model once, and shows its text as it comes."""
 
-    def __init__(self, ask: AskModel, choice: Choice, terms: Terms) -> None:
+    def __init__(self, ask: AskModel, choice: SelectedModel, terms: ModelCallConfig) -> None:
         self._ask = ask
         self._choice = choice
         self._terms = terms
@@ -180,8 +185,8 @@ class Asker:
     ) -> ModelCallFinished | ModelCallFailed:
         """Ask; return what to record. The text is in ``stream`` also when this is cancelled. The span
         around it (a turn's, or that of a tool's question) is told who answered, too."""
-        around, answer = trace.get_current_span(), Answer(step, stream, self._terms.max_answer)
-        with span_of(
+        around, answer = trace.get_current_span(), AnswerBuilder(step, stream, self._terms.max_answer)
+        with start_span(
             tracer,
             f"{semconv.CHAT} {request.model}".strip(),
             kind=trace.SpanKind.CLIENT,
@@ -207,7 +212,7 @@ class Asker:
             return entry if rate is None else msgspec.structs.replace(entry, cost=rate.cost(entry.usage))
 
     async def _collect(
-        self, request: ModelRequest, answer: Answer, used: set[str], span: trace.Span
+        self, request: ModelRequest, answer: AnswerBuilder, used: set[str], span: trace.Span
     ) -> ModelCallFinished:
         failure: Exception | None = None
         async with anyio.create_task_group() as sending:
@@ -222,7 +227,7 @@ class Asker:
             raise failure
         return answer.entry(used)
 
-    async def _events(self, request: ModelRequest, answer: Answer, span: trace.Span) -> None:
+    async def _events(self, request: ModelRequest, answer: AnswerBuilder, span: trace.Span) -> None:
         began = anyio.current_time()
         async with aclosing(self._ask(request)) as events:  # type: ignore[type-var]
             while (event := await self._next(events)) is not None:
@@ -236,7 +241,7 @@ class Asker:
                     )
                     return
                 if isinstance(event, ToolRan):
-                    await answer.stream.show(*ran_events(step=answer.step, ran=answer.ran[-1]))
+                    await answer.stream.show(*provider_tool_events(step=answer.step, ran=answer.ran[-1]))
 
     async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
         """The next event, None at the end. Raises ModelError when the model is silent for too long."""

@@ -7,16 +7,16 @@ account, a path or a traceback: what an error quotes may belong to others who us
 import re
 
 from trunkline._util.secrets.log_redactor import LogRedactor
-from trunkline._util.text import printable, whole_words
+from trunkline._util.text import printable, truncate_words
 from trunkline.errors import ModelError, ModelFault
 
-LONGEST = 300
+MAX_LINE_CHARS = 300
 """Characters of the line."""
 
-MOST_READ = 2_000
+MAX_INPUT_CHARS = 2_000
 """Characters of an error's text that are looked at."""
 
-WHAT: dict[ModelFault, str] = {
+FAULT_TEXT: dict[ModelFault, str] = {
     "authentication": "the provider refused the credential",
     "rate_limited": "the provider takes no more requests now",
     "unavailable": "the provider cannot be reached or does not work",
@@ -27,10 +27,10 @@ WHAT: dict[ModelFault, str] = {
 }
 """What each fault means to a person."""
 
-LONGEST_WORD = 100
+MAX_WORD_CHARS = 100
 """Characters of a word that may be shown: no sentence has a longer one, and a key may."""
 
-_ON = r"(?:\\? (?:[^\s/\\\"'`:]+\\? ){0,3}[^\s/\\\"'`:]*[/\\][^\s\"'`]*)*"
+_PATH_CONTINUATION = r"(?:\\? (?:[^\s/\\\"'`:]+\\? ){0,3}[^\s/\\\"'`:]*[/\\][^\s\"'`]*)*"
 """How a path goes on whose folders have blanks in their names."""
 
 _FIELDS = r"messages|tools|input|choices|contents|content|response_format|tool_choice|parameters|generation_config|body"
@@ -40,7 +40,7 @@ _HIDDEN = tuple(
     (mark, re.compile(pattern, re.IGNORECASE))
     for mark, pattern in (
         ("[path]", r"([\"'`])(?:file://|~?/|[a-z]:[\\/]|\\\\)[^\"'`\n]*\1"),
-        ("[path]", rf"\bfile://[^\s\"'`<>]*{_ON}"),
+        ("[path]", rf"\bfile://[^\s\"'`<>]*{_PATH_CONTINUATION}"),
         ("[address]", r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]+"),
         ("[address]", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*"),
         ("[address]", r"\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?"),
@@ -48,8 +48,11 @@ _HIDDEN = tuple(
         ("[address]", r"\blocalhost\b(?::\d+)?|\b[a-z0-9][a-z0-9.-]*:\d{2,5}\b"),
         ("[account]", r"\b(?:org|proj|acct|account|user|team|tenant|cust|sub)[-_][a-z0-9]{6,}[a-z0-9_-]*"),
         ("[account]", r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
-        ("[path]", rf"(?<![\w/.])~?/[\w.@+-][\w./@+-]*{_ON}|\b[a-z]:\\[^\s\"']+{_ON}|\\\\[^\s\"']+{_ON}"),
-        ("[hidden]", rf"\S{{{LONGEST_WORD},}}"),
+        (
+            "[path]",
+            rf"(?<![\w/.])~?/[\w.@+-][\w./@+-]*{_PATH_CONTINUATION}|\b[a-z]:\\[^\s\"']+{_PATH_CONTINUATION}|\\\\[^\s\"']+{_PATH_CONTINUATION}",
+        ),
+        ("[hidden]", rf"\S{{{MAX_WORD_CHARS},}}"),
     )
 )
 
@@ -62,7 +65,7 @@ _DOTTED = re.compile(
 """Any name with dots that is no field of a request and no name of an error: top-level domains are many."""
 
 
-class Explainer:
+class ModelErrorFormatter:
     """Words the line. ``redactor`` knows the secrets of this home."""
 
     def __init__(self, redactor: LogRedactor) -> None:
@@ -71,22 +74,22 @@ class Explainer:
     def why(self, error: ModelError, asked: str = "") -> str:
         """Who was asked (``adapter/model``, "" for nobody), what happened, and what the error says of it."""
         if not asked:
-            return _short(self._bare(error.detail))  # our own words, which name files: AGENT.md is no host
+            return _shorten(self._bare(error.detail))  # our own words, which name files: AGENT.md is no host
         said = _DOTTED.sub("[address]", self._bare(error.detail))
-        return _short(f"{asked}: {WHAT[error.fault]}{f' ({said})' if said else ''}.")
+        return _shorten(f"{asked}: {FAULT_TEXT[error.fault]}{f' ({said})' if said else ''}.")
 
     def _bare(self, text: str) -> str:
         """The text without what others must not see."""
         text = self._redactor.redacted(text.partition("Traceback")[0])
         if (
-            len(text) > MOST_READ
+            len(text) > MAX_INPUT_CHARS
         ):  # some patterns take the square of what they are given, and turns wait for this
-            text = text[:MOST_READ].rpartition(" ")[0]
+            text = text[:MAX_INPUT_CHARS].rpartition(" ")[0]
         for mark, hidden in _HIDDEN:
             text = hidden.sub(mark, text)
         return " ".join(printable(text).split()).rstrip(" .:,")
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     """As much as fits, cut between two words: half of a word may be half of a secret."""
-    return text if len(text) <= LONGEST else f"{whole_words(text, LONGEST)} …"
+    return text if len(text) <= MAX_LINE_CHARS else f"{truncate_words(text, MAX_LINE_CHARS)} …"

@@ -15,15 +15,15 @@ from trunkline.contracts.models.adapter import (
     ModelRequest,
 )
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.home.kill_switch import STOPPED, Latch
-from trunkline.workers.monitor.content_capture import Capture
-from trunkline.workers.monitor.transcript_repair import repaired
+from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
+from trunkline.workers.monitor.content_capture import ContentCapture
+from trunkline.workers.monitor.transcript_repair import repair_transcript
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SelectedModel:
     """An adapter and the name of its model ("" = the adapter's default)."""
 
     adapter: ModelAdapter
@@ -35,7 +35,7 @@ class Choice:
         return f"{self.adapter.name}/{self.model}" if self.model else self.adapter.name
 
 
-class Models:
+class ModelRegistry:
     """The adapters of this monitor, and the middleware around every call. ``named`` are the models that the settings of
     adapters name, for choices of an adapter alone."""
 
@@ -45,8 +45,8 @@ class Models:
         default: str,
         named: Mapping[str, str] = MappingProxyType({}),
         middleware: Sequence[ModelMiddleware] = (),
-        latch: Latch | None = None,
-        capture: Capture | None = None,
+        latch: KillSwitch | None = None,
+        capture: ContentCapture | None = None,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
         self._default = default
@@ -55,7 +55,7 @@ class Models:
         self._latch = latch
         self._capture = capture
 
-    def choose(self, preference: str | None) -> Choice:
+    def choose(self, preference: str | None) -> SelectedModel:
         """The choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
 
         Raises:
@@ -63,15 +63,15 @@ class Models:
         """
         head, _, rest = (preference or "").partition("/")
         if head in self._adapters:
-            return Choice(self._adapters[head], rest or self._named.get(head, ""))
+            return SelectedModel(self._adapters[head], rest or self._named.get(head, ""))
         if self._default in self._adapters:
             model = preference or self._named.get(self._default, "")
-            return Choice(self._adapters[self._default], model)
+            return SelectedModel(self._adapters[self._default], model)
         known = ", ".join(sorted(self._adapters)) or "none"
         detail = f"no adapter named {self._default}; installed: {known}"
         raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", detail)
 
-    def ask(self, choice: Choice) -> AskModel:
+    def ask(self, choice: SelectedModel) -> AskModel:
         """The call to the adapter with the middleware around it, the first plugin's outermost.
 
         Whatever the transcript was and middleware made of it, the adapter is given a valid one. While everything is
@@ -80,10 +80,10 @@ class Models:
         ask: AskModel = choice.adapter.stream
         if self._capture is not None:
             ask = self._capture.around(ask)
-        ask = _with_valid_transcript(ask)
+        ask = _with_repaired_transcript(ask)
         for middleware in reversed(self._middleware):
-            ask = _around(middleware, ask)
-        return lambda request: _nobody() if self._stopped() else ask(request)
+            ask = _wrap_middleware(middleware, ask)
+        return lambda request: _refuse_stopped() if self._stopped() else ask(request)
 
     def _stopped(self) -> bool:
         return self._latch is not None and self._latch.holds
@@ -97,16 +97,16 @@ class Models:
                 log.exception("adapter %s could not be closed", adapter.name)
 
 
-def _with_valid_transcript(ask: AskModel) -> AskModel:
-    return lambda request: ask(msgspec.structs.replace(request, messages=repaired(request.messages)))
+def _with_repaired_transcript(ask: AskModel) -> AskModel:
+    return lambda request: ask(msgspec.structs.replace(request, messages=repair_transcript(request.messages)))
 
 
-def _around(
+def _wrap_middleware(
     middleware: ModelMiddleware, proceed: AskModel
 ) -> Callable[[ModelRequest], AsyncIterator[ModelEvent]]:
     return lambda request: middleware(request, proceed)
 
 
-async def _nobody() -> AsyncIterator[ModelEvent]:
-    raise ModelError(ErrorCode.PANIC, "refused", STOPPED)
+async def _refuse_stopped() -> AsyncIterator[ModelEvent]:
+    raise ModelError(ErrorCode.PANIC, "refused", STOPPED_SENTENCE)
     yield  # so that it is asked as adapters are

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import anyio
 
-from trunkline.contracts.turns.feed_events import Teller
-from trunkline.workers.monitor.approval_publisher import Said
-from trunkline.workers.monitor.feed_writer import TurnFeed
+from trunkline.contracts.turns.feed_events import JournalTranslator
+from trunkline.workers.monitor.approval_publisher import PublishedApprovals
+from trunkline.workers.monitor.feed_writer import FeedWriter
 from trunkline.workers.monitor.turn import Turn
 
 SECONDS, TURNS = 120.0, 64
@@ -21,26 +21,26 @@ SECONDS, TURNS = 120.0, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Resting:
+class ParkedTurn:
     """A turn that was put down. ``seq`` is where its conversation's journal ends, ``said`` what was told of its
     questions."""
 
     turn: Turn
     epoch: int
     seq: int
-    feed: TurnFeed
-    teller: Teller
-    said: Said
+    feed: FeedWriter
+    teller: JournalTranslator
+    said: PublishedApprovals
 
 
-class RestingTurns:
+class ParkedTurnCache:
     """By turn. ``drop`` is told of the feed of each that is kept no longer."""
 
-    def __init__(self, drop: Callable[[TurnFeed], None]) -> None:
+    def __init__(self, drop: Callable[[FeedWriter], None]) -> None:
         self._drop = drop
-        self._kept: OrderedDict[str, tuple[float, Resting]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[float, ParkedTurn]] = OrderedDict()
 
-    def put(self, turn: str, resting: Resting) -> None:
+    def put(self, turn: str, resting: ParkedTurn) -> None:
         """Keep a turn, in the place of what was kept of it."""
         _, before = self._kept.pop(turn, (0.0, None))
         if before is not None and before.feed is not resting.feed:
@@ -48,7 +48,7 @@ class RestingTurns:
         self._kept[turn] = (anyio.current_time() + SECONDS, resting)
         self._forget_old()
 
-    def take(self, turn: str, seq: int | None) -> Resting | None:
+    def take(self, turn: str, seq: int | None) -> ParkedTurn | None:
         """Take a turn out, if the journal of its conversation ends at ``seq``, where it was put down."""
         self._forget_old()
         _, resting = self._kept.pop(turn, (0.0, None))

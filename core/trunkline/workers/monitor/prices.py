@@ -8,15 +8,15 @@ from fnmatch import fnmatchcase
 from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Message, Usage
 
-BYTES_A_TOKEN = 3
+MIN_BYTES_PER_TOKEN = 3
 """How many bytes of a question count as a token before it is asked: fewer than a tokenizer finds in any common
 language (about 4 in English), so that an estimate is rather too dear."""
 
-FRAME = 8
+TOKENS_PER_MESSAGE = 8
 """Tokens that a message takes besides its text."""
 
 
-A_PICTURE = 6_000
+TOKENS_PER_IMAGE = 6_000
 """Tokens that a picture counts as before it is asked about: more than the vendors' own formulas give for one of usual
 size, by their documentation (OpenAI 85 and 170 a tile, Anthropic width times height by 750)."""
 
@@ -49,13 +49,13 @@ class Rate:
     def tokens_for(self, messages: tuple[Message, ...], max_cost: int) -> int | None:
         """How many tokens an answer to these messages may have so that both cost at most ``max_cost``; 0 or fewer
         when the question alone is too dear, None when an answer costs nothing."""
-        left = max_cost - estimated_tokens(messages) * max(self.input, self.cached)
+        left = max_cost - estimate_max_tokens(messages) * max(self.input, self.cached)
         if left < 0:
             return 0
         return int(left // self.output) if self.output else None
 
 
-class Prices:
+class PriceTable:
     """The configured prices, by ``adapter/model``."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
@@ -73,11 +73,11 @@ class Prices:
         )
 
 
-def estimated_tokens(messages: tuple[Message, ...]) -> int:
+def estimate_max_tokens(messages: tuple[Message, ...]) -> int:
     """At least as many tokens as the messages have, by their bytes and pictures."""
     return sum(
-        -(-len(message.content.encode(errors="replace")) // BYTES_A_TOKEN)
-        + FRAME
-        + len(message.images) * A_PICTURE
+        -(-len(message.content.encode(errors="replace")) // MIN_BYTES_PER_TOKEN)
+        + TOKENS_PER_MESSAGE
+        + len(message.images) * TOKENS_PER_IMAGE
         for message in messages
     )

@@ -9,30 +9,30 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from trunkline.contracts.turns.feed_events import told_from_journal
+from trunkline.contracts.turns.feed_events import feed_items_from_journal
 from trunkline.contracts.turns.feed_merge import FeedMerge
 from trunkline.contracts.turns.messages import (
     NOT_STORED,
     FeedEvent,
     FeedItem,
-    Finished,
     JournalEntry,
     MessageSteered,
     ModelCallPlanned,
-    Parked,
     TextDelta,
     TextReset,
     ToolEnded,
     ToolPlanned,
     TurnEnded,
+    TurnFinished,
+    TurnParked,
     TurnRecord,
 )
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.workers.monitor.journal import RawRecord
-from trunkline.workers.monitor.turn import Command, Store, Turn, TurnProtocolError
-from trunkline.workers.monitor.turn_messages import last_answer, new_messages
+from trunkline.workers.monitor.turn import Command, StoreTurn, Turn, TurnProtocolError
+from trunkline.workers.monitor.turn_messages import last_answer_id, new_messages
 
-PLANS = (ModelCallPlanned, ToolPlanned, Parked)
+PLANS = (ModelCallPlanned, ToolPlanned, TurnParked)
 """What the machine adds to its inputs."""
 
 GIVEN_UP = (ErrorCode.INTERNAL, ErrorCode.STORAGE_FAILURE)
@@ -52,7 +52,7 @@ class ReplayedRecord(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Replay(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     """A turn driven again.
 
     ``entries_same``: every record came out byte for byte. ``end_same``: the last entry is what the machine would end
@@ -76,32 +76,32 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
         return self.entries_same and False not in (self.end_same, self.told_same, self.feed_same)
 
 
-def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -> Replay:
+def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -> ReplayReport:
     """Drive a turn again, from its journal as it was written and its feed as far as that is kept.
 
     Raises TrunklineError when the journal holds what this version does not know.
     """
     decoded = [_decoded(turn, record) for record in raw]
     machine = Turn()
-    ends: list[Finished] = []
+    ends: list[TurnFinished] = []
     steps = _steps(decoded)
     records = tuple(
-        _driven(machine, one, record, step, ends)
+        _replay_record(machine, one, record, step, ends)
         for one, record, step in zip(raw, decoded, steps, strict=True)
     )
     finished = machine.finished
     given_up = finished is not None and finished.code in GIVEN_UP
-    told = _read(told_from_journal(decoded))
-    seen = _read(feed)
+    told = _merge_feed(feed_items_from_journal(decoded))
+    seen = _merge_feed(feed)
     complete = bool(seen) and isinstance(seen[-1], TurnEnded)
-    return Replay(
+    return ReplayReport(
         turn=turn,
         records=records,
         phase=machine.phase.value,
         entries_same=all(record.same for record in records),
         end_same=None if finished is None or given_up else finished in ends,
-        told_same=None if given_up else _lasting(told) == _stored(machine),
-        feed_same=_story(told) == _story(seen) if complete and not given_up else None,
+        told_same=None if given_up else _durable_content(told) == _stored(machine),
+        feed_same=_visible_content(told) == _visible_content(seen) if complete and not given_up else None,
         text="".join(_texts(told).values()),
     )
 
@@ -127,21 +127,21 @@ def _steps(records: Iterable[TurnRecord]) -> list[int | None]:
     return steps
 
 
-def _driven(
-    machine: Turn, raw: RawRecord, record: TurnRecord, step: int | None, ends: list[Finished]
+def _replay_record(
+    machine: Turn, raw: RawRecord, record: TurnRecord, step: int | None, ends: list[TurnFinished]
 ) -> ReplayedRecord:
     """Give the record's inputs to the machine; note the end that it would come to."""
     problem, commands = "", tuple[Command, ...]()
     entries: tuple[JournalEntry, ...] = ()
     try:
         if _is_given_up(record):
-            entries = _applied(machine, record)
+            entries = _apply_record(machine, record)
         else:
             inputs = [entry for entry in record.entries if not isinstance(entry, PLANS)]
             entries, commands = machine.advance(*inputs)
     except TurnProtocolError as error:
         problem = str(error)
-    ends += [_end(machine, command) for command in commands if isinstance(command, Store)]
+    ends += [_end(machine, command) for command in commands if isinstance(command, StoreTurn)]
     same = [_bytes(entry) for entry in entries] == [bytes(entry) for entry in raw.entries]
     if not same and not problem:
         problem = f"the machine says {', '.join(_name(entry) for entry in entries) or 'nothing'}"
@@ -157,33 +157,33 @@ def _driven(
 
 def _is_given_up(record: TurnRecord) -> bool:
     last = record.entries[-1] if record.entries else None
-    return isinstance(last, Finished) and last.code is ErrorCode.INTERNAL
+    return isinstance(last, TurnFinished) and last.code is ErrorCode.INTERNAL
 
 
-def _applied(machine: Turn, record: TurnRecord) -> tuple[JournalEntry, ...]:
+def _apply_record(machine: Turn, record: TurnRecord) -> tuple[JournalEntry, ...]:
     """A turn that was given up: its last record was written past the machine's plans."""
     for entry in record.entries:
         machine.apply(entry)
     return record.entries
 
 
-def _end(machine: Turn, store: Store) -> Finished:
-    answer = last_answer(new_messages(machine, closing=True))
+def _end(machine: Turn, store: StoreTurn) -> TurnFinished:
+    answer = last_answer_id(new_messages(machine, closing=True))
     return store.end(machine, answer)
 
 
-def _read(feed: Iterable[FeedItem]) -> list[FeedEvent]:
+def _merge_feed(feed: Iterable[FeedItem]) -> list[FeedEvent]:
     """A feed as a reader is handed it."""
     merge = FeedMerge()
     merge.offer_stored(feed)
     return [event for _, event in merge.take()]
 
 
-Lasting = tuple[str, list[tuple[str | None, str]], list[str]]
+DurableContent = tuple[str, list[tuple[str | None, str]], list[str]]
 """What stays of a turn: the answer's text, what came of each call, and which messages were steered in."""
 
 
-def _lasting(told: Iterable[FeedEvent]) -> Lasting:
+def _durable_content(told: Iterable[FeedEvent]) -> DurableContent:
     events = list(told)
     results: list[tuple[str | None, str]] = [
         (event.call_id, event.output) for event in events if isinstance(event, ToolEnded)
@@ -192,7 +192,7 @@ def _lasting(told: Iterable[FeedEvent]) -> Lasting:
     return "".join(_texts(events).values()), sorted(results), sorted(steered)
 
 
-def _stored(machine: Turn) -> Lasting:
+def _stored(machine: Turn) -> DurableContent:
     told = len(machine.request.preceding or ()) + 1 if machine.request is not None else 0
     messages = new_messages(machine)[told:] if machine.request is not None else ()
     text = "".join(message.content for message in messages if message.role == "assistant")
@@ -210,7 +210,7 @@ def _texts(events: Iterable[FeedEvent]) -> dict[int, str]:
     return dict(sorted(texts.items()))
 
 
-def _story(events: Iterable[FeedEvent]) -> tuple[dict[int, str], list[bytes]]:
+def _visible_content(events: Iterable[FeedEvent]) -> tuple[dict[int, str], list[bytes]]:
     """What stays on a screen: each step's text, and everything that is not text. Parallel calls end in any order."""
     kept = list(events)
     others = [

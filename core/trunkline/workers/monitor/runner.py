@@ -16,48 +16,62 @@ import msgspec
 from anyio.abc import TaskGroup
 from opentelemetry import trace
 
-from trunkline.contracts.conversations.messages import AppendConversation, now
+from trunkline.contracts.conversations.messages import AppendConversation, utc_now
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.tools.messages import ToolOutcome
-from trunkline.contracts.turns.feed_events import Teller, Told
+from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.messages import (
     NOT_STORED,
     ApprovalAsked,
     CancelRecorded,
-    Finished,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
-    Resumed,
-    Steered,
+    SteerRecorded,
     ToolFinished,
+    TurnFinished,
+    TurnResumed,
 )
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
-from trunkline.workers.monitor.call_limit import refusals
-from trunkline.workers.monitor.context_builder import Briefing
-from trunkline.workers.monitor.feed_writer import Tell, TextStream, told_again
-from trunkline.workers.monitor.inbox_item import Held
-from trunkline.workers.monitor.mailbox import Mailbox, entry_of
-from trunkline.workers.monitor.model_call import Asker, Terms
-from trunkline.workers.monitor.model_registry import Choice, Models
-from trunkline.workers.monitor.tool_caller import Actor
-from trunkline.workers.monitor.tool_command import answer, command_in
-from trunkline.workers.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
-from trunkline.workers.monitor.turn_messages import given, last_answer, new_messages, to_store
-from trunkline_bus import RemoteFault, Scope, span_of
+from trunkline.workers.monitor.call_limit import refuse_excess_calls
+from trunkline.workers.monitor.context_builder import TurnContext
+from trunkline.workers.monitor.feed_writer import FeedSink, TextStream, replayed_events
+from trunkline.workers.monitor.inbox_item import HeldItem
+from trunkline.workers.monitor.mailbox import TurnMailbox, journal_entry_for
+from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
+from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
+from trunkline.workers.monitor.tool_caller import ToolCaller
+from trunkline.workers.monitor.tool_command import answer_command, find_command
+from trunkline.workers.monitor.turn import (
+    CallModel,
+    Command,
+    ParkTurn,
+    Phase,
+    RunToolCall,
+    StopRule,
+    StoreTurn,
+    Turn,
+)
+from trunkline.workers.monitor.turn_messages import (
+    append_request,
+    last_answer_id,
+    model_messages,
+    new_messages,
+)
+from trunkline_bus import RemoteFault, Scope, start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
-Record = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
-StoreMessages = Callable[[AppendConversation, Callable[[], Awaitable[None]]], Awaitable[None]]
+RecordCallback = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
+StoreCallback = Callable[[AppendConversation, Callable[[], Awaitable[None]]], Awaitable[None]]
 """Stores; calls back once when that takes long."""
-Settle = Callable[[Held], Awaitable[None]]
+SettleCallback = Callable[[HeldItem], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class RunnerDeps:
     """What a runner works with; a durable turn and the bare agent loop differ only in these.
 
     ``window`` is for how many seconds text is gathered, ``max_calls`` how many tool calls of one answer are run, and
@@ -65,31 +79,31 @@ class Means:
     messages are people's, who may run a tool by ``/tool``.
     """
 
-    models: Models
-    actor: Actor
-    record: Record
-    store: StoreMessages
-    settle: Settle
-    stop: Stop
-    terms: Terms
+    models: ModelRegistry
+    actor: ToolCaller
+    record: RecordCallback
+    store: StoreCallback
+    settle: SettleCallback
+    stop: StopRule
+    terms: ModelCallConfig
     window: float
     max_calls: int
     patience: float
     commands: bool = False
 
 
-class Runner:
+class TurnRunner:
     """One owner's run of one turn."""
 
     def __init__(
         self,
         turn: Turn,
-        briefing: Briefing,
-        choice: Choice | ModelError,
-        feed: Tell,
-        means: Means,
-        mailbox: Mailbox,
-        teller: Teller,
+        briefing: TurnContext,
+        choice: SelectedModel | ModelError,
+        feed: FeedSink,
+        means: RunnerDeps,
+        mailbox: TurnMailbox,
+        teller: JournalTranslator,
     ) -> None:
         self.turn = turn
         self._mailbox = mailbox
@@ -110,7 +124,7 @@ class Runner:
         self.begun = ""
         """Text of an interrupted model call that this one goes on from, or that a cancel keeps."""
 
-    async def run(self, first: Sequence[JournalEntry], controls: tuple[Held, ...] = ()) -> None:
+    async def run(self, first: Sequence[JournalEntry], controls: tuple[HeldItem, ...] = ()) -> None:
         """Begin with these entries and go on until the turn is done or parked.
 
         Raises Fenced (from ``record``) when the turn has another owner, and BusError when the bus stays away.
@@ -126,7 +140,7 @@ class Runner:
         """Have the turn end now, as if a person had cancelled it; what it was doing is cut."""
         self._send.send_nowait(CancelRecorded(by=by, mode="now"))
 
-    async def _happened(self) -> tuple[list[JournalEntry], tuple[Held, ...]]:
+    async def _happened(self) -> tuple[list[JournalEntry], tuple[HeldItem, ...]]:
         """What happened next. Results of parallel tools that are there already are taken together."""
         entry = await self._receive.receive()
         if entry is None:
@@ -141,9 +155,11 @@ class Runner:
             entries.append(entry)
         return entries, ()
 
-    async def _take(self, inputs: list[JournalEntry], controls: tuple[Held, ...], tasks: TaskGroup) -> None:
+    async def _take(
+        self, inputs: list[JournalEntry], controls: tuple[HeldItem, ...], tasks: TaskGroup
+    ) -> None:
         """Let the machine take it in, record what it says, show it, and begin what it commands."""
-        wishes = [(held, entry_of(held, self.turn)) for held in controls]
+        wishes = [(held, journal_entry_for(held, self.turn)) for held in controls]
         inputs = [known for entry in inputs for known in self._within_limit(entry)]
         inputs = [*inputs, *(wish for _, wish in wishes if wish is not None)]
         settled = [await self._settled(entry) for entry in inputs]
@@ -152,7 +168,7 @@ class Runner:
             await self._means.record(entries)
             await self._feed.tell(*self._told(entries))
         for held, wish in wishes:
-            too_late = isinstance(wish, Steered) and wish not in entries
+            too_late = isinstance(wish, SteerRecorded) and wish not in entries
             if not too_late:  # else it stays in the mailbox, and becomes a turn of its own
                 await self._means.settle(held)
                 self._mailbox.settled(held)
@@ -164,12 +180,12 @@ class Runner:
         ever runs what another one refused."""
         if not isinstance(entry, ModelCallFinished):
             return (entry,)
-        return (entry, *refusals(entry, self._client_tools, self._means.max_calls))
+        return (entry, *refuse_excess_calls(entry, self._client_tools, self._means.max_calls))
 
-    def _told(self, entries: tuple[JournalEntry, ...]) -> Iterable[Told]:
+    def _told(self, entries: tuple[JournalEntry, ...]) -> Iterable[NumberedEvent]:
         """What people are shown of new entries; a new owner's first ones come with all that was before them."""
-        if isinstance(entries[0], Resumed):
-            return told_again(self.turn, self._teller, begun=self.begun)
+        if isinstance(entries[0], TurnResumed):
+            return replayed_events(self.turn, self._teller, begun=self.begun)
         return (told for entry in entries for told in self._teller.tell_new(entry))
 
     async def _settled(self, entry: JournalEntry) -> JournalEntry:
@@ -190,16 +206,16 @@ class Runner:
 
     def _start(self, command: Command, tasks: TaskGroup) -> None:
         match command:
-            case AskModel():
+            case CallModel():
                 tasks.start_soon(self._ask, command)
-            case RunTool():
+            case RunToolCall():
                 tasks.start_soon(self._act, command)
-            case Store():
+            case StoreTurn():
                 tasks.start_soon(self._store, command)
-            case Release():
+            case ParkTurn():
                 pass
 
-    async def _ask(self, command: AskModel) -> None:
+    async def _ask(self, command: CallModel) -> None:
         if (wanted := self._wanted()) is not None:
             await self._stand_in(wanted, command.step)
             return
@@ -215,7 +231,7 @@ class Runner:
         begun, self.begun = self.begun, ""
         self._text = TextStream(self._feed, command.step, self._means.window, begun=begun)
         means = self._means
-        asker = Asker(means.models.ask(self._choice), self._choice, means.terms)
+        asker = ModelCaller(means.models.ask(self._choice), self._choice, means.terms)
         used = {action.call.id for step in self.turn.steps for action in step.actions}
         with self._cuttable():
             entry = await asker.answer(self._request(self._choice, begun), command.step, self._text, used)
@@ -228,12 +244,12 @@ class Runner:
         steered = turn.early or turn.pending or any(step.steered for step in turn.steps)
         if steered or standing.problem or not self._means.commands:
             return None
-        return command_in(self._briefing.request)
+        return find_command(self._briefing.request)
 
     async def _stand_in(self, wanted: str, step: int) -> None:
         briefing, self.begun = self._briefing, ""
         barred = briefing.standing.tools.restricted
-        entry = answer(wanted, briefing.request.turn, self.turn.steps, briefing.all_tools, barred)
+        entry = answer_command(wanted, briefing.request.turn, self.turn.steps, briefing.all_tools, barred)
         self._text = TextStream(self._feed, step, self._means.window)
         with self._cuttable():
             if entry.text:
@@ -241,11 +257,11 @@ class Runner:
             await self._text.flush()
             await self._send.send(entry)
 
-    def _request(self, choice: Choice, begun: str) -> ModelRequest:
+    def _request(self, choice: SelectedModel, begun: str) -> ModelRequest:
         assert self.turn.started is not None
         request, new = self._briefing.request, new_messages(self.turn)
         return ModelRequest(
-            messages=given(self.turn.started.context, self._briefing.history, new),
+            messages=model_messages(self.turn.started.context, self._briefing.history, new),
             tools=self._briefing.schemas(new),
             model=choice.model,
             max_tokens=request.max_tokens,
@@ -258,24 +274,24 @@ class Runner:
             adapter=choice.adapter.name,
         )
 
-    async def _act(self, command: RunTool) -> None:
+    async def _act(self, command: RunToolCall) -> None:
         with self._cuttable():
             request = self._briefing.request
             origin = request.fork.origin.conversation if request.fork is not None else None
             outcome = await self._means.actor.outcome(command, self._scope, request.actor, origin)
             await self._send.send(_result(command, outcome, self._means.patience))
 
-    async def _store(self, command: Store) -> None:
+    async def _store(self, command: StoreTurn) -> None:
         """Store the conversation, then say that the turn is finished: done means stored."""
-        wish = to_store(self.turn)
-        answer = last_answer(new_messages(self.turn, closing=True))
+        wish = append_request(self.turn)
+        answer = last_answer_id(new_messages(self.turn, closing=True))
         end = command.end(self.turn, answer)
         try:
-            with span_of(tracer, semconv.STORE):
+            with start_span(tracer, semconv.STORE):
                 await self._means.store(wish, self._tell_late)
         except RemoteFault as fault:
             log.error("turn %s could not be stored: %s", self._scope.turn, fault)
-            end = Finished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
+            end = TurnFinished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
         await self._send.send(end)
 
     async def _tell_late(self) -> None:
@@ -293,9 +309,9 @@ class Runner:
                 self._scopes.discard(scope)
 
 
-def _result(command: RunTool, outcome: ToolOutcome, patience: float) -> JournalEntry:
+def _result(command: RunToolCall, outcome: ToolOutcome, patience: float) -> JournalEntry:
     if outcome.status == "approval":
-        asked_at = now()
+        asked_at = utc_now()
         within = patience if isinstance(outcome.within, msgspec.UnsetType) else min(patience, outcome.within)
         return ApprovalAsked(
             call_id=command.call.id,

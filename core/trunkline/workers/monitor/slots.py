@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 
-class Slots:
+class TurnSlots:
     """``limit`` slots, one for each running turn.
 
     When one gets free, turns that had begun and lost their monitor go before those that nobody has begun: their people

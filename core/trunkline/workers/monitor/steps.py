@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from trunkline.contracts.conversations.messages import Message, ToolCall
-from trunkline.contracts.tools.messages import Answer, ToolOutcome
-from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRecorded, RanTool
+from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
+from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRecorded, ProviderToolResult
 
 
 @dataclass(slots=True)
-class Action:
+class ToolAction:
     """A tool call of the model and how far it has come. Change it only inside its step's ``changing``."""
 
     call: ToolCall
@@ -25,7 +25,7 @@ class Action:
     decision: ApprovalRecorded | None = None
     approved: str | None = None
     """The hash of the call that a person has allowed."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[QuestionAnswer, ...] = ()
     sent: bool = False
     again: bool = False
 
@@ -56,8 +56,8 @@ class Step:
         number: int,
         text: str,
         reasoning: str = "",
-        actions: tuple[Action, ...] = (),
-        ran: tuple[RanTool, ...] = (),
+        actions: tuple[ToolAction, ...] = (),
+        ran: tuple[ProviderToolResult, ...] = (),
         *,
         partial: bool = False,
         commanded: bool = False,
@@ -76,9 +76,9 @@ class Step:
         self.steered = steered or []
         self.messages: tuple[Message, ...] | None = None
         """What the transcript makes of the step, once another step follows and nothing of it can change."""
-        self.due: dict[str, Action] = {}
-        self.running: dict[str, Action] = {}
-        self.waiting: dict[str, Action] = {}
+        self.due: dict[str, ToolAction] = {}
+        self.running: dict[str, ToolAction] = {}
+        self.waiting: dict[str, ToolAction] = {}
         self._by_id = {action.call.id: action for action in actions}
         for action in actions:
             self._sort(action)
@@ -89,17 +89,17 @@ class Step:
         return bool(self.due or self.running or self.waiting)
 
     @property
-    def sent(self) -> tuple[Action, ...]:
+    def sent(self) -> tuple[ToolAction, ...]:
         """The calls that a tools worker may have: also one that holds a question in its middle."""
         held = (action for action in self.waiting.values() if action.sent)
         return (*self.running.values(), *held)
 
-    def action(self, call_id: str) -> Action | None:
+    def action(self, call_id: str) -> ToolAction | None:
         """The call with this id."""
         return self._by_id.get(call_id)
 
     @contextmanager
-    def changing(self, action: Action) -> Iterator[Action]:
+    def changing(self, action: ToolAction) -> Iterator[ToolAction]:
         """Change one of the step's calls."""
         yield action
         self._sort(action)
@@ -114,7 +114,7 @@ class Step:
         for action in self.actions:
             self._sort(action)
 
-    def _sort(self, action: Action) -> None:
+    def _sort(self, action: ToolAction) -> None:
         id = action.call.id
         for group in (self.due, self.running, self.waiting):
             group.pop(id, None)

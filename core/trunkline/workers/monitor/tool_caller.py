@@ -7,24 +7,24 @@ import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import BUSY, CallTool, CancelCall, ToolOutcome
-from trunkline.contracts.tools.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL
-from trunkline.errors import ToolErrorKind, kind_of_code
-from trunkline.workers.monitor.turn import RunTool
+from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, CANCEL_CALL
+from trunkline.errors import ToolErrorKind, error_kind_for_code
+from trunkline.workers.monitor.turn import RunToolCall
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 60.0
+NO_WORKER_TIMEOUT = 60.0
 """Seconds without any tools worker after which a call fails."""
 
 PAUSE, LONGEST_PAUSE = 0.2, 1.0
 """Seconds before a call is sent again of which no tools worker has heard, doubled each time."""
 
-LONGEST_SILENT_PAUSE = 5.0
+MAX_SILENT_PAUSE = 5.0
 """The same for a call whose worker went silent or has too many: asking more often makes neither quicker."""
 
 
-class Actor:
+class ToolCaller:
     """Sends tool calls. ``silence`` is after how many seconds without a sign of life a worker counts as gone."""
 
     def __init__(self, bus: Bus, silence: float) -> None:
@@ -32,7 +32,7 @@ class Actor:
         self._silence = silence
 
     async def outcome(
-        self, command: RunTool, scope: Scope, actor: str, forked_from: str | None = None
+        self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
     ) -> ToolOutcome:
         """How the call ended; every failure of the way there is an outcome too."""
         request = CallTool(
@@ -49,10 +49,10 @@ class Actor:
             again=command.again,
             permissions=command.permissions,
         )
-        deadline = anyio.current_time() + PATIENCE
+        deadline = anyio.current_time() + NO_WORKER_TIMEOUT
         heard, pause = command.again, PAUSE
         while True:
-            longest = LONGEST_SILENT_PAUSE
+            longest = MAX_SILENT_PAUSE
             try:
                 outcome = await self._ask(request, scope)
                 if not _is_asked_again(request, outcome):
@@ -64,14 +64,14 @@ class Actor:
                     return _unapproved(command)
             except RemoteFault as fault:
                 if fault.code != BUSY:
-                    return _failed(command, fault.message, kind_of_code(fault.code))
-                deadline = anyio.current_time() + PATIENCE
+                    return _failed(command, fault.message, error_kind_for_code(fault.code))
+                deadline = anyio.current_time() + NO_WORKER_TIMEOUT
             except CallTimeout:
                 # Somebody had the call: ask again under the same key, the ledger knows how far it came.
                 log.warning(
                     "tool call %s (%s): its worker went silent, asking again", command.key, request.name
                 )
-                deadline, heard = anyio.current_time() + PATIENCE, True
+                deadline, heard = anyio.current_time() + NO_WORKER_TIMEOUT, True
             except BusError as error:
                 heard = heard or not isinstance(error, NoResponders)  # it may have been sent before it failed
                 if anyio.current_time() > deadline:
@@ -90,7 +90,7 @@ class Actor:
             log.warning("tool call %s could not be told to stop: %s", key, error)
 
     async def _ask(self, request: CallTool, scope: Scope) -> ToolOutcome:
-        endpoint = CALL_DECIDED if request.decided else CALL_TOOL
+        endpoint = CALL_DECIDED_TOOL if request.decided else CALL_TOOL
         async with self._bus.call_streaming(
             endpoint, request, scope=scope, idle_timeout=self._silence
         ) as replies:
@@ -100,11 +100,11 @@ class Actor:
         raise CallTimeout("the tools worker ended without an outcome")
 
 
-class Unasking(Actor):
+class UnattendedToolCaller(ToolCaller):
     """Sends calls of a loop at which nobody can be asked: one that needs a person's yes is refused."""
 
     async def outcome(
-        self, command: RunTool, scope: Scope, actor: str, forked_from: str | None = None
+        self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
     ) -> ToolOutcome:
         """How the call ended; never ``approval``."""
         outcome = await super().outcome(command, scope, actor, forked_from)
@@ -131,12 +131,12 @@ def _is_asked_again(request: CallTool, outcome: ToolOutcome) -> bool:
     )
 
 
-def _unapproved(command: RunTool) -> ToolOutcome:
+def _unapproved(command: RunToolCall) -> ToolOutcome:
     text = f"{command.call.name} was not run: it was approved, but no tools worker took the approval."
     return ToolOutcome(call=command.key, status="error", output=text, error_kind="unavailable")
 
 
-def _unavailable(command: RunTool, heard: bool) -> ToolOutcome:
+def _unavailable(command: RunToolCall, heard: bool) -> ToolOutcome:
     """``heard``: a worker may have had the call before all went silent, so nobody can say what it did."""
     text = f"The tool {command.call.name} is unavailable: no tools worker answers."
     if not heard:
@@ -144,9 +144,9 @@ def _unavailable(command: RunTool, heard: bool) -> ToolOutcome:
     return _in_doubt(command, f"{text} It may have been run; check before doing it again.")
 
 
-def _failed(command: RunTool, text: str, kind: ToolErrorKind) -> ToolOutcome:
+def _failed(command: RunToolCall, text: str, kind: ToolErrorKind) -> ToolOutcome:
     return ToolOutcome(call=command.key, status="error", output=text, error_kind=kind)
 
 
-def _in_doubt(command: RunTool, text: str) -> ToolOutcome:
+def _in_doubt(command: RunToolCall, text: str) -> ToolOutcome:
     return ToolOutcome(call=command.key, status="unknown", output=text, error_kind="outcome_unknown")

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trunkline._util.nlp.tool_names import tool_meant
-from trunkline._util.result_format import readout
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.nlp.tool_names import suggest_tool
+from trunkline._util.result_format import format_result
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.contracts.turns.messages import ModelCallFinished, TurnRequested
-from trunkline.workers.monitor.model_call import sayable_call
+from trunkline.workers.monitor.model_call import json_safe_call
 from trunkline.workers.monitor.steps import Step
 from trunkline_bus import key_of
 
@@ -33,18 +33,18 @@ _BARE = re.compile(r"\S+")
 _KEY = re.compile(r"\s*([A-Za-z_][\w.-]*)=")
 _TICKS = re.compile(r"`+")
 
-Tool = ToolSpec | ToolSchema
+AnyTool = ToolSpec | ToolSchema
 
 
 SHOWN = 80
 """Letters of what cannot be read that are shown."""
 
 
-class BadCommand(Exception):
+class CommandError(Exception):
     """The command cannot be run; the text tells the person why, and what would do."""
 
 
-def command_in(request: TurnRequested) -> str | None:
+def find_command(request: TurnRequested) -> str | None:
     """What stands behind ``/tool`` in the message that began the turn; None when a person said no such thing."""
     said = request.message.role == "user" and (request.fork is None or request.fork.says)
     if not said or request.trigger != "message":
@@ -53,29 +53,29 @@ def command_in(request: TurnRequested) -> str | None:
     return rest.strip() if first == COMMAND else None
 
 
-def answer(
+def answer_command(
     command: str,
     turn: str,
     steps: Sequence[Step],
-    tools: Sequence[Tool],
+    tools: Sequence[AnyTool],
     barred: frozenset[str] = frozenset(),
 ) -> ModelCallFinished:
     """What stands for the model's answer after these steps: the call, or what people are shown. ``tools`` are all that
     there are, ``barred`` those of them that the block may not use."""
     number = len(steps)
     if steps:
-        return _said(number, "\n\n".join(_results(steps[-1], tools, barred)))
+        return _text_answer(number, "\n\n".join(_results(steps[-1], tools, barred)))
     if not command:
-        return _said(number, listing(tools, barred))
+        return _text_answer(number, format_listing(tools, barred))
     try:
-        name, arguments = parsed(command, tools, barred)
-    except BadCommand as error:
-        return _said(number, str(error))
-    call = sayable_call(ToolCall(id=f"call_{key_of(turn, COMMAND)}", name=name, arguments=arguments))
+        name, arguments = parse_command(command, tools, barred)
+    except CommandError as error:
+        return _text_answer(number, str(error))
+    call = json_safe_call(ToolCall(id=f"call_{key_of(turn, COMMAND)}", name=name, arguments=arguments))
     return ModelCallFinished(step=number, tool_calls=(call,), finish_reason="tool_calls", commanded=True)
 
 
-def listing(tools: Sequence[Tool], barred: frozenset[str] = frozenset()) -> str:
+def format_listing(tools: Sequence[AnyTool], barred: frozenset[str] = frozenset()) -> str:
     """The tools that can be run, with their parameters, and the names of those that the block may not use."""
     free = [tool for tool in tools if tool.name not in barred]
     if not free:
@@ -88,8 +88,8 @@ def listing(tools: Sequence[Tool], barred: frozenset[str] = frozenset()) -> str:
     return f"{told}\n\nThis block may not use: {names}. Run one to read why, and how to permit it."
 
 
-def parsed(
-    command: str, tools: Sequence[Tool], barred: frozenset[str] = frozenset()
+def parse_command(
+    command: str, tools: Sequence[AnyTool], barred: frozenset[str] = frozenset()
 ) -> tuple[str, dict[str, Any]]:
     """The tool and its arguments. A name that nobody knows is for the tools worker to refuse, which says what is meant.
 
@@ -98,18 +98,18 @@ def parsed(
     """
     name, _, rest = command.replace("\n", " ", 1).partition(" ")
     if _NAME.fullmatch(name) is None:
-        meant = _meant(name[:SHOWN], tools, barred)
+        meant = _nearest_tool(name[:SHOWN], tools, barred)
         hint = f" Did you mean `{meant.name}`?" if meant else ""
-        raise BadCommand(f"There is no tool {name[:SHOWN]!r}.{hint} {LIST}")
+        raise CommandError(f"There is no tool {name[:SHOWN]!r}.{hint} {LIST}")
     tool = _named(name, tools) or ToolSchema(name=name, description="", parameters={})
     return name, _arguments(rest, tool)
 
 
-def _said(step: int, text: str) -> ModelCallFinished:
+def _text_answer(step: int, text: str) -> ModelCallFinished:
     return ModelCallFinished(step=step, text=text, commanded=True)
 
 
-def _results(step: Step, tools: Sequence[Tool], barred: frozenset[str]) -> Iterable[str]:
+def _results(step: Step, tools: Sequence[AnyTool], barred: frozenset[str]) -> Iterable[str]:
     """What the calls came to, as people read it: without the mark and the JSON that are meant for models.
 
     The tools worker tells a model only of tools that read in place of a name that nobody has. A person who mistyped a
@@ -119,38 +119,38 @@ def _results(step: Step, tools: Sequence[Tool], barred: frozenset[str]) -> Itera
         name, outcome = action.call.name, action.outcome
         if outcome is None:
             continue
-        text = readout(unmarked(outcome.output))
+        text = format_result(unwrap_tool_result(outcome.output))
         ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
         shown = f"{name} {'failed' if outcome.kind else 'says'}:\n\n{ticks}\n{text}\n{ticks}"
         if _named(name, tools) or not outcome.kind:
             yield shown
             continue
-        meant = _meant(name, tools, barred)
+        meant = _nearest_tool(name, tools, barred)
         hint = f"Did you mean `{meant.name}`? " if meant and _effect(meant) != "read" else ""
         yield f"{shown}\n\n{hint}{LIST}"
 
 
-def _meant(name: str, tools: Sequence[Tool], barred: frozenset[str]) -> Tool | None:
+def _nearest_tool(name: str, tools: Sequence[AnyTool], barred: frozenset[str]) -> AnyTool | None:
     """The tool that a person means by a name that no tool has."""
     known = {other: tool for tool in tools if tool.name not in barred for other in _names(tool)}
-    meant = tool_meant(name, {other: _effect(tool) for other, tool in known.items()})
+    meant = suggest_tool(name, {other: _effect(tool) for other, tool in known.items()})
     return known[meant] if meant is not None else None
 
 
-def _effect(tool: Tool) -> str:
+def _effect(tool: AnyTool) -> str:
     """A tool of a program that asks for answers says nothing of it, and may do anything."""
     return tool.effect if isinstance(tool, ToolSpec) else "exec"
 
 
-def _named(name: str, tools: Sequence[Tool]) -> Tool | None:
+def _named(name: str, tools: Sequence[AnyTool]) -> AnyTool | None:
     return next((tool for tool in tools if name in _names(tool)), None)
 
 
-def _names(tool: Tool) -> tuple[str, ...]:
+def _names(tool: AnyTool) -> tuple[str, ...]:
     return (tool.name, *tool.also) if isinstance(tool, ToolSpec) else (tool.name,)
 
 
-def _arguments(text: str, tool: Tool) -> dict[str, Any]:
+def _arguments(text: str, tool: AnyTool) -> dict[str, Any]:
     properties: dict[str, Any] = tool.parameters.get("properties", {})
     arguments: dict[str, Any] = {}
     position, text = 0, text.strip()
@@ -158,7 +158,7 @@ def _arguments(text: str, tool: Tool) -> dict[str, Any]:
         key = _KEY.match(text, position)
         if key is None:
             unread = text[position : position + SHOWN]
-            raise BadCommand(f"I cannot read {unread!r}. The form is: `/tool {_usage(tool)}`")
+            raise CommandError(f"I cannot read {unread!r}. The form is: `/tool {_usage(tool)}`")
         value, position = _value(text, key.end(), properties.get(key[1], {}))
         if key[1] == "json" and "json" not in properties and isinstance(value, dict):
             arguments.update(value)
@@ -176,14 +176,14 @@ def _value(text: str, start: int, schema: dict[str, Any]) -> tuple[Any, int]:
         try:
             return json.JSONDecoder().raw_decode(text, start)
         except ValueError as error:
-            raise BadCommand(
+            raise CommandError(
                 f"The JSON at {text[start : start + SHOWN]!r} cannot be read: {error}."
             ) from None
         except RecursionError:
-            raise BadCommand(f"The JSON at {text[start : start + SHOWN]!r} is nested too deep.") from None
+            raise CommandError(f"The JSON at {text[start : start + SHOWN]!r} is nested too deep.") from None
     bare = _BARE.match(text, start)
     word, end = (bare[0], bare.end()) if bare else ("", start)
-    return _typed(word, schema), end
+    return _parse_word(word, schema), end
 
 
 def _unescaped(text: str) -> str:
@@ -191,7 +191,7 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: escapes.get(match[1], match[1]), text)
 
 
-def _typed(word: str, schema: dict[str, Any]) -> Any:
+def _parse_word(word: str, schema: dict[str, Any]) -> Any:
     """A bare word as what the tool wants: JSON is read only where the tool wants no text."""
     if schema.get("type") in ("string", None) and not schema.get("anyOf"):
         return word
@@ -201,7 +201,7 @@ def _typed(word: str, schema: dict[str, Any]) -> Any:
         return word
 
 
-def _usage(tool: Tool) -> str:
+def _usage(tool: AnyTool) -> str:
     required = tool.parameters.get("required", ())
     names = tool.parameters.get("properties", {})
     return " ".join([tool.name, *(f"{key}=…" if key in required else f"[{key}=…]" for key in names)])

@@ -13,23 +13,23 @@ _EMPTY: tuple[Any, ...] = (None, "", False, 0, [], {})
 
 _OWN_FORMATS = ("block-path", "memory-path", "memory-tree")
 
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Keywords whose value holds schemas by name."""
 
-_LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 
-_SINGLE = ("items", "additionalProperties", "not", "contains")
+_SCHEMA_VALUES = ("items", "additionalProperties", "not", "contains")
 
 _NULL = {"type": "null"}
 
 
-def lean(spec: ToolSpec) -> ToolSchema:
+def compact_schema(spec: ToolSpec) -> ToolSchema:
     """What a model needs to call the tool."""
-    return ToolSchema(name=spec.name, description=spec.description, parameters=_lean(spec.parameters))
+    return ToolSchema(name=spec.name, description=spec.description, parameters=_compact(spec.parameters))
 
 
-def _lean(schema: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: _inside(key, value) for key, value in schema.items() if not _says_nothing(key, value)}
+def _compact(schema: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: _compact_value(key, value) for key, value in schema.items() if not _is_redundant(key, value)}
     required = kept.get("required", ())
     if isinstance(fields := kept.get("properties"), dict):
         kept["properties"] = {
@@ -38,7 +38,7 @@ def _lean(schema: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _says_nothing(key: str, value: Any) -> bool:
+def _is_redundant(key: str, value: Any) -> bool:
     match key:
         case "title" | "$schema":
             return isinstance(value, str)
@@ -53,13 +53,13 @@ def _says_nothing(key: str, value: Any) -> bool:
     return False
 
 
-def _inside(key: str, value: Any) -> Any:
-    if key in _NAMED and isinstance(value, dict):
-        return {name: _lean(part) if isinstance(part, dict) else part for name, part in value.items()}
-    if key in _LISTED and isinstance(value, list):
-        return [_lean(part) if isinstance(part, dict) else part for part in value]
-    if key in _SINGLE and isinstance(value, dict):
-        return _lean(value)
+def _compact_value(key: str, value: Any) -> Any:
+    if key in _SCHEMA_MAPS and isinstance(value, dict):
+        return {name: _compact(part) if isinstance(part, dict) else part for name, part in value.items()}
+    if key in _SCHEMA_LISTS and isinstance(value, list):
+        return [_compact(part) if isinstance(part, dict) else part for part in value]
+    if key in _SCHEMA_VALUES and isinstance(value, dict):
+        return _compact(value)
     return value
 
 

@@ -16,39 +16,39 @@ UNANSWERED = "No result of this call was returned. Whether it took effect is not
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PairedCall:
     """A call under the id that it leaves with, and its result."""
 
     call: ToolCall
     result: Message | None = None
 
 
-def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
+def repair_transcript(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages with one result for each call, after its message and in the order of the calls.
 
     A call without a result gets one that says so. Results of no call, second results, and assistant messages that say
     nothing are left out. A call whose id was used before gets another.
     """
-    asked = _paired(messages)
+    asked = _pair_calls(messages)
     told: list[Message] = []
     for message, calls in zip(messages, asked, strict=True):
         if message.role == "assistant":
-            told += _answered(message, calls)
+            told += _with_results(message, calls)
         elif message.role != "tool":
             told.append(message)
     return tuple(told)
 
 
-def _paired(messages: Sequence[Message]) -> list[list[_Asked]]:
+def _pair_calls(messages: Sequence[Message]) -> list[list[_PairedCall]]:
     """The calls of each message, each with the first result that came after it."""
     taken = {call.id for message in messages for call in message.tool_calls}
     used: dict[str, int] = {}
-    latest: dict[str, _Asked] = {}
-    found: list[list[_Asked]] = []
+    latest: dict[str, _PairedCall] = {}
+    found: list[list[_PairedCall]] = []
     for message in messages:
         found.append([])
         if message.role == "assistant":
-            mine = {call.id: _Asked(_unique(call, used, taken)) for call in message.tool_calls}
+            mine = {call.id: _PairedCall(_with_unique_id(call, used, taken)) for call in message.tool_calls}
             for one in mine.values():
                 used.setdefault(one.call.id, 1)
             latest.update(mine)
@@ -60,7 +60,7 @@ def _paired(messages: Sequence[Message]) -> list[list[_Asked]]:
     return found
 
 
-def _unique(call: ToolCall, used: dict[str, int], taken: set[str]) -> ToolCall:
+def _with_unique_id(call: ToolCall, used: dict[str, int], taken: set[str]) -> ToolCall:
     """The call under an id that no earlier one has. ``used`` has the last number given to each id: some models call
     every call alike, and to count from the start for each would be quadratic."""
     if call.id and call.id not in used:
@@ -73,7 +73,7 @@ def _unique(call: ToolCall, used: dict[str, int], taken: set[str]) -> ToolCall:
     return replace(call, id=f"{call.id}_{number}")
 
 
-def _answered(message: Message, calls: list[_Asked]) -> Iterable[Message]:
+def _with_results(message: Message, calls: list[_PairedCall]) -> Iterable[Message]:
     """The assistant's message and the results of its calls."""
     if not (message.content or calls):
         return
@@ -83,7 +83,7 @@ def _answered(message: Message, calls: list[_Asked]) -> Iterable[Message]:
         yield _result(message, asked)
 
 
-def _result(message: Message, asked: _Asked) -> Message:
+def _result(message: Message, asked: _PairedCall) -> Message:
     call, result = asked.call, asked.result
     if result is None:
         return Message(

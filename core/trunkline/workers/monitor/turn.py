@@ -18,30 +18,30 @@ from enum import Enum
 from itertools import islice
 
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
-from trunkline.contracts.tools.messages import Answer, ToolOutcome
+from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalRecorded,
     CancelRecorded,
-    Finished,
     FinishReason,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
     ModelCallPlanned,
-    Parked,
-    Resumed,
-    Started,
-    Steered,
+    SteerRecorded,
     ToolFinished,
     ToolPlanned,
+    TurnFinished,
+    TurnParked,
     TurnRequested,
-    denial,
+    TurnResumed,
+    TurnStarted,
+    denial_text,
 )
 from trunkline.errors import ErrorCode
 from trunkline.policy import ActorPermissions
-from trunkline.policy.turn_permissions import given, steered
-from trunkline.workers.monitor.steps import Action, Step
+from trunkline.policy.turn_permissions import initial_permissions, narrowed_by_steering
+from trunkline.workers.monitor.steps import Step, ToolAction
 from trunkline_bus import key_of
 
 
@@ -65,14 +65,14 @@ class TurnProtocolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class AskModel:
+class CallModel:
     """Ask the model for this step."""
 
     step: int
 
 
 @dataclass(frozen=True, slots=True)
-class RunTool:
+class RunToolCall:
     """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed,
     ``answers`` what people said to the call's questions. ``again``: an owner before this one may have sent it.
     ``permissions`` are the scopes that the call is kept within."""
@@ -81,33 +81,33 @@ class RunTool:
     key: str
     approved: str | None = None
     again: bool = False
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[QuestionAnswer, ...] = ()
     permissions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreTurn:
     """Store the turn's messages; then the turn is finished for ``reason``."""
 
     reason: FinishReason
     code: ErrorCode | None = None
 
-    def end(self, turn: "Turn", message_id: str | None) -> Finished:
+    def end(self, turn: "Turn", message_id: str | None) -> TurnFinished:
         """The entry of a turn that was stored."""
-        return Finished(
+        return TurnFinished(
             reason=self.reason, message_id=message_id, usage=turn.usage, code=self.code, detail=turn.detail,
             context=turn.last_input_tokens, cost=turn.cost,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ParkTurn:
     """Let go of the turn: nothing is to be done until a decision comes through the inbox."""
 
 
-Command = AskModel | RunTool | Store | Release
+Command = CallModel | RunToolCall | StoreTurn | ParkTurn
 
-Stop = Callable[["Turn"], str | None]
+StopRule = Callable[["Turn"], str | None]
 """Says why a turn must not take its next step; None to let it. Pure."""
 
 
@@ -122,7 +122,7 @@ class Turn:
         self.entries: list[JournalEntry] = []
         """All that was taken in, in the journal's order."""
         self.request: TurnRequested | None = None
-        self.started: Started | None = None
+        self.started: TurnStarted | None = None
         self.permissions = ActorPermissions(())
         """What its calls are kept within: what everybody may do whose words it follows."""
         self.steps: list[Step] = []
@@ -140,7 +140,7 @@ class Turn:
         self.stopping = False
         self.cancelled: CancelRecorded | None = None
         """Who ended it, and how, if somebody did."""
-        self.finished: Finished | None = None
+        self.finished: TurnFinished | None = None
 
     @property
     def step(self) -> int:
@@ -148,7 +148,7 @@ class Turn:
         return len(self.steps)
 
     @property
-    def actions(self) -> tuple[Action, ...]:
+    def actions(self) -> tuple[ToolAction, ...]:
         """The tool calls of the last answer."""
         return self.steps[-1].actions if self.steps else ()
 
@@ -164,7 +164,9 @@ class Turn:
 
     def accepts(self, entry: JournalEntry) -> bool:
         """Whether the table has a place for the entry now. A turn that is about to stop answers nobody else."""
-        return type(entry) in TRANSITIONS[self.phase] and not (self.stopping and isinstance(entry, Steered))
+        return type(entry) in TRANSITIONS[self.phase] and not (
+            self.stopping and isinstance(entry, SteerRecorded)
+        )
 
     def apply(self, entry: JournalEntry) -> None:
         """Take in an entry that is in the journal. Raises TurnProtocolError when it has no place here."""
@@ -176,7 +178,7 @@ class Turn:
         self.phase = following if isinstance(following, Phase) else following(self)
 
     def advance(
-        self, *inputs: JournalEntry, stop: Stop = lambda turn: None
+        self, *inputs: JournalEntry, stop: StopRule = lambda turn: None
     ) -> tuple[tuple[JournalEntry, ...], tuple[Command, ...]]:
         """Take in what happened; return what to record, the plan included, and what to do once it is recorded.
 
@@ -193,10 +195,10 @@ class Turn:
             self.apply(entry)
         commands = tuple(self._command(entry) for entry in plan)
         if taken and self.phase is Phase.CLOSING:
-            commands = (Store(self.reason, self.code),)
+            commands = (StoreTurn(self.reason, self.code),)
         return (*taken, *plan), commands
 
-    def _plan(self, stop: Stop) -> Iterable[JournalEntry]:
+    def _plan(self, stop: StopRule) -> Iterable[JournalEntry]:
         """What must be recorded before the next commands may be carried out."""
         if self.phase is Phase.READY:
             enough = stop(self)
@@ -206,7 +208,7 @@ class Turn:
             for action in islice(step.due.values(), self._room(step)):
                 yield ToolPlanned(call=action.call, key=action.key)
             if not step.due and not step.running:
-                yield Parked()
+                yield TurnParked()
 
     def _room(self, step: Step) -> int:
         """How many more calls of the step may be under way."""
@@ -216,15 +218,15 @@ class Turn:
     def _command(self, planned: JournalEntry) -> Command:
         match planned:
             case ModelCallPlanned():
-                return AskModel(planned.step)
+                return CallModel(planned.step)
             case ToolPlanned():
                 action = _action(self, planned.call.id)[1]
                 scopes = self.permissions.scopes
-                return RunTool(
+                return RunToolCall(
                     planned.call, planned.key, action.approved, action.again, action.answers, scopes
                 )
             case _:
-                return Release()
+                return ParkTurn()
 
 
 # What an entry leaves behind ---------------------------------------------------------------------------------
@@ -232,9 +234,13 @@ class Turn:
 
 def _note(turn: Turn, entry: JournalEntry) -> None:
     match entry:
-        case Started():
-            turn.started, turn.request, turn.permissions = entry, entry.request, given(entry.request)
-        case Resumed():
+        case TurnStarted():
+            turn.started, turn.request, turn.permissions = (
+                entry,
+                entry.request,
+                initial_permissions(entry.request),
+            )
+        case TurnResumed():
             _note_resumed(turn)
         case ModelCallFinished():
             _note_answer(turn, entry)
@@ -243,14 +249,14 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
             _keep_partial(turn, entry.partial)
         case CancelRecorded():
             _note_cancel(turn, entry)
-        case Steered():
-            turn.permissions = steered(turn.permissions, entry)
+        case SteerRecorded():
+            turn.permissions = narrowed_by_steering(turn.permissions, entry)
             _note_steered(turn, entry.message)
         case ToolPlanned() | ToolFinished() | ApprovalAsked() | ApprovalRecorded():
             _note_of_call(turn, entry)
-        case Finished():
+        case TurnFinished():
             turn.finished = entry
-        case ModelCallPlanned() | Parked():
+        case ModelCallPlanned() | TurnParked():
             pass
 
 
@@ -264,7 +270,9 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
     assert turn.request is not None
     client_tools = {tool.name for tool in turn.request.client_tools}
     actions = tuple(
-        Action(call, call.name in client_tools, key_of(turn.request.turn, str(entry.step), str(n), call.id))
+        ToolAction(
+            call, call.name in client_tools, key_of(turn.request.turn, str(entry.step), str(n), call.id)
+        )
         for n, call in enumerate(entry.tool_calls)
     )
     messages, turn.pending = turn.pending, []
@@ -280,12 +288,12 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
     )
     turn.steps.append(step)
     turn.usage = turn.usage + entry.usage
-    turn.cost = _sum(turn, 0 if entry.commanded else entry.cost)
+    turn.cost = _total_cost(turn, 0 if entry.commanded else entry.cost)
     turn.last_input_tokens = entry.usage.input_tokens
     turn.reason = entry.finish_reason
 
 
-def _sum(turn: Turn, cost: int | None) -> int | None:
+def _total_cost(turn: Turn, cost: int | None) -> int | None:
     """What the turn cost with this call, which is among its steps already."""
     if cost is None or (turn.cost is None and turn.step > 1):
         return None
@@ -335,7 +343,7 @@ def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked 
                 _note_decision(action, entry)
 
 
-def _note_question(action: Action, entry: ApprovalAsked) -> None:
+def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
     """An approval is of the call as it was shown last, and whoever asks for one has not run it. A call that has a
     question has begun, and what was approved of it stays so."""
     action.asked, action.decision = entry, None
@@ -345,7 +353,7 @@ def _note_question(action: Action, entry: ApprovalAsked) -> None:
         action.approved, action.sent, action.again = None, False, False
 
 
-def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
+def _note_decision(action: ToolAction, entry: ApprovalRecorded) -> None:
     asked = action.asked
     if asked is None:
         raise TurnProtocolError(f"a decision about {entry.call_id}, of which nobody was asked")
@@ -354,17 +362,17 @@ def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
     action.decision, action.sent = entry, False
     if asked.is_question:  # what is said allows nothing, and no answer is for the call itself to tell
         text = entry.answer if entry.allow and isinstance(entry.answer, str) else None
-        action.answers += (Answer(question=asked.call_hash, by=entry.by, text=text),)
+        action.answers += (QuestionAnswer(question=asked.call_hash, by=entry.by, text=text),)
     elif entry.allow:
         action.approved = asked.call_hash
     else:
-        text = denial(action.call.name, entry.by)
+        text = denial_text(action.call.name, entry.by)
         action.outcome = ToolOutcome(
             call=action.key, status="error", output=text, error_kind="approval_denied"
         )
 
 
-def _action(turn: Turn, call_id: str) -> tuple[Step, Action]:
+def _action(turn: Turn, call_id: str) -> tuple[Step, ToolAction]:
     step = turn.steps[-1] if turn.steps else None
     action = step.action(call_id) if step is not None else None
     if step is not None and action is not None:
@@ -410,43 +418,43 @@ def _after_cancel_of_calls(turn: Turn) -> Phase:
 Next = Phase | Callable[[Turn], Phase]
 
 TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
-    Phase.NEW: {Started: Phase.READY},
+    Phase.NEW: {TurnStarted: Phase.READY},
     Phase.READY: {
         ModelCallPlanned: Phase.THINKING,
-        Steered: Phase.READY,
+        SteerRecorded: Phase.READY,
         CancelRecorded: Phase.CLOSING,
-        Resumed: Phase.READY,
-        Finished: Phase.DONE,
+        TurnResumed: Phase.READY,
+        TurnFinished: Phase.DONE,
     },
     Phase.THINKING: {
         ModelCallFinished: _after_answer,
         ModelCallFailed: Phase.CLOSING,
-        Steered: Phase.THINKING,
+        SteerRecorded: Phase.THINKING,
         CancelRecorded: _after_cancel,
-        Resumed: Phase.READY,
-        Finished: Phase.DONE,
+        TurnResumed: Phase.READY,
+        TurnFinished: Phase.DONE,
     },
     Phase.ACTING: {
         ToolPlanned: Phase.ACTING,
         ToolFinished: _after_tool,
         ApprovalAsked: _after_tool,
         ApprovalRecorded: _after_tool,
-        Parked: Phase.PARKED,
-        Steered: Phase.ACTING,
+        TurnParked: Phase.PARKED,
+        SteerRecorded: Phase.ACTING,
         CancelRecorded: _after_cancel_of_calls,
-        Resumed: Phase.ACTING,
-        Finished: Phase.DONE,
+        TurnResumed: Phase.ACTING,
+        TurnFinished: Phase.DONE,
     },
     Phase.PARKED: {
         ApprovalRecorded: _after_tool,
         CancelRecorded: Phase.CLOSING,
-        Resumed: Phase.ACTING,
-        Finished: Phase.DONE,
+        TurnResumed: Phase.ACTING,
+        TurnFinished: Phase.DONE,
     },
-    Phase.CLOSING: {Finished: Phase.DONE, Resumed: Phase.CLOSING},
+    Phase.CLOSING: {TurnFinished: Phase.DONE, TurnResumed: Phase.CLOSING},
     Phase.DONE: {},
 }
 """From which phase which entry leads where. A function decides when it depends on what the turn holds.
 
-``Finished`` has its place everywhere, because a turn that cannot be run is given up wherever it stands.
+``TurnFinished`` has its place everywhere, because a turn that cannot be run is given up wherever it stands.
 """

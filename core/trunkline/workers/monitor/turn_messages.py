@@ -8,10 +8,10 @@ from itertools import groupby
 
 import msgspec
 
-from trunkline.contracts.conversations.messages import SHOWN, AppendConversation, Message, ToolCall
+from trunkline.contracts.conversations.messages import DISPLAY_ONLY, AppendConversation, Message, ToolCall
 from trunkline.errors import ToolErrorKind
-from trunkline.workers.monitor.steps import Action, Step
-from trunkline.workers.monitor.tool_selection import LOADS, loads_of
+from trunkline.workers.monitor.steps import Step, ToolAction
+from trunkline.workers.monitor.tool_selection import LOADED_TOOLS_KEY, loaded_tools
 from trunkline.workers.monitor.turn import Turn
 from trunkline_bus import key_of
 
@@ -41,26 +41,30 @@ def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
     """
     assert turn.request is not None
     id, preceding = turn.request.turn, turn.request.preceding or ()
-    own = [message for step in turn.steps[:-1] for message in _settled(id, step)]
+    own = [message for step in turn.steps[:-1] for message in _cached_step_messages(id, step)]
     for step in turn.steps[-1:]:
         own.extend(_step_messages(id, step, closing))
     said = (*preceding, turn.request.message, *turn.early)
-    return (*(_of(id, message) for message in said), *own, *(_of(id, message) for message in turn.pending))
+    return (
+        *(_with_turn(id, message) for message in said),
+        *own,
+        *(_with_turn(id, message) for message in turn.pending),
+    )
 
 
-def _settled(turn: str, step: Step) -> tuple[Message, ...]:
+def _cached_step_messages(turn: str, step: Step) -> tuple[Message, ...]:
     """The messages of a step that another one follows, made once: a turn may have thousands of steps."""
     if step.messages is None:
         step.messages = tuple(_step_messages(turn, step, closing=True))
     return step.messages
 
 
-def given(
+def model_messages(
     context: Sequence[Message], history: Sequence[Message], new: Sequence[Message]
 ) -> tuple[Message, ...]:
     """What the model is given. Context that changes with each turn comes just before the person's message, so that
     all before it stays as it was."""
-    history, new = tuple(map(_of_model, history)), tuple(map(_of_model, new))
+    history, new = tuple(map(_as_model_input, history)), tuple(map(_as_model_input, new))
     staying = [message for message in context if message.role == "system"]
     changing = [message for message in context if message.role != "system"]
     if not changing:
@@ -71,18 +75,18 @@ def given(
     return (*staying, *told[:at], *changing, *told[at:])
 
 
-def _of_model(message: Message) -> Message:
-    if message.role != "assistant" or not message.metadata.get(SHOWN):
+def _as_model_input(message: Message) -> Message:
+    if message.role != "assistant" or not message.metadata.get(DISPLAY_ONLY):
         return message
     return msgspec.structs.replace(message, content=SHOWN_TO_PERSON)
 
 
-def _of(turn: str, message: Message) -> Message:
+def _with_turn(turn: str, message: Message) -> Message:
     """Marked as this turn's, so that a later reader can tell them from what came before it."""
     return message if message.turn == turn else msgspec.structs.replace(message, turn=turn)
 
 
-def to_store(turn: Turn) -> AppendConversation:
+def append_request(turn: Turn) -> AppendConversation:
     """What is appended to the conversation when the turn ends."""
     request = turn.request
     assert request is not None
@@ -97,7 +101,7 @@ def to_store(turn: Turn) -> AppendConversation:
     )
 
 
-def last_answer(messages: Iterable[Message]) -> str | None:
+def last_answer_id(messages: Iterable[Message]) -> str | None:
     """The id of the last assistant message, which ``done`` names."""
     ids = [message.id for message in messages if message.role == "assistant"]
     return ids[-1] if ids else None
@@ -114,21 +118,21 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
             turn=turn,
             tool_calls=tuple(action.call for action in step.actions),
             partial=step.partial,
-            metadata={SHOWN: True} if step.commanded and text else {},
+            metadata={DISPLAY_ONLY: True} if step.commanded and text else {},
             derived=step.derived or bool(step.commanded and text) or None,
         )
     for action in step.actions:
         if action.outcome is not None:
             outcome = action.outcome
             derived = outcome.derived if isinstance(outcome.derived, bool) else None
-            loads = loads_of(outcome)
+            loads = loaded_tools(outcome)
             yield _result(turn, step, action.call, outcome.output, outcome.kind, loads, derived)
         elif closing and not action.client:
             yield _result(turn, step, action.call, *_unfinished(action))
-    yield from (_of(turn, message) for message in step.steered)
+    yield from (_with_turn(turn, message) for message in step.steered)
 
 
-def _unfinished(action: Action) -> tuple[str, ToolErrorKind]:
+def _unfinished(action: ToolAction) -> tuple[str, ToolErrorKind]:
     """What is known of a call of ours that has no result, and which kind of error that is."""
     if action.waiting:
         return UNDECIDED, "cancelled"
@@ -174,5 +178,5 @@ def _result(
         error=kind is not None,
         error_kind=kind or "",
         derived=derived,
-        metadata={LOADS: list(loads)} if loads else {},
+        metadata={LOADED_TOOLS_KEY: list(loads)} if loads else {},
     )

@@ -11,62 +11,62 @@ import msgspec
 from anyio.abc import TaskGroup
 from opentelemetry import trace
 
-from trunkline.contracts.conversations.messages import now
-from trunkline.contracts.streams import FAILOVER
+from trunkline.contracts.conversations.messages import utc_now
+from trunkline.contracts.streams import FAILOVER_SECONDS
 from trunkline.contracts.turns.context import TurnInfo, TurnMiddleware
-from trunkline.contracts.turns.feed_events import Teller
+from trunkline.contracts.turns.feed_events import JournalTranslator
 from trunkline.contracts.turns.messages import (
-    Finished,
     JournalEntry,
-    Parked,
-    Resumed,
-    Started,
     TextDelta,
     TextReset,
     TurnFact,
+    TurnFinished,
+    TurnParked,
     TurnRecord,
     TurnRequested,
+    TurnResumed,
+    TurnStarted,
 )
 from trunkline.contracts.turns.subjects import FEED, TURN_FACT
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.plugins import Plugins
 from trunkline.telemetry import semconv
 from trunkline.telemetry.instruments import Instruments
-from trunkline.telemetry.turn_metrics import Tally
-from trunkline.workers.monitor.approval_publisher import Approvals, Said, concerned
-from trunkline.workers.monitor.block_status import PulseBoard
-from trunkline.workers.monitor.context_builder import Briefer, Briefing
-from trunkline.workers.monitor.conversation_queue import Lane, Run
-from trunkline.workers.monitor.feed_writer import FeedDesk, TurnFeed
-from trunkline.workers.monitor.fork_history import with_transcript
-from trunkline.workers.monitor.inbox_item import Held, give_back
+from trunkline.telemetry.turn_metrics import TurnMetrics
+from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, PublishedApprovals, affected_calls
+from trunkline.workers.monitor.block_status import BlockStatusPublisher
+from trunkline.workers.monitor.context_builder import ContextBuilder, TurnContext
+from trunkline.workers.monitor.conversation_queue import ConversationQueue, TurnRun
+from trunkline.workers.monitor.feed_writer import FeedRegistry, FeedWriter
+from trunkline.workers.monitor.fork_history import with_fork_history
+from trunkline.workers.monitor.inbox_item import HeldItem, nak_all
 from trunkline.workers.monitor.journal import Fenced, Journal
-from trunkline.workers.monitor.mailbox import cuts
-from trunkline.workers.monitor.membership import Roster
-from trunkline.workers.monitor.message_writer import Storing
-from trunkline.workers.monitor.model_call import Terms, model_attributes
-from trunkline.workers.monitor.model_registry import Choice, Models
-from trunkline.workers.monitor.parked_turns import Resting, RestingTurns
-from trunkline.workers.monitor.runner import Means, Runner
-from trunkline.workers.monitor.slots import Slots
-from trunkline.workers.monitor.tool_caller import Actor
+from trunkline.workers.monitor.mailbox import is_immediate_cancel
+from trunkline.workers.monitor.membership import Membership
+from trunkline.workers.monitor.message_writer import MessageWriter
+from trunkline.workers.monitor.model_call import ModelCallConfig, model_attributes
+from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
+from trunkline.workers.monitor.parked_turns import ParkedTurn, ParkedTurnCache
+from trunkline.workers.monitor.runner import RunnerDeps, TurnRunner
+from trunkline.workers.monitor.slots import TurnSlots
+from trunkline.workers.monitor.tool_caller import ToolCaller
 from trunkline.workers.monitor.turn import Phase, Turn
-from trunkline.workers.monitor.turn_messages import to_store
-from trunkline_bus import Bus, BusError, RemoteFault, remote_parent, span_of
+from trunkline.workers.monitor.turn_messages import append_request
+from trunkline_bus import Bus, BusError, RemoteFault, remote_parent, start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
-IDLE_LANES = 512
+MAX_IDLE_QUEUES = 512
 
 _FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
-    Started: "started",
-    Parked: "parked",
-    Finished: "finished",
+    TurnStarted: "started",
+    TurnParked: "parked",
+    TurnFinished: "finished",
 }
 
 
-class TurnDesk:
+class TurnService:
     """Runs the turns of all conversations that come in through ``offer``."""
 
     def __init__(
@@ -76,20 +76,20 @@ class TurnDesk:
         worker: str,
         tasks: TaskGroup,
         plugins: Plugins,
-        models: Models,
-        terms: Terms,
-        briefer: Briefer,
-        feeds: FeedDesk,
-        pulse: PulseBoard,
-        roster: Roster,
+        models: ModelRegistry,
+        terms: ModelCallConfig,
+        briefer: ContextBuilder,
+        feeds: FeedRegistry,
+        pulse: BlockStatusPublisher,
+        roster: Membership,
         limit: int,
         tool_silence: float,
         window: float,
         patience: float,
-        approvals: Approvals,
+        approvals: ApprovalPublisher,
         max_calls: int,
         parallel_calls: int,
-        release: Callable[[Held], None],
+        release: Callable[[HeldItem], None],
         ran: Callable[[TurnRequested], None],
     ) -> None:
         self._bus = bus
@@ -100,12 +100,12 @@ class TurnDesk:
         self._terms = terms
         self._briefer = briefer
         self._feeds = feeds
-        self._resting = RestingTurns(feeds.close)
+        self._resting = ParkedTurnCache(feeds.close)
         self._pulse = pulse
         self._roster = roster
-        self._slots = Slots(limit)
-        self._actor = Actor(bus, tool_silence)
-        self._storing = Storing(bus)
+        self._slots = TurnSlots(limit)
+        self._actor = ToolCaller(bus, tool_silence)
+        self._storing = MessageWriter(bus)
         self._window = window
         self._patience = patience
         self._approvals = approvals
@@ -113,9 +113,9 @@ class TurnDesk:
         self._parallel_calls = parallel_calls
         self._release = release
         self._ran = ran
-        self._tally = Tally(Instruments("trunkline.monitor"))
-        self._lanes: dict[str, Lane] = {}
-        self._runners: set[Runner] = set()
+        self._tally = TurnMetrics(Instruments("trunkline.monitor"))
+        self._lanes: dict[str, ConversationQueue] = {}
+        self._runners: set[TurnRunner] = set()
         self._leaving: dict[str, float] = {}
         """Until when the new owner of a conversation's partition is asked to wait for the turn that runs here."""
         self._draining = False
@@ -123,20 +123,20 @@ class TurnDesk:
 
     # Lanes ---------------------------------------------------------------------------------------------------
 
-    async def offer(self, held: Held) -> None:
+    async def offer(self, held: HeldItem) -> None:
         """Take an item into its conversation's lane."""
         conversation = held.conversation
         self._leaving.pop(conversation, None)
         lane = self._lanes.pop(conversation, None)
         if lane is None:
-            lane = Lane(self, Journal(self._bus, self._worker, conversation))
+            lane = ConversationQueue(self, Journal(self._bus, self._worker, conversation))
         self._lanes[conversation] = lane  # the lately used ones are last
         lane.offer(held)
         if not lane.working and not self._draining:
             lane.working = True
             self._tasks.start_soon(self._work, conversation, lane)
 
-    async def _work(self, conversation: str, lane: Lane) -> None:
+    async def _work(self, conversation: str, lane: ConversationQueue) -> None:
         try:
             await lane.work()
         except Fenced as error:
@@ -148,21 +148,21 @@ class TurnDesk:
             self._forget_idle_lanes()
         if lane.closed:
             self._forget(conversation)
-            await give_back(lane.drop())
+            await nak_all(lane.drop())
 
     def _forget(self, conversation: str) -> None:
         self._lanes.pop(conversation, None)
         self._leaving.pop(conversation, None)
 
     def _forget_idle_lanes(self) -> None:
-        for conversation, lane in list(self._lanes.items())[: max(0, len(self._lanes) - IDLE_LANES)]:
+        for conversation, lane in list(self._lanes.items())[: max(0, len(self._lanes) - MAX_IDLE_QUEUES)]:
             if not lane.working and not lane.waiting:
                 del self._lanes[conversation]
 
-    def leave(self, partition: int) -> list[Held]:
+    def leave(self, partition: int) -> list[HeldItem]:
         """Begin nothing more of a partition, and return what has not begun. What runs is ended here, and told of in
         ``finishing``; what another owner may write to is forgotten."""
-        returned: list[Held] = []
+        returned: list[HeldItem] = []
         for conversation, lane in tuple(self._lanes.items()):
             if lane.partition == partition:
                 returned.extend(lane.close())
@@ -176,7 +176,7 @@ class TurnDesk:
         """Let go of what waits here in vain, until cancelled. A monitor that stood still, or was cut off, is told by
         nobody that it has lost a partition."""
         while True:
-            await anyio.sleep(FAILOVER)
+            await anyio.sleep(FAILOVER_SECONDS)
             for lane in tuple(self._lanes.values()):
                 try:
                     if await lane.waits_in_vain():
@@ -184,7 +184,7 @@ class TurnDesk:
                 except BusError as error:
                     log.debug("whether somebody else went on could not be seen: %s", error)
 
-    def _let_go(self, lane: Lane) -> None:
+    def _let_go(self, lane: ConversationQueue) -> None:
         for held in lane.drop():
             log.info("conversation %s has another owner now: %s is let go", held.conversation, held.id)
             if self._lanes.get(held.conversation) is lane:
@@ -206,7 +206,7 @@ class TurnDesk:
         """Begin nothing more, give back what has not begun, and return when what runs is done."""
         self._draining = True
         for lane in tuple(self._lanes.values()):
-            await give_back(lane.close())
+            await nak_all(lane.close())
         while any(lane.working for lane in self._lanes.values()):
             self._idle = anyio.Event()
             await self._idle.wait()
@@ -216,11 +216,11 @@ class TurnDesk:
         for runner in self._runners:
             runner.cancel(by)
 
-    def release(self, held: Held) -> None:
+    def release(self, held: HeldItem) -> None:
         """The item is somebody else's now."""
         self._release(held)
 
-    async def settle(self, held: Held) -> None:
+    async def settle(self, held: HeldItem) -> None:
         """The item is done."""
         await held.finish()
         self._release(held)
@@ -235,7 +235,7 @@ class TurnDesk:
 
     # Turns ---------------------------------------------------------------------------------------------------
 
-    async def run(self, run: Run) -> None:
+    async def run(self, run: TurnRun) -> None:
         """See ``Desk.run``."""
         request = run.request
         error: str | None = "interrupted"
@@ -250,7 +250,7 @@ class TurnDesk:
         try:
             with (
                 remote_parent(request.traceparent),
-                span_of(
+                start_span(
                     tracer,
                     f"{semconv.INVOKE_AGENT} {request.block}",
                     kind=trace.SpanKind.CONSUMER,
@@ -262,7 +262,7 @@ class TurnDesk:
                     span.set_status(trace.StatusCode.ERROR, run.turn.code)
                 error = run.turn.code
         except BaseExceptionGroup as failures:
-            failure = _first(failures)
+            failure = _deciding_failure(failures)
             if isinstance(failure, Fenced):
                 error = None  # the turn is another monitor's, and no failure of this one
             raise failure from failures
@@ -270,10 +270,10 @@ class TurnDesk:
             self._pulse.end(request.block, request.turn, error)
             self._ran(request)
 
-    async def _run(self, run: Run) -> None:
+    async def _run(self, run: TurnRun) -> None:
         rest = run.resting
         feed = rest.feed if rest is not None else self._open_feed(run)
-        teller = rest.teller if rest is not None else Teller()
+        teller = rest.teller if rest is not None else JournalTranslator()
         put_down = False
         try:
             await self._go_through(run, feed, teller)
@@ -282,22 +282,22 @@ class TurnDesk:
             if not put_down:
                 self._feeds.close(feed)
 
-    async def _go_through(self, run: Run, feed: TurnFeed, teller: Teller) -> None:
+    async def _go_through(self, run: TurnRun, feed: FeedWriter, teller: JournalTranslator) -> None:
         """The turn until it is done or parked."""
         request = run.request
         if run.turn.phase is Phase.NEW and request.fork is not None:
-            request = await with_transcript(self._bus, request, request.fork)
+            request = await with_fork_history(self._bus, request, request.fork)
         briefing = await self._briefer.brief(request, run.known)
         choice = self._choose(briefing)
-        if isinstance(choice, Choice):
+        if isinstance(choice, SelectedModel):
             asked = model_attributes(choice.adapter.name, choice.adapter.vendor, choice.model)
             trace.get_current_span().set_attributes(asked)
-        runner = Runner(run.turn, briefing, choice, feed, self._means(run, briefing), run.mailbox, teller)
-        first: tuple[JournalEntry, ...] = (Resumed(),) if run.resting is None else ()
+        runner = TurnRunner(run.turn, briefing, choice, feed, self._means(run, briefing), run.mailbox, teller)
+        first: tuple[JournalEntry, ...] = (TurnResumed(),) if run.resting is None else ()
         if run.turn.phase is Phase.NEW:
             first = (await self._started(request, briefing, choice),)
         elif run.turn.phase is Phase.THINKING and (
-            _continues(choice) or any(cuts(c.item) for c in run.controls)
+            _continues(choice) or any(is_immediate_cancel(c.item) for c in run.controls)
         ):
             runner.begun = await self._begun(run)
         self._runners.add(runner)
@@ -306,16 +306,16 @@ class TurnDesk:
         finally:
             self._runners.discard(runner)
 
-    def _open_feed(self, run: Run) -> TurnFeed:
+    def _open_feed(self, run: TurnRun) -> FeedWriter:
         request = run.request
         return self._feeds.open(request.block, request.conversation, request.turn, run.epoch)
 
     async def _started(
-        self, request: TurnRequested, briefing: Briefing, choice: Choice | ModelError
-    ) -> Started:
-        label = choice.label if isinstance(choice, Choice) else ""
+        self, request: TurnRequested, briefing: TurnContext, choice: SelectedModel | ModelError
+    ) -> TurnStarted:
+        label = choice.label if isinstance(choice, SelectedModel) else ""
         context, statuses = await self._briefer.context(briefing, label)
-        return Started(
+        return TurnStarted(
             request=request,
             model=label,
             context=context,
@@ -324,38 +324,40 @@ class TurnDesk:
             derived=_derived(choice),
         )
 
-    def _put_down(self, run: Run, feed: TurnFeed, teller: Teller) -> bool:
+    def _put_down(self, run: TurnRun, feed: FeedWriter, teller: JournalTranslator) -> bool:
         """Keep a turn that is parked for whoever decides next. Returns whether it is kept."""
         end = run.journal.end
         if run.turn.phase is not Phase.PARKED or end is None:
             return False
-        self._resting.put(run.request.turn, Resting(run.turn, run.epoch, end, feed, teller, run.said))
+        self._resting.put(run.request.turn, ParkedTurn(run.turn, run.epoch, end, feed, teller, run.said))
         return True
 
-    def resting(self, turn: str, end: int | None) -> Resting | None:
+    def resting(self, turn: str, end: int | None) -> ParkedTurn | None:
         """See ``Desk.resting``."""
         return self._resting.take(turn, end)
 
-    async def _around(self, run: Run, briefing: Briefing, proceed: Callable[[], Awaitable[None]]) -> None:
+    async def _around(
+        self, run: TurnRun, briefing: TurnContext, proceed: Callable[[], Awaitable[None]]
+    ) -> None:
         """The turn with the plugins' middleware around it, the first plugin's outermost."""
         info = self._info(run.turn, briefing)
         for owned in reversed(self._plugins.turn_middleware()):
-            proceed = _wrapped(owned.item, info, proceed)
+            proceed = _wrap(owned.item, info, proceed)
         await proceed()
 
-    def _means(self, run: Run, briefing: Briefing) -> Means:
+    def _means(self, run: TurnRun, briefing: TurnContext) -> RunnerDeps:
         async def record(entries: tuple[JournalEntry, ...]) -> None:
             await run.journal.write(run.request, run.epoch, entries)
             self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
                 await self.tell(run.request, entry)
-            await self._approvals.try_to_tell(run.turn, run.said, concerned(entries))
+            await self._approvals.try_to_tell(run.turn, run.said, affected_calls(entries))
 
-        async def settle(held: Held) -> None:
+        async def settle(held: HeldItem) -> None:
             if held is not run.carrier:
                 await self.settle(held)
 
-        return Means(
+        return RunnerDeps(
             models=self._models,
             actor=self._actor,
             record=record,
@@ -369,12 +371,12 @@ class TurnDesk:
             commands=True,
         )
 
-    def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:
+    def _info(self, turn: Turn, briefing: TurnContext) -> TurnInfo:
         model = turn.started.model if turn.started else ""
         info = self._briefer.info(briefing, model)
         return replace(info, step=turn.step, input_tokens=turn.last_input_tokens)
 
-    def _choose(self, briefing: Briefing) -> Choice | ModelError:
+    def _choose(self, briefing: TurnContext) -> SelectedModel | ModelError:
         try:
             preference = briefing.preference
             if briefing.request.model is None:
@@ -384,7 +386,7 @@ class TurnDesk:
         except ModelError as error:
             return error
 
-    async def _begun(self, run: Run) -> str:
+    async def _begun(self, run: TurnRun) -> str:
         """The text of the interrupted model call, as far as people have seen it."""
         text = ""
         keys = {"conversation": run.request.conversation, "turn": run.request.turn}
@@ -401,7 +403,7 @@ class TurnDesk:
         fact = _FACTS.get(type(entry))
         if fact is None:
             return
-        reason = entry.reason if isinstance(entry, Finished) else None
+        reason = entry.reason if isinstance(entry, TurnFinished) else None
         told = TurnFact(
             turn=request.turn,
             block=request.block,
@@ -414,13 +416,13 @@ class TurnDesk:
         except BusError as error:
             log.debug("a fact about turn %s was not told: %s", request.turn, error)
 
-    async def tell_approvals(self, turn: Turn, said: Said) -> None:
+    async def tell_approvals(self, turn: Turn, said: PublishedApprovals) -> None:
         """See ``Desk.tell_approvals``."""
         await self._approvals.tell_missing(turn, said)
 
     def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
-        self._tally.take(record, now())
+        self._tally.take(record, utc_now())
 
     async def give_up(
         self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
@@ -429,40 +431,40 @@ class TurnDesk:
         request = turn.request
         assert request is not None
         try:
-            await self._storing.store(to_store(turn), _nobody_is_told)
+            await self._storing.store(append_request(turn), _no_notice)
         except RemoteFault as fault:
             log.error("turn %s, which was given up, could not be stored: %s", request.turn, fault)
-        end = Finished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
+        end = TurnFinished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
         await journal.write(request, epoch, (*missing, end))
         self._count(request.turn, epoch, (*missing, end))
         turn.apply(end)
-        await self._approvals.try_to_tell(turn, Said())
+        await self._approvals.try_to_tell(turn, PublishedApprovals())
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
-        await feed.tell(*Teller().tell(end))
+        await feed.tell(*JournalTranslator().tell(end))
         self._feeds.close(feed)
 
 
-async def _nobody_is_told() -> None:
+async def _no_notice() -> None:
     """Of a turn that was given up people hear at its end."""
 
 
-def _derived(choice: Choice | ModelError) -> bool | msgspec.UnsetType:
-    return True if isinstance(choice, Choice) and choice.adapter.derived else msgspec.UNSET
+def _derived(choice: SelectedModel | ModelError) -> bool | msgspec.UnsetType:
+    return True if isinstance(choice, SelectedModel) and choice.adapter.derived else msgspec.UNSET
 
 
-def _continues(choice: Choice | ModelError) -> bool:
-    return isinstance(choice, Choice) and choice.adapter.continues
+def _continues(choice: SelectedModel | ModelError) -> bool:
+    return isinstance(choice, SelectedModel) and choice.adapter.continues
 
 
-def _wrapped(
+def _wrap(
     middleware: TurnMiddleware, info: TurnInfo, proceed: Callable[[], Awaitable[None]]
 ) -> Callable[[], Awaitable[None]]:
     return lambda: middleware(info, proceed)
 
 
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+def _deciding_failure(failures: BaseExceptionGroup[BaseException]) -> BaseException:
     """The failure that decides what becomes of the turn: losing it counts before everything else."""
     flat: list[BaseException] = []
     for failure in failures.exceptions:
-        flat.append(_first(failure) if isinstance(failure, BaseExceptionGroup) else failure)
+        flat.append(_deciding_failure(failure) if isinstance(failure, BaseExceptionGroup) else failure)
     return next((failure for failure in flat if isinstance(failure, Fenced)), flat[0])

@@ -8,31 +8,31 @@ from msgspec.structs import replace
 
 from trunkline.contracts.models.subjects import ANSWERER, COMPLETE
 from trunkline.contracts.turns.messages import TurnRequested
-from trunkline.contracts.workers.messages import WorkerBeat, WorkerKind
-from trunkline.home.kill_switch import Latch
-from trunkline.home.listeners import Listener, listed
-from trunkline.runtime.adapter_selection import default_adapter, model_of
-from trunkline.runtime.http.auth import Door, load_token
-from trunkline.runtime.panic_handler import Heed
+from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
+from trunkline.home.kill_switch import KillSwitch
+from trunkline.home.listeners import Listener, registered_listener
+from trunkline.runtime.adapter_selection import adapter_model, default_adapter
+from trunkline.runtime.http.auth import HttpAuth, load_token
+from trunkline.runtime.panic_handler import PanicHandler
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.telemetry.orphan_spans import LeftOpen
-from trunkline.telemetry.otlp_settings import wanted
-from trunkline.workers.monitor.answerer_handler import Answerers
-from trunkline.workers.monitor.approval_publisher import Approvals
-from trunkline.workers.monitor.block_status import PulseBoard
-from trunkline.workers.monitor.completion_handler import Completions
-from trunkline.workers.monitor.content_capture import Capture
-from trunkline.workers.monitor.context_builder import Briefer
+from trunkline.telemetry.orphan_spans import OrphanSpanExporter
+from trunkline.telemetry.otlp_settings import is_exported
+from trunkline.workers.monitor.answerer_handler import AnswererHandler
+from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
+from trunkline.workers.monitor.block_status import BlockStatusPublisher
+from trunkline.workers.monitor.completion_handler import CompletionHandler
+from trunkline.workers.monitor.content_capture import ContentCapture
+from trunkline.workers.monitor.context_builder import ContextBuilder
 from trunkline.workers.monitor.engine_server import EngineServer
-from trunkline.workers.monitor.feed_writer import FeedDesk
+from trunkline.workers.monitor.feed_writer import FeedRegistry
 from trunkline.workers.monitor.inbox import Inbox
-from trunkline.workers.monitor.inbox_item import Held
-from trunkline.workers.monitor.membership import Roster
-from trunkline.workers.monitor.model_call import Terms
-from trunkline.workers.monitor.model_errors import Explainer
-from trunkline.workers.monitor.model_registry import Models
-from trunkline.workers.monitor.prices import Prices
-from trunkline.workers.monitor.turn_service import TurnDesk
+from trunkline.workers.monitor.inbox_item import HeldItem
+from trunkline.workers.monitor.membership import Membership
+from trunkline.workers.monitor.model_call import ModelCallConfig
+from trunkline.workers.monitor.model_errors import ModelErrorFormatter
+from trunkline.workers.monitor.model_registry import ModelRegistry
+from trunkline.workers.monitor.prices import PriceTable
+from trunkline.workers.monitor.turn_service import TurnService
 
 
 class MonitorWorker(Worker):
@@ -46,34 +46,34 @@ class MonitorWorker(Worker):
         self.drain_seconds = self._settings.drain + 1.0
         adapters = [owned.item for owned in context.plugins.models()]
         middleware = [owned.item for owned in context.plugins.model_middleware()]
-        self._latch = Latch(context.home.path)
-        capture = Capture() if context.config.settings.telemetry.capture_content else None
+        self._latch = KillSwitch(context.home.path)
+        capture = ContentCapture() if context.config.settings.telemetry.capture_content else None
         default = default_adapter(context.config, context.plugins)
-        named = {adapter.name: model_of(context.config, adapter.name) for adapter in adapters}
-        self._models = Models(adapters, default, named, middleware, self._latch, capture)
-        self._terms = Terms(
+        named = {adapter.name: adapter_model(context.config, adapter.name) for adapter in adapters}
+        self._models = ModelRegistry(adapters, default, named, middleware, self._latch, capture)
+        self._terms = ModelCallConfig(
             silence=self._settings.model_silence,
             max_answer=self._settings.max_answer,
-            prices=Prices(context.config.settings.models.prices),
-            explainer=Explainer(context.config.redactor()),
+            prices=PriceTable(context.config.settings.models.prices),
+            explainer=ModelErrorFormatter(context.config.redactor()),
         )
-        self._briefer = Briefer(
+        self._briefer = ContextBuilder(
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
             self._settings,
             context.config.settings.models.windows,
         )
-        self._completions = Completions(
+        self._completions = CompletionHandler(
             self._models,
             self._briefer.standing,
             context.config.settings.gateway.default_block,
             self._terms,
         )
-        self._answerers = Answerers(
+        self._answerers = AnswererHandler(
             context.config, self._models, self._briefer.standing, self._terms.explainer
         )
-        self._pulse = PulseBoard(context.bus, context.id)
-        self._roster = Roster(context.bus, context.id)
+        self._pulse = BlockStatusPublisher(context.bus, context.id)
+        self._roster = Membership(context.bus, context.id)
         self._inbox = Inbox(
             context.bus,
             self._roster,
@@ -88,10 +88,10 @@ class MonitorWorker(Worker):
             self._terms,
             self._briefer,
             context.bus,
-            lambda: _door(context),
+            lambda: _http_auth(context),
         )
 
-    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+    def standing(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Which partitions it has, which turns it ends for others, and how many it could not have stored so far."""
         desk = self._desk
         return replace(beat, pins=self._inbox.pins, finishing=desk.finishing, unstored=desk.unstored)
@@ -108,15 +108,15 @@ class MonitorWorker(Worker):
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         self.resources.push_async_callback(self._models.aclose)
-        self._feeds = FeedDesk(self.context.bus, tasks)
+        self._feeds = FeedRegistry(self.context.bus, tasks)
         self.resources.callback(self._feeds.undo)
         self._desk = self._make_desk(tasks)
         await self._inbox.open()
         self._engine.open()
         self.resources.callback(self._engine.close)
         if self._engine.url:
-            self.resources.enter_context(listed(self.context.home.run, self._listener()))
-        heed = Heed(self._latch, self._stop_everything)
+            self.resources.enter_context(registered_listener(self.context.home.run, self._listener()))
+        heed = PanicHandler(self._latch, self._stop_everything)
         tasks.start_soon(heed.watch)
         await heed.listen(self.context.bus, self.context.id, self.kind)
         await self.context.service.add(ANSWERER, self._answerers.answerer)
@@ -149,11 +149,11 @@ class MonitorWorker(Worker):
             address=self._engine.url, purpose="the bare agent loop (monitor.engine)", credential=credential
         )
 
-    async def _offer(self, held: Held) -> None:
+    async def _offer(self, held: HeldItem) -> None:
         await self._desk.offer(held)
 
-    def _make_desk(self, tasks: anyio.abc.TaskGroup) -> TurnDesk:
-        return TurnDesk(
+    def _make_desk(self, tasks: anyio.abc.TaskGroup) -> TurnService:
+        return TurnService(
             bus=self.context.bus,
             worker=self.context.id,
             tasks=tasks,
@@ -168,7 +168,7 @@ class MonitorWorker(Worker):
             tool_silence=self._settings.tool_silence,
             window=self._settings.coalesce,
             patience=self._settings.drain,
-            approvals=Approvals(self.context.bus, self.context.config.settings.approvals),
+            approvals=ApprovalPublisher(self.context.bus, self.context.config.settings.approvals),
             max_calls=self._settings.max_tool_calls,
             parallel_calls=self._settings.parallel_tool_calls,
             release=self._inbox.release,
@@ -177,9 +177,9 @@ class MonitorWorker(Worker):
 
     def _look_at(self, tasks: anyio.abc.TaskGroup) -> Callable[[TurnRequested], None]:
         """What is done about the trace of a turn that ran here: a collector is told of what dead workers left open."""
-        if not self.context.config.settings.telemetry.traces or not wanted("traces"):
+        if not self.context.config.settings.telemetry.traces or not is_exported("traces"):
             return lambda request: None
-        left_open = LeftOpen(self.context.bus, tasks)
+        left_open = OrphanSpanExporter(self.context.bus, tasks)
 
         def look(request: TurnRequested) -> None:
             if request.traceparent:
@@ -188,6 +188,6 @@ class MonitorWorker(Worker):
         return look
 
 
-def _door(context: WorkerContext) -> Door:
+def _http_auth(context: WorkerContext) -> HttpAuth:
     """The same credentials as at the gateway."""
-    return Door(load_token(context.home.token_file), context.plugins.authenticators())
+    return HttpAuth(load_token(context.home.token_file), context.plugins.authenticators())

@@ -4,23 +4,23 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from trunkline.contracts.plugins.messages import MemoryAnswer, MemoryWish, ModelWish, ProgramWish
+from trunkline.contracts.plugins.messages import HostCallReply, MemoryHostCall, ModelHostCall, SandboxHostCall
 
-Wish = MemoryWish | ModelWish | ProgramWish
+HostCall = MemoryHostCall | ModelHostCall | SandboxHostCall
 
 
-class Wishes:
+class HostCallClient:
     """The wishes of one call, sent by ``send``."""
 
-    def __init__(self, send: Callable[[Wish], Awaitable[None]]) -> None:
+    def __init__(self, send: Callable[[HostCall], Awaitable[None]]) -> None:
         self._send = send
         self._count = 0
-        self._waiting: dict[int, _Question] = {}
+        self._waiting: dict[int, _PendingCall] = {}
 
-    async def ask(self, made: Callable[[int], Wish]) -> MemoryAnswer:
+    async def ask(self, made: Callable[[int], HostCall]) -> HostCallReply:
         """Send the wish that is made with a number of its own, and wait for its answer."""
         self._count += 1
-        number, question = self._count, _Question()
+        number, question = self._count, _PendingCall()
         self._waiting[number] = question
         try:
             await self._send(made(number))
@@ -30,7 +30,7 @@ class Wishes:
         assert question.answer is not None
         return question.answer
 
-    def answered(self, answer: MemoryAnswer) -> None:
+    def answered(self, answer: HostCallReply) -> None:
         """Hand an answer to whoever waits for it."""
         question = self._waiting.get(answer.number)
         if question is not None:
@@ -38,7 +38,7 @@ class Wishes:
             question.come.set()
 
 
-class _Question:
+class _PendingCall:
     def __init__(self) -> None:
         self.come = anyio.Event()
-        self.answer: MemoryAnswer | None = None
+        self.answer: HostCallReply | None = None

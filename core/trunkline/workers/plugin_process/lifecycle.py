@@ -8,13 +8,13 @@ import msgspec
 
 import trunkline
 from trunkline.config import Config
-from trunkline.contracts.plugins.subjects import PLUGIN_MEMORY, PLUGIN_RUN, PLUGIN_TOOLS
+from trunkline.contracts.plugins.subjects import HOST_CALL_REPLY, LIST_PLUGIN_TOOLS, RUN_PLUGIN_TOOL
 from trunkline.errors import PluginError
 from trunkline.plugins import Plugins, PluginState
-from trunkline.runtime.plugin_supervisor import UNUSABLE
-from trunkline.workers.channels.channel_supervisor import keep_channel
+from trunkline.runtime.plugin_supervisor import EXIT_UNUSABLE
+from trunkline.workers.channels.channel_supervisor import supervise_channel
 from trunkline.workers.plugin_process.resource_limits import apply_limits
-from trunkline.workers.plugin_process.tool_service import OwnToolsService
+from trunkline.workers.plugin_process.tool_service import PluginToolService
 from trunkline_bus import BusSettings, Service, connect, new_id
 from trunkline_bus.task_group import background_tasks
 
@@ -26,10 +26,10 @@ WHOLE = 8 * 1024 * 1024
 DRAIN_SECONDS = 10.0
 
 
-class CannotServe(PluginError):
+class PluginUnusable(PluginError):
     """The plugin cannot be used, and starting it again would not change that."""
 
-    exit_status = UNUSABLE
+    exit_status = EXIT_UNUSABLE
 
 
 async def serve_plugin(config: Config, name: str, bus: BusSettings, stop: anyio.Event) -> None:
@@ -47,15 +47,15 @@ async def serve_plugin(config: Config, name: str, bus: BusSettings, stop: anyio.
         stack.callback(plugins.crumbs.close)
         connection = await stack.enter_async_context(connect(settings))
         service = Service(connection, f"trunkline-plugin-{name}", trunkline.__version__, f"plugin-{name}", "")
-        own = OwnToolsService(plugins, settings.name)
-        await service.add(PLUGIN_TOOLS, own.listed, plugin=name)
-        await service.add(PLUGIN_RUN, own.run, limit=256, plugin=name)
-        await service.add(PLUGIN_MEMORY, own.answered, limit=256, plugin=name)
+        own = PluginToolService(plugins, settings.name)
+        await service.add(LIST_PLUGIN_TOOLS, own.listed, plugin=name)
+        await service.add(RUN_PLUGIN_TOOL, own.run, limit=256, plugin=name)
+        await service.add(HOST_CALL_REPLY, own.answered, limit=256, plugin=name)
         tasks = await stack.enter_async_context(background_tasks())
         spoken = {*hosting.speaks_for(state.name)} & {*config.settings.channels.enabled}
         for owned in plugins.channels():
             if owned.item.name in spoken:
-                tasks.start_soon(keep_channel, owned, plugins, connection)
+                tasks.start_soon(supervise_channel, owned, plugins, connection)
         log.info("plugin %s serves from a process of its own", name)
         await stop.wait()
         plugins.crumbs.leave()
@@ -68,7 +68,7 @@ def _state(plugins: Plugins, name: str) -> PluginState:
     for state in plugins.report.plugins:
         if state.status == "loaded":
             return state
-        raise CannotServe(f"The plugin {name} cannot be served: {state.reason}", hint=state.hint)
-    raise CannotServe(
+        raise PluginUnusable(f"The plugin {name} cannot be served: {state.reason}", hint=state.hint)
+    raise PluginUnusable(
         f"There is no plugin {name!r}.", hint='"trunkline plugins list" shows what is installed.'
     )

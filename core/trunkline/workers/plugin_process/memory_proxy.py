@@ -12,12 +12,12 @@ import anyio
 import msgspec
 
 from trunkline.contracts.memory.chunks import (
-    BEST,
-    LINKED,
-    PAGE,
-    SAID,
-    SURE_ENOUGH,
-    TRUSTED,
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LINK_LIMIT,
+    DEFAULT_PAGE_SIZE,
+    DEFAULT_RECALL_LIMIT,
+    DEFAULT_SOURCE,
+    MIN_RECALL_CONFIDENCE,
     Chunk,
     Layer,
     LinkedChunk,
@@ -35,9 +35,9 @@ from trunkline.contracts.memory.messages import (
     MemoryReverted,
     PassageKind,
 )
-from trunkline.contracts.plugins.messages import MemoryVerb, MemoryWish
-from trunkline.errors import ToolError, kind_named
-from trunkline.workers.plugin_process.host_calls import Wishes
+from trunkline.contracts.plugins.messages import MemoryHostCall, MemoryOperation
+from trunkline.errors import ToolError, error_kind_named
+from trunkline.workers.plugin_process.host_calls import HostCallClient
 
 T = TypeVar("T")
 
@@ -45,10 +45,10 @@ PATIENCE = 60.0
 """Seconds to wait for an answer."""
 
 
-class DistantMemory:
+class ProxyMemory:
     """Asks by ``wishes``."""
 
-    def __init__(self, wishes: Wishes) -> None:
+    def __init__(self, wishes: HostCallClient) -> None:
         self._wishes = wishes
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
@@ -135,12 +135,12 @@ class DistantMemory:
         content: str,
         *,
         tags: Sequence[str] = (),
-        confidence: float = TRUSTED,
+        confidence: float = DEFAULT_CONFIDENCE,
         chunk_type: str | None = None,
         layer: Layer | None = None,
         conversation: str | None = None,
         message: str | None = None,
-        source: str = SAID,
+        source: str = DEFAULT_SOURCE,
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> Remembered:
@@ -156,8 +156,8 @@ class DistantMemory:
         query: str,
         *,
         conversation: str | None = None,
-        limit: int = BEST,
-        min_confidence: float = SURE_ENOUGH,
+        limit: int = DEFAULT_RECALL_LIMIT,
+        min_confidence: float = MIN_RECALL_CONFIDENCE,
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> Recalled:
@@ -181,7 +181,7 @@ class DistantMemory:
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         archived: bool = False,
-        limit: int = PAGE,
+        limit: int = DEFAULT_PAGE_SIZE,
         offset: int = 0,
     ) -> Sequence[Chunk]:
         """Chunks by tags, type, conversation or time, newest first."""
@@ -191,7 +191,7 @@ class DistantMemory:
         )  # fmt: skip
 
     async def linked(
-        self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
+        self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, strongest first."""
         return await self._ask("linked", list[LinkedChunk], chunk=chunk, link_type=link_type, limit=limit)
@@ -224,9 +224,9 @@ class DistantMemory:
         """Take a chunk out; history keeps it. Returns the version."""
         return await self._ask("forget", str, chunk=chunk, reason=reason)
 
-    async def _ask(self, verb: MemoryVerb, result: type[T], /, **arguments: Any) -> T:
-        def wish(number: int) -> MemoryWish:
-            return MemoryWish(number=number, verb=verb, arguments=arguments)
+    async def _ask(self, verb: MemoryOperation, result: type[T], /, **arguments: Any) -> T:
+        def wish(number: int) -> MemoryHostCall:
+            return MemoryHostCall(number=number, verb=verb, arguments=arguments)
 
         answer = None
         with anyio.move_on_after(PATIENCE):
@@ -236,5 +236,5 @@ class DistantMemory:
                 "Memory did not answer in time. Whether it did the work is unknown: look.", kind="timeout"
             )
         if answer.error is not None:
-            raise ToolError(answer.error, kind=kind_named(answer.code))
+            raise ToolError(answer.error, kind=error_kind_named(answer.code))
         return msgspec.json.decode(answer.result, type=result)

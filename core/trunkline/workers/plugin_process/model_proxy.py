@@ -2,22 +2,22 @@
 
 import msgspec
 
-from trunkline.contracts.models.client import Questioner
+from trunkline.contracts.models.client import CompleterBase
 from trunkline.contracts.models.messages import Complete, Completion
-from trunkline.contracts.plugins.messages import ModelWish
+from trunkline.contracts.plugins.messages import ModelHostCall
 from trunkline.errors import CompletionError
-from trunkline.workers.plugin_process.host_calls import Wishes
+from trunkline.workers.plugin_process.host_calls import HostCallClient
 
 
-class DistantModel(Questioner):
+class ProxyCompleter(CompleterBase):
     """``Completer`` by ``wishes``."""
 
-    def __init__(self, wishes: Wishes) -> None:
+    def __init__(self, wishes: HostCallClient) -> None:
         self._wishes = wishes
 
     async def ask(self, question: Complete) -> Completion:
         """Have it asked."""
-        answer = await self._wishes.ask(lambda number: ModelWish(number=number, question=question))
+        answer = await self._wishes.ask(lambda number: ModelHostCall(number=number, question=question))
         if answer.error is not None:
             raise CompletionError(answer.code, answer.error)
         return msgspec.json.decode(answer.result, type=Completion)

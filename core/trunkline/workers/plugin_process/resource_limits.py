@@ -7,14 +7,14 @@ import resource
 import signal
 import sys
 
-from trunkline.config.plugin_host import Hosting
+from trunkline.config.plugin_host import PluginHostSettings
 
 _PR_SET_PDEATHSIG = 1
 MIB = 1024 * 1024
 FILES = 4096
 
 
-def apply_limits(hosting: Hosting) -> None:
+def apply_limits(hosting: PluginHostSettings) -> None:
     """Take the limits on, for this process and whatever it starts. Those the system does not know are left out."""
     memory = hosting.isolation_memory * MIB
     for kind, most in (

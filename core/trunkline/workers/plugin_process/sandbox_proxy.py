@@ -6,10 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from trunkline.contracts.plugins.messages import ProgramWish
-from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
-from trunkline.errors import ToolError, kind_named
-from trunkline.workers.plugin_process.host_calls import Wishes
+from trunkline.contracts.plugins.messages import SandboxHostCall
+from trunkline.contracts.sandbox.sandbox import (
+    DEFAULT_LIMITS,
+    Sandbox,
+    SandboxLimits,
+    SandboxProcess,
+    SandboxResult,
+)
+from trunkline.errors import ToolError, error_kind_named
+from trunkline.workers.plugin_process.host_calls import HostCallClient
 
 MOST_IN = 60_000
 """Bytes of standard input that travel with the wish."""
@@ -20,18 +26,18 @@ NO_START = (
 )
 
 
-class DistantSandbox(Sandbox):
+class ProxySandbox(Sandbox):
     """``Sandbox`` by ``wishes``: ``run`` alone, in the workspace of the call or in none."""
 
     name = "apart"
 
-    def __init__(self, wishes: Wishes, workspace: Path) -> None:
+    def __init__(self, wishes: HostCallClient, workspace: Path) -> None:
         self._wishes = wishes
         self._workspace = workspace
 
     async def unavailable(self) -> str | None:
         """Why programs cannot be run, as the tools worker finds."""
-        answer = await self._wishes.ask(lambda number: ProgramWish(number=number))
+        answer = await self._wishes.ask(lambda number: SandboxHostCall(number=number))
         return answer.error
 
     async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
@@ -47,7 +53,7 @@ class DistantSandbox(Sandbox):
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,
         stdin: bytes = b"",
-        limits: SandboxLimits = USUAL,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxResult:
         """Have it run."""
@@ -66,7 +72,7 @@ class DistantSandbox(Sandbox):
                 f"That is too much for standard input from here: at most {MOST_IN} bytes.", kind="too_large"
             )
         answer = await self._wishes.ask(
-            lambda number: ProgramWish(
+            lambda number: SandboxHostCall(
                 number=number,
                 argv=tuple(argv),
                 placed=workspace is not None,
@@ -77,5 +83,5 @@ class DistantSandbox(Sandbox):
             )
         )
         if answer.error is not None:
-            raise ToolError(answer.error, kind=kind_named(answer.code))
+            raise ToolError(answer.error, kind=error_kind_named(answer.code))
         return msgspec.json.decode(answer.result, type=SandboxResult)

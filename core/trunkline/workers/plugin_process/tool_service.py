@@ -9,25 +9,25 @@ import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 
-from trunkline._util.paths import Reach
+from trunkline._util.paths import PathScope
 from trunkline.contracts.plugins.messages import (
-    Heard,
-    ListOwnTools,
-    MemoryAnswer,
-    OwnTools,
-    RunEnded,
-    RunReply,
-    RunText,
-    RunTool,
+    HostCallAcknowledged,
+    HostCallReply,
+    ListPluginTools,
+    PluginToolEnded,
+    PluginToolReply,
+    PluginTools,
+    PluginToolText,
+    RunPluginTool,
 )
 from trunkline.contracts.tools.messages import ToolProgress
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.plugins import Plugins
-from trunkline.workers.plugin_process.host_calls import Wishes
-from trunkline.workers.plugin_process.memory_proxy import DistantMemory
-from trunkline.workers.plugin_process.model_proxy import DistantModel
-from trunkline.workers.plugin_process.sandbox_proxy import DistantSandbox
+from trunkline.workers.plugin_process.host_calls import HostCallClient
+from trunkline.workers.plugin_process.memory_proxy import ProxyMemory
+from trunkline.workers.plugin_process.model_proxy import ProxyCompleter
+from trunkline.workers.plugin_process.sandbox_proxy import ProxySandbox
 from trunkline_bus import Request, new_id
 
 log = logging.getLogger(__name__)
@@ -38,39 +38,39 @@ PIECE = 16_000
 LARGEST = 16 * 1024 * 1024
 
 
-class OwnToolsService:
+class PluginToolService:
     """The tools of the one plugin. ``life`` names this process."""
 
     def __init__(self, plugins: Plugins, life: str) -> None:
         self._plugins = plugins
         self._life = life
         self._tools = {owned.item.spec.name: owned for owned in plugins.tools()}
-        self._wishes: dict[str, Wishes] = {}
+        self._wishes: dict[str, HostCallClient] = {}
 
-    async def listed(self, request: Request[ListOwnTools]) -> OwnTools:
+    async def listed(self, request: Request[ListPluginTools]) -> PluginTools:
         """All tools."""
-        return OwnTools(life=self._life, tools=tuple(owned.item.spec for owned in self._tools.values()))
+        return PluginTools(life=self._life, tools=tuple(owned.item.spec for owned in self._tools.values()))
 
-    async def answered(self, request: Request[MemoryAnswer]) -> Heard:
+    async def answered(self, request: Request[HostCallReply]) -> HostCallAcknowledged:
         """Hand the answer to a wish to the call that waits for it."""
         wishes = self._wishes.get(request.data.call)
         if wishes is not None:
             wishes.answered(request.data)
-        return Heard()
+        return HostCallAcknowledged()
 
-    async def run(self, request: Request[RunTool]) -> AsyncIterator[RunReply]:
+    async def run(self, request: Request[RunPluginTool]) -> AsyncIterator[PluginToolReply]:
         """Run a tool; what it wants and says, then how it ended. Cancelled when the caller leaves."""
         call = request.data
         owned = self._tools.get(call.name)
         if owned is None:
-            yield RunEnded(
+            yield PluginToolEnded(
                 status="error",
                 text=f"There is no tool called {call.name!r} any more. Nothing was run.",
                 kind="not_found",
             )
             return
-        send, receive = anyio.create_memory_object_stream[RunReply](64)
-        wishes = self._wishes[call.call] = Wishes(send.send)
+        send, receive = anyio.create_memory_object_stream[PluginToolReply](64)
+        wishes = self._wishes[call.call] = HostCallClient(send.send)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._carry_out, owned.owner, owned.item, call, wishes, send)
@@ -84,31 +84,31 @@ class OwnToolsService:
         self,
         owner: str,
         tool: Tool,
-        call: RunTool,
-        wishes: Wishes,
-        send: MemoryObjectSendStream[RunReply],
+        call: RunPluginTool,
+        wishes: HostCallClient,
+        send: MemoryObjectSendStream[PluginToolReply],
     ) -> None:
         loads: list[str] = []
         derived: list[bool] = []
         async with send:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
-                workspace=Path(call.workspace), memory=DistantMemory(wishes), model=DistantModel(wishes),
-                sandbox=DistantSandbox(wishes, Path(call.workspace)),
-                reach=Reach(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
-                report=_Report(call.call, send), load=loads.extend,
+                workspace=Path(call.workspace), memory=ProxyMemory(wishes), model=ProxyCompleter(wishes),
+                sandbox=ProxySandbox(wishes, Path(call.workspace)),
+                reach=PathScope(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
+                report=_ProgressReporter(call.call, send), load=loads.extend,
                 derived=lambda: derived.append(True),
             )  # fmt: skip
             with self._plugins.at_work(owner, "tool"):
-                ended, text = await _ended(tool, context, call)
+                ended, text = await _run_to_end(tool, context, call)
             for start in range(0, len(text), PIECE):
-                await send.send(RunText(text=text[start : start + PIECE]))
+                await send.send(PluginToolText(text=text[start : start + PIECE]))
             await send.send(
                 msgspec.structs.replace(ended, loads=tuple(map(str, loads)), derived=any(derived))
             )
 
 
-async def _ended(tool: Tool, context: ToolContext, call: RunTool) -> tuple[RunEnded, str]:
+async def _run_to_end(tool: Tool, context: ToolContext, call: RunPluginTool) -> tuple[PluginToolEnded, str]:
     """How the tool ended, and its result."""
     try:
         text = await tool(context, call.arguments)
@@ -116,24 +116,24 @@ async def _ended(tool: Tool, context: ToolContext, call: RunTool) -> tuple[RunEn
         if isinstance(error, anyio.get_cancelled_exc_class()):
             raise
         if isinstance(error, ToolError):
-            return RunEnded(status="error", text=str(error), kind=error.kind), ""
+            return PluginToolEnded(status="error", text=str(error), kind=error.kind), ""
         number = new_id("incident")
         log.error("%s: the tool %s failed", number, call.name, exc_info=error)
         said = f"{call.name} failed unexpectedly. The log has the details under {number}."
-        return RunEnded(status="failed", text=said, kind="internal"), ""
+        return PluginToolEnded(status="failed", text=said, kind="internal"), ""
     if not isinstance(text, str):
         said = f"{call.name} ran, but returned {type(text).__name__} in place of text."
-        return RunEnded(status="failed", text=said, kind="internal"), ""
+        return PluginToolEnded(status="failed", text=said, kind="internal"), ""
     if len(text) > LARGEST:
         said = f"{call.name} ran, but its output of {len(text)} characters is too large."
-        return RunEnded(status="failed", text=said, kind="too_large"), ""
-    return RunEnded(status="ok"), text.encode(errors="replace").decode()
+        return PluginToolEnded(status="failed", text=said, kind="too_large"), ""
+    return PluginToolEnded(status="ok"), text.encode(errors="replace").decode()
 
 
-class _Report:
+class _ProgressReporter:
     """Sends a line of progress, from any thread; one that does not fit any more is left out."""
 
-    def __init__(self, call: str, send: MemoryObjectSendStream[RunReply]) -> None:
+    def __init__(self, call: str, send: MemoryObjectSendStream[PluginToolReply]) -> None:
         self._call, self._send = call, send
         self._token = anyio.lowlevel.current_token()
 

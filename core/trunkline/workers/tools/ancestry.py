@@ -18,7 +18,7 @@ _NO_MESSAGES = 2**31
 """A number that no message of a conversation has: what is asked for is the rest."""
 
 
-class Lineage:
+class ConversationAncestry:
     """Follows forks back. Raises BusError when memory does not answer."""
 
     def __init__(self, bus: Bus) -> None:

@@ -10,25 +10,25 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from trunkline._util.json_safe import unsayable
-from trunkline.contracts.conversations.messages import RAW
+from trunkline._util.json_safe import json_problem
+from trunkline.contracts.conversations.messages import RAW_ARGUMENTS
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.errors import ToolError
-from trunkline.workers.tools.json_schema import Misfit, described, fit, resolved
+from trunkline.workers.tools.json_schema import SchemaMismatch, coerce, describe_schema, resolve_ref
 
 Arguments = dict[str, Any]
 
-Described = ToolSpec | ToolSchema
+CallSchema = ToolSpec | ToolSchema
 """What says how a call is put: a tool, or another name for one."""
 
 
-def prepared(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
+def prepare_arguments(spec: CallSchema, arguments: Mapping[str, Any]) -> Arguments:
     """The arguments as the tool's schema has them.
 
     Raises:
         ToolError: they do not fit; the text names the parameter, what was expected and what came.
     """
-    schema = resolved(spec.parameters, spec.parameters)
+    schema = resolve_ref(spec.parameters, spec.parameters)
     properties: Mapping[str, Any] = schema.get("properties", {})
     given = _renamed(properties, _repaired(spec, properties, _decoded(spec, arguments)))
     given = _without_nulls(schema, given, spec.parameters)
@@ -37,11 +37,11 @@ def prepared(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
     return {name: _fitted(spec, properties.get(name, {}), name, value) for name, value in given.items()}
 
 
-def _decoded(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
+def _decoded(spec: CallSchema, arguments: Mapping[str, Any]) -> Arguments:
     """Arguments that came as one text are JSON of an object, possibly quoted once more, or ``name=value`` pairs."""
-    if set(arguments) != {RAW}:
+    if set(arguments) != {RAW_ARGUMENTS}:
         return dict(arguments)
-    value = arguments[RAW]
+    value = arguments[RAW_ARGUMENTS]
     for _ in range(2):
         if not isinstance(value, str):
             break
@@ -53,7 +53,7 @@ def _decoded(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
             f"{spec.name}: the arguments must be a JSON object with {_parameters(spec)}. {_NOT_RUN}",
             kind="invalid_arguments",
         )
-    if why := unsayable(value):
+    if why := json_problem(value):
         raise ToolError(
             f"{spec.name}: the arguments hold {why}, which cannot be passed on. {_NOT_RUN}",
             kind="invalid_arguments",
@@ -61,11 +61,11 @@ def _decoded(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
     return value
 
 
-def _json_or_pairs(spec: Described, text: str) -> Any:
+def _json_or_pairs(spec: CallSchema, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        pairs = _pairs(text, resolved(spec.parameters, spec.parameters).get("properties", {}))
+        pairs = _pairs(text, resolve_ref(spec.parameters, spec.parameters).get("properties", {}))
         if pairs is not None:
             return pairs
         begin = text if len(text) <= 80 else text[:77] + "..."
@@ -102,7 +102,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _repaired(spec: Described, properties: Mapping[str, Any], given: Arguments) -> Arguments:
+def _repaired(spec: CallSchema, properties: Mapping[str, Any], given: Arguments) -> Arguments:
     """``{'query="x"': ''}`` means ``{query: x}`` (MN-F11). Anything with more in it is left as it is."""
     if len(given) != 1:
         return given
@@ -140,14 +140,14 @@ def _without_nulls(schema: Mapping[str, Any], given: Arguments, root: Mapping[st
         if value is not None or name in required or name not in properties:
             return True
         try:
-            return fit(properties[name], None, name, root=root) is None
-        except Misfit:
+            return coerce(properties[name], None, name, root=root) is None
+        except SchemaMismatch:
             return False
 
     return {name: value for name, value in given.items() if meant(name, value)}
 
 
-def _refuse_missing(spec: Described, schema: Mapping[str, Any], given: Arguments) -> None:
+def _refuse_missing(spec: CallSchema, schema: Mapping[str, Any], given: Arguments) -> None:
     properties: Mapping[str, Any] = schema.get("properties", {})
     missing = [name for name in schema.get("required", ()) if name not in given]
     if missing:
@@ -158,13 +158,13 @@ def _refuse_missing(spec: Described, schema: Mapping[str, Any], given: Arguments
         )
 
 
-def _asked(spec: Described, part: Mapping[str, Any]) -> str:
+def _asked(spec: CallSchema, part: Mapping[str, Any]) -> str:
     text = part.get("description")
-    kind = described(part, spec.parameters)
+    kind = describe_schema(part, spec.parameters)
     return f"{kind}: {text}" if isinstance(text, str) and text else kind
 
 
-def _refuse_unknown(spec: Described, schema: Mapping[str, Any], given: Arguments) -> None:
+def _refuse_unknown(spec: CallSchema, schema: Mapping[str, Any], given: Arguments) -> None:
     """A name that the schema does not list is a mistake, unless ``additionalProperties`` says that more may come."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     if schema.get("additionalProperties", "properties" not in schema) is not False:
@@ -180,18 +180,18 @@ def _refuse_unknown(spec: Described, schema: Mapping[str, Any], given: Arguments
         )
 
 
-def _fitted(spec: Described, part: Mapping[str, Any], name: str, value: Any) -> Any:
+def _fitted(spec: CallSchema, part: Mapping[str, Any], name: str, value: Any) -> Any:
     try:
-        return fit(part, value, name, root=spec.parameters)
-    except Misfit as misfit:
+        return coerce(part, value, name, root=spec.parameters)
+    except SchemaMismatch as misfit:
         raise ToolError(
             f'{spec.name}: "{misfit.where}" must be {misfit.expected}, but {misfit.came} came. {_NOT_RUN}',
             kind="invalid_arguments",
         ) from misfit
 
 
-def _parameters(spec: Described) -> str:
-    names = resolved(spec.parameters, spec.parameters).get("properties", {})
+def _parameters(spec: CallSchema) -> str:
+    names = resolve_ref(spec.parameters, spec.parameters).get("properties", {})
     return ", ".join(f'"{name}"' for name in names) or "no parameters"
 
 

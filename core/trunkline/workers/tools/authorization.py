@@ -9,27 +9,37 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trunkline._util.egress.urls import read_url
-from trunkline._util.paths import check_path, is_far
-from trunkline.contracts.policies.messages import PermissionTable, Policy, Scope
+from trunkline._util.egress.urls import parse_url
+from trunkline._util.paths import check_path, is_absolute_path
+from trunkline.contracts.policies.messages import FileScope, PermissionTable, Policy
 from trunkline.contracts.tools.messages import CallTool, ToolSpec
 from trunkline.contracts.tools.tool import ToolContext, ToolInvocation
 from trunkline.errors import ToolError
-from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
-from trunkline.policy.explanation import WORDS, explained
-from trunkline.policy.presets import HOST_NETWORK, LOOK, NOTING, PLANNING
-from trunkline.policy.read_only_programs import is_look
-from trunkline.workers.tools.memory_requests import in_memory, memory_paths_of
-from trunkline.workers.tools.owner_policies import Rules
-from trunkline.workers.tools.path_locks import paths_of, texts_at
-from trunkline.workers.tools.path_resolution import settled
+from trunkline.policy import (
+    SCOPES,
+    AccessRequest,
+    Decision,
+    combine,
+    decide,
+    refusal_hint,
+    refusal_reason,
+    shape_of,
+    table_policies,
+)
+from trunkline.policy.explanation import WORDS, explain_permissions
+from trunkline.policy.presets import HOST_NETWORK, NOTE_ACTION, PLAN_ACTION, READ_ONLY_EXEC
+from trunkline.policy.read_only_programs import is_read_only_call
+from trunkline.workers.tools.memory_requests import memory_access_requests, memory_paths_of
+from trunkline.workers.tools.owner_policies import OwnerPolicies
+from trunkline.workers.tools.path_locks import invocation_paths, path_arguments
+from trunkline.workers.tools.path_resolution import resolved_arguments
 from trunkline.workers.tools.path_scopes import scopes_of
 from trunkline.workers.tools.quotas import Quotas
-from trunkline.workers.tools.sandboxes import Bounds
+from trunkline.workers.tools.sandboxes import ProgramBounds
 
-FAR = SCOPES[1:]
+FAR_SCOPES = SCOPES[1:]
 
-OWNER = "owner"
+OWNER_ACTOR = "owner"
 """A permission for the owner does not extend to the owner's agents: theirs names the agent or its block."""
 
 
@@ -41,14 +51,14 @@ class _Caller(NamedTuple):
     conversation: str
 
 
-class Permissions:
+class CallAuthorizer:
     """Decides about calls, by the table of each block and the owner's policies. When one of them cannot be read, every
     method raises ToolError, so the call is refused."""
 
     def __init__(
         self,
         table_of: Callable[[str], Awaitable[PermissionTable]],
-        rules: Callable[[], Awaitable[Rules]],
+        rules: Callable[[], Awaitable[OwnerPolicies]],
         quotas: Quotas,
     ) -> None:
         self.table_of = table_of
@@ -58,7 +68,7 @@ class Permissions:
     async def decide(self, invocation: ToolInvocation) -> Decision:
         """Whether the call may be made, and whether a person must be asked."""
         policies = await self.policies(invocation.context.block)
-        wishes = [*_asked(invocation, policies), *_asked_of_memory(invocation, policies)]
+        wishes = [*_call_requests(invocation, policies), *_memory_requests(invocation, policies)]
         return await self._decided(invocation.context.block, wishes, policies)
 
     async def of_tools(
@@ -68,11 +78,11 @@ class Permissions:
         arguments, and whether a person must be asked."""
         policies, now = await self.policies(block), datetime.now(UTC)
         who = _Caller(block, actor, conversation)
-        return [_best(block, _wishes(spec, who), policies, now) for spec in specs]
+        return [_first_allowed(block, _possible_requests(spec, who), policies, now) for spec in specs]
 
     async def in_short(self, context: ToolContext) -> list[tuple[str, str]]:
         """What the block's agent may do in general: what, and whether it may."""
-        lines = explained(context.block, await self.policies(context.block), datetime.now(UTC))
+        lines = explain_permissions(context.block, await self.policies(context.block), datetime.now(UTC))
         return [(line.what, WORDS[line.answer]) for line in lines]
 
     async def take(self, invocation: ToolInvocation) -> None:
@@ -89,10 +99,10 @@ class Permissions:
         """Raises ToolError when the call may not be made."""
         refuse_unless_allowed(invocation, await self.decide(invocation))
 
-    async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[Scope]:
+    async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[FileScope]:
         """How far beyond the block's own folder the files of a call of this tool may reach."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
-        wish = Asked(
+        wish = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=(),
             action=_action(spec, {}),
@@ -100,13 +110,13 @@ class Permissions:
         )
         return frozenset(
             scope
-            for scope in FAR
+            for scope in FAR_SCOPES
             if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
         )
 
-    async def bounds(self, call: CallTool) -> Bounds:
+    async def bounds(self, call: CallTool) -> ProgramBounds:
         """What the programs of a call may at most."""
-        wish = Asked(
+        wish = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=("system:network",),
             action="network",
@@ -115,43 +125,47 @@ class Permissions:
         policies, now = await self.policies(call.block), datetime.now(UTC)
         decision = decide(wish, policies, now, {})
         lent = decide(replace(wish, resources=(HOST_NETWORK,)), policies, now, {}).allowed
-        return Bounds(
+        return ProgramBounds(
             network=decision.allowed or lent,
             host="lent" if lent else "no",
             seconds=(await self.table_of(call.block)).max_timeout,
-            hint=hint(call.block, wish, decision.by),
+            hint=refusal_hint(call.block, wish, decision.by),
         )
 
     async def memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
         """Whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
-        wish = Asked(
+        wish = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=(),
             action=action,
             conversation=call.conversation,
         )
-        return together(decide(one, policies, now, {}) for one in in_memory(wish, path, whole, policies))
+        return combine(
+            decide(one, policies, now, {}) for one in memory_access_requests(wish, path, whole, policies)
+        )
 
     async def policies(self, block: str) -> list[Policy]:
         """All policies: the owner's, and those that the block's table stands for."""
-        return [*preset(block, await self.table_of(block)), *await self._rules()]
+        return [*table_policies(block, await self.table_of(block)), *await self._rules()]
 
-    async def _decided(self, block: str, wishes: list[Asked], policies: list[Policy]) -> Decision:
+    async def _decided(self, block: str, wishes: list[AccessRequest], policies: list[Policy]) -> Decision:
         now, used = datetime.now(UTC), dict[str, int | None]()
         made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
-        decision = together(decision for _, decision in made)
+        decision = combine(decision for _, decision in made)
         if decision.counts:
             used = await self._quotas.used([one for one in policies if one.id in decision.counts], now)
             made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
-            decision = together(decision for _, decision in made)
+            decision = combine(decision for _, decision in made)
         if decision.allowed:
-            return replace(decision, asks=decision.asks and not _settled(made[0][1], policies))
+            return replace(decision, asks=decision.asks and not _is_preapproved(made[0][1], policies))
         refused = next(wish for wish, one in made if not one.allowed)
-        return replace(decision, why=reason(refused, decision), hint=hint(block, refused, decision.by))
+        return replace(
+            decision, why=refusal_reason(refused, decision), hint=refusal_hint(block, refused, decision.by)
+        )
 
 
-def _settled(of_tool: Decision, policies: list[Policy]) -> bool:
+def _is_preapproved(of_tool: Decision, policies: list[Policy]) -> bool:
     """Whether a person has allowed calls of this very shape for longer, with all that they do."""
     ruling = (policy for policy in policies if policy.id in of_tool.by)
     return not of_tool.asks and any(policy.conditions.shape is not None for policy in ruling)
@@ -169,24 +183,26 @@ def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> Non
     )
 
 
-def _best(block: str, ways: Iterable[list[Asked]], policies: list[Policy], now: datetime) -> Decision:
+def _first_allowed(
+    block: str, ways: Iterable[list[AccessRequest]], policies: list[Policy], now: datetime
+) -> Decision:
     """What is decided about the first of several ways that is allowed, else about the first."""
     refusals = list[Decision]()
     for wishes in ways:
         made = [(wish, decide(wish, policies, now, {})) for wish in wishes]
         refused = next(((wish, one) for wish, one in made if not one.allowed), None)
         if refused is None:
-            return together(one for _, one in made)
+            return combine(one for _, one in made)
         wish, one = refused
-        refusals.append(replace(one, why=reason(wish, one), hint=hint(block, wish, one.by)))
+        refusals.append(replace(one, why=refusal_reason(wish, one), hint=refusal_hint(block, wish, one.by)))
     return refusals[0]
 
 
-def _wishes(spec: ToolSpec, who: _Caller) -> Iterator[list[Asked]]:
+def _possible_requests(spec: ToolSpec, who: _Caller) -> Iterator[list[AccessRequest]]:
     """What a call of the tool wants, by each action that some call of it may be."""
-    own, others = names_of(spec)
+    own, others = resource_names(spec)
     for action in actions_of(spec):
-        wish = Asked(
+        wish = AccessRequest(
             subjects=_subjects(who.block, who.actor),
             resources=own,
             aliases=others,
@@ -200,59 +216,65 @@ def actions_of(spec: ToolSpec) -> tuple[str, ...]:
     """What calls of the tool may do, apart from reaching other hosts."""
     match spec.effect:
         case "exec":
-            return ("exec:run", LOOK) if spec.argv or spec.look else ("exec:run",)
+            return ("exec:run", READ_ONLY_EXEC) if spec.argv or spec.look else ("exec:run",)
         case "write":
             empty = _action(spec, {})  # a note stays one, whatever the arguments
             return (
-                (NOTING,) if empty == NOTING else ("write:make", PLANNING) if spec.plan else ("write:make",)
+                (NOTE_ACTION,)
+                if empty == NOTE_ACTION
+                else ("write:make", PLAN_ACTION)
+                if spec.plan
+                else ("write:make",)
             )
         case effect:
             return (effect,)
 
 
-def _asked(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked]:
+def _call_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[AccessRequest]:
     """What the call wants of its tool, of hosts and of files. Its shape is made only if a policy speaks of one."""
     spec, context = invocation.spec, invocation.context
     shaped = any(policy.conditions.shape is not None for policy in policies)
-    own, others = names_of(spec)
-    wish = Asked(
+    own, others = resource_names(spec)
+    wish = AccessRequest(
         subjects=_subjects(context.block, context.actor),
         resources=own,
         aliases=others,
         action=_action(spec, invocation.arguments),
         conversation=context.conversation,
-        shape=shape_of(spec, settled(spec, invocation.arguments)) if shaped else "",
+        shape=shape_of(spec, resolved_arguments(spec, invocation.arguments)) if shaped else "",
     )
     yield wish
     if spec.network:
         yield replace(wish, action="network")
-    yield from _reaching(spec, invocation.arguments, wish)
-    for path in paths_of(invocation):
+    yield from _host_requests(spec, invocation.arguments, wish)
+    for path in invocation_paths(invocation):
         for scope in scopes_of(path, context.workspace):
             yield replace(wish, resources=(f"files:{scope}",), aliases=())
 
 
-def _asked_of_memory(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked]:
+def _memory_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[AccessRequest]:
     """What the call wants of the paths of memory among its arguments."""
     spec, context = invocation.spec, invocation.context
-    wish = Asked(
+    wish = AccessRequest(
         subjects=_subjects(context.block, context.actor),
         resources=(),
         action="read" if spec.effect == "read" else "write",
         conversation=context.conversation,
     )
     for path, whole in memory_paths_of(invocation):
-        yield from in_memory(wish, path, whole, policies)
+        yield from memory_access_requests(wish, path, whole, policies)
 
 
-def _reaching(spec: ToolSpec, arguments: Mapping[str, Any], wish: Asked) -> Iterator[Asked]:
+def _host_requests(
+    spec: ToolSpec, arguments: Mapping[str, Any], wish: AccessRequest
+) -> Iterator[AccessRequest]:
     """The same of each host that the arguments choose. Who owns a name owns it with ``www.``, and may send us there.
 
     Raises UrlRefused for what is no address.
     """
     for name in spec.urls:
         if isinstance(text := arguments.get(name), str):
-            page = read_url(text)
+            page = parse_url(text)
             hosts = dict.fromkeys((page.host, page.site))
             yield replace(
                 wish,
@@ -261,7 +283,7 @@ def _reaching(spec: ToolSpec, arguments: Mapping[str, Any], wish: Asked) -> Iter
             )
 
 
-def names_of(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def resource_names(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The tool's names in rules, and further ones that a rule may mean it by and that permit nothing: others may have
     them too."""
     others = (f"tool:{name}" for name in (spec.own_name, *spec.also) if name)
@@ -271,24 +293,24 @@ def names_of(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _subjects(block: str, actor: str) -> frozenset[str]:
     """The names of the agent of a block that works for somebody."""
     names = {"*", "type:agent", f"block:{block}"}
-    return frozenset(names if actor == OWNER else {*names, actor})
+    return frozenset(names if actor == OWNER_ACTOR else {*names, actor})
 
 
 def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """What the call does, as far as that can be told by its arguments: the most that they leave possible."""
     if spec.effect == "exec":
-        return LOOK if is_look(spec, arguments) else "exec:run"
+        return READ_ONLY_EXEC if is_read_only_call(spec, arguments) else "exec:run"
     if spec.effect == "write":
         if spec.plan and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.away):
-            return NOTING
-        paths = list(texts_at(spec, arguments))
-        return PLANNING if spec.plan and all(map(_is_plan, paths)) else "write:make"
+            return NOTE_ACTION
+        paths = list(path_arguments(spec, arguments))
+        return PLAN_ACTION if spec.plan and all(map(_is_plan, paths)) else "write:make"
     return spec.effect
 
 
 def _is_plan(path: str) -> bool:
     """Whether a path is that of a plan: Markdown below ``plans/`` in the block's folder."""
-    if is_far(path):
+    if is_absolute_path(path):
         return False
     names = check_path(path).split("/")
     return len(names) > 1 and names[0] == "plans" and names[-1].endswith(".md")

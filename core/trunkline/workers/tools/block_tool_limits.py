@@ -7,13 +7,13 @@ cannot be used has no tools: guards fail closed.
 import logging
 from dataclasses import dataclass
 
-from trunkline._util.toml import BadSettings, read_settings
+from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
 from trunkline.errors import ToolError, ToolErrorKind
-from trunkline.workers.tools.guard_cache import Remembered
+from trunkline.workers.tools.guard_cache import GuardCache
 from trunkline_bus import Bus, RemoteFault
 
 log = logging.getLogger(__name__)
@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 
 
-class BrokenLimits(ToolError):
+class BrokenBlockConfig(ToolError):
     """The block's ``block.toml`` is there and cannot be used; waiting does not help."""
 
     kind: ToolErrorKind = "unsupported"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BlockToolLimits:
     """A block's limits: the names it may use, or None for all, the remotes whose tools may be among them, and which
     block it is, for tools that only some have."""
 
@@ -42,15 +42,15 @@ class Limits:
             return False
         if spec.away and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
             return False
-        return self.names is None or spec.name in self.names or (bool(self.names) and _handles_others(spec))
+        return self.names is None or spec.name in self.names or (bool(self.names) and _is_platform_tool(spec))
 
 
-def _handles_others(spec: ToolSpec) -> bool:
+def _is_platform_tool(spec: ToolSpec) -> bool:
     """Whether it is the platform's, so that who may use any tool may use it: what the others gave or are."""
     return spec.source == PLATFORM_SOURCE
 
 
-def block_files(bus: Bus) -> Remembered[BlockConfig]:
+def block_config_cache(bus: Bus) -> GuardCache[BlockConfig]:
     """The ``block.toml`` of every block. Raises BrokenLimits besides for one that cannot be used."""
 
     async def read(block: str) -> BlockConfig:
@@ -65,7 +65,7 @@ def block_files(bus: Bus) -> Remembered[BlockConfig]:
         return _config(block, file.content)
 
     unknown = "Which tools this block may use cannot be read now."
-    return Remembered(bus, read, counts=lambda path: path.endswith("block.toml"), unknown=unknown)
+    return GuardCache(bus, read, counts=lambda path: path.endswith("block.toml"), unknown=unknown)
 
 
 def _file(block: str) -> str:
@@ -75,12 +75,12 @@ def _file(block: str) -> str:
 def _config(block: str, text: str) -> BlockConfig:
     try:
         return read_settings(_file(block), text, BlockConfig)
-    except BadSettings as error:
+    except SettingsFileError as error:
         raise _broken(block, error) from error
 
 
-def _broken(block: str, error: Exception) -> BrokenLimits:
+def _broken(block: str, error: Exception) -> BrokenBlockConfig:
     log.error("block %s may use no tool: %s", block, error)
-    return BrokenLimits(
+    return BrokenBlockConfig(
         f"This block's block.toml is not valid, so none of its tools may be used until a person mends it. {error}"
     )

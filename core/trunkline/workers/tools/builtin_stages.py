@@ -4,13 +4,13 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 
-from trunkline._util.paths import Folder, check_path, is_far
+from trunkline._util.paths import Folder, check_path, is_absolute_path
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
-from trunkline.workers.tools.arguments import prepared
-from trunkline.workers.tools.authorization import Permissions
-from trunkline.workers.tools.path_locks import paths_of
+from trunkline.workers.tools.arguments import prepare_arguments
+from trunkline.workers.tools.authorization import CallAuthorizer
+from trunkline.workers.tools.path_locks import invocation_paths
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class SchemaStage:
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed with arguments that fit."""
-        fitting = prepared(invocation.spec, invocation.arguments)
+        fitting = prepare_arguments(invocation.spec, invocation.arguments)
         return await proceed(replace(invocation, arguments=fitting))
 
 
@@ -36,12 +36,14 @@ class PathStage:
 
     stage: Stage = "path"
 
-    def __init__(self, permissions: Permissions) -> None:
+    def __init__(self, permissions: CallAuthorizer) -> None:
         self._permissions = permissions
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise PathRefused, which says what would be allowed."""
-        paths = [path if is_far(path) else check_path(path) for path in paths_of(invocation)]
+        paths = [
+            path if is_absolute_path(path) else check_path(path) for path in invocation_paths(invocation)
+        ]
         if paths:
             await self._permissions.permit(invocation)
             with invocation.context.files() as folder:
@@ -64,7 +66,7 @@ class QuotaStage:
 
     stage: Stage = "execute"
 
-    def __init__(self, permissions: Permissions) -> None:
+    def __init__(self, permissions: CallAuthorizer) -> None:
         self._permissions = permissions
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:

@@ -6,15 +6,15 @@ from msgspec import UnsetType
 
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.runtime.audit_log import AuditLog
-from trunkline.workers.tools.call_registry import Run, Work
+from trunkline.workers.tools.call_registry import ActiveCall, CallHandler
 
 CANCELLED = "cancelled"
 
 
-def audited(work: Work, audit: AuditLog) -> Work:
+def with_audit(work: CallHandler, audit: AuditLog) -> CallHandler:
     """The same work, noted. A result out of the ledger was noted when the call ended."""
 
-    async def with_note(run: Run) -> ToolOutcome | None:
+    async def with_note(run: ActiveCall) -> ToolOutcome | None:
         began = perf_counter()
         try:
             outcome = await work(run)
@@ -41,7 +41,7 @@ def audited(work: Work, audit: AuditLog) -> Work:
     return with_note
 
 
-async def _note(audit: AuditLog, run: Run, seconds: float, **more: object) -> None:
+async def _note(audit: AuditLog, run: ActiveCall, seconds: float, **more: object) -> None:
     call = run.call
     await audit.note(
         event="call",

@@ -15,17 +15,26 @@ from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolOutcome, Too
 from trunkline.contracts.tools.tool import ToolContext, ToolInvocation
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.workers.tools import error_outcomes
-from trunkline.workers.tools.block_tool_limits import Limits
-from trunkline.workers.tools.call_registry import Run
-from trunkline.workers.tools.catalogue import Catalogue, Listed, NoSuchTool
-from trunkline.workers.tools.dispatch import AtWork, call_hash
-from trunkline.workers.tools.ledger import Abandoned, Asked, Done, Fresh, Ledger, Settled, Taken, repeated
-from trunkline.workers.tools.live_catalogue import Shelf
-from trunkline.workers.tools.path_locks import Resources
-from trunkline.workers.tools.planning import unbound
-from trunkline.workers.tools.result_store import Results
-from trunkline.workers.tools.sandboxes import held
-from trunkline.workers.tools.tool_execution import execute
+from trunkline.workers.tools.block_tool_limits import BlockToolLimits
+from trunkline.workers.tools.call_registry import ActiveCall
+from trunkline.workers.tools.catalogue import Catalogue, CatalogueEntry, NoSuchTool
+from trunkline.workers.tools.dispatch import ActivityRecorder, call_hash
+from trunkline.workers.tools.ledger import (
+    Abandoned,
+    ApprovalPending,
+    Completed,
+    Ledger,
+    LedgerConflict,
+    NotStarted,
+    SettledState,
+    as_repeated,
+)
+from trunkline.workers.tools.live_catalogue import LiveCatalogue
+from trunkline.workers.tools.path_locks import PathLocks
+from trunkline.workers.tools.planning import with_planning_end
+from trunkline.workers.tools.result_store import ResultStore
+from trunkline.workers.tools.sandboxes import with_read_only_sandbox
+from trunkline.workers.tools.tool_execution import run_tool
 from trunkline_bus import BusError
 
 BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -33,29 +42,29 @@ BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 MOST_LOADED = 50
 """Tools that one call may have the model given."""
 
-ContextOf = Callable[[Run, ToolSpec], Awaitable[ToolContext]]
+ContextFactory = Callable[[ActiveCall, ToolSpec], Awaitable[ToolContext]]
 """Makes what a tool is given. Raises TrunklineError when the workspace cannot be made, ToolError when nobody can say
 what it may reach."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ExecutorDeps:
     """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
     none, ``judged_by`` waits, not for ever, until what calls of a block are judged by can be read, ``tasks`` is where
     tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut, or
     marked as data."""
 
     ledger: Ledger
-    shelf: Shelf
-    resources: Resources
-    context_of: ContextOf
+    shelf: LiveCatalogue
+    resources: PathLocks
+    context_of: ContextFactory
     judged_by: Callable[[str], Awaitable[None]]
-    limits_of: Callable[[str], Awaitable[Limits]]
+    limits_of: Callable[[str], Awaitable[BlockToolLimits]]
     slots: AbstractAsyncContextManager[object]
     timeout: float
     tasks: TaskGroup
-    at_work: AtWork
-    results: Results | None = None
+    at_work: ActivityRecorder
+    results: ResultStore | None = None
 
 
 @dataclass(slots=True)
@@ -73,13 +82,13 @@ class _Attempt:
     lost: bool = False
 
 
-class Carrier:
-    """Carries calls out, any number at once. Give its ``carry_out`` to ``Calls``."""
+class CallExecutor:
+    """Carries calls out, any number at once. Give its ``carry_out`` to ``CallRegistry``."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ExecutorDeps) -> None:
         self._parts = parts
 
-    async def carry_out(self, run: Run) -> ToolOutcome | None:
+    async def carry_out(self, run: ActiveCall) -> ToolOutcome | None:
         """The outcome of the call, recorded where it has to be; None when another worker has it and we must leave.
 
         Raises nothing that a tool or guard raised.
@@ -87,7 +96,7 @@ class Carrier:
         attempt = _Attempt()
         outcome = await self._once_only(run, attempt)
         if outcome is not None and attempt.spec is not None:
-            outcome = _known(run, attempt.spec, outcome)
+            outcome = _with_tool_facts(run, attempt.spec, outcome)
             outcome = await self._fitting(run, attempt.spec, outcome)
         if outcome is None or not attempt.record or outcome.status == "approval":
             return outcome
@@ -97,7 +106,7 @@ class Carrier:
         patient = attempt.spec is None or not attempt.spec.repeatable
         return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
 
-    async def _fitting(self, run: Run, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+    async def _fitting(self, run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded, and
         mark by themselves."""
         if run.loads and outcome.status == "ok" and not outcome.repeated:
@@ -106,7 +115,7 @@ class Carrier:
             return outcome
         return await self._parts.results.fitting(run.call, spec, outcome)
 
-    async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome | None:
+    async def _once_only(self, run: ActiveCall, attempt: _Attempt) -> ToolOutcome | None:
         """Run the call unless the ledger knows how it ended; as often as another worker is quicker.
 
         Of a call that nobody has asked for before the ledger knows nothing. Should it know something all the same, the
@@ -114,30 +123,32 @@ class Carrier:
         """
         look = run.call.again or run.call.decided
         while True:
-            state, trouble = await self._looked(run) if look else (Fresh(), None)
+            state, trouble = await self._looked(run) if look else (NotStarted(), None)
             look = True
             if state is None:
                 return None
-            if isinstance(state, Done):
-                return repeated(state.outcome)
-            if isinstance(state, Asked) and run.call.approved != state.outcome.call_hash:
+            if isinstance(state, Completed):
+                return as_repeated(state.outcome)
+            if isinstance(state, ApprovalPending) and run.call.approved != state.outcome.call_hash:
                 return state.outcome
             catalogue = await self._parts.shelf.catalogue()
-            listed = _meant(catalogue, run)
+            listed = _resolve_tool(catalogue, run)
             attempt.seq, attempt.lost = state.seq, False
-            if isinstance(state, Abandoned) and not (isinstance(listed, Listed) and listed.spec.repeatable):
+            if isinstance(state, Abandoned) and not (
+                isinstance(listed, CatalogueEntry) and listed.spec.repeatable
+            ):
                 attempt.record = True
-                return error_outcomes.unknown(run.call.call, state.started.tool)
+                return error_outcomes.unknown_outcome(run.call.call, state.started.tool)
             if isinstance(listed, NoSuchTool):
                 listed = await self._with_hint(catalogue, listed, run.call.block)
             if isinstance(listed, ToolError):
-                refusal = error_outcomes.refused(run.call.call, listed)
+                refusal = error_outcomes.refusal_outcome(run.call.call, listed)
                 if await self._stands(run, refusal, attempt):
                     return refusal
                 continue
             run.resumed, run.away = isinstance(state, Abandoned), listed.spec.away
             if trouble is not None and not listed.spec.repeatable:
-                return error_outcomes.unread(run.call.call, run.call.name, trouble)
+                return error_outcomes.unreadable_record_outcome(run.call.call, run.call.name, trouble)
             outcome = await self._attempted(run, catalogue, listed, attempt)
             if run.stopped is not None and not attempt.started:
                 return await self._elsewhere(run) or outcome
@@ -152,7 +163,7 @@ class Carrier:
             return missing
         return NoSuchTool(missing.name, catalogue.near(missing.name, limits))
 
-    async def _stands(self, run: Run, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
+    async def _stands(self, run: ActiveCall, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
         """Whether the outcome may be told. A refusal of a call that another worker may have, under other rules or by
         other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited for. So is
         a question to a person: none begins the call but with that approval."""
@@ -163,52 +174,52 @@ class Carrier:
             outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
         try:
             await self._parts.ledger.refuse(run.call, outcome, attempt.seq)
-        except Taken:
+        except LedgerConflict:
             return False
         return True
 
-    async def _elsewhere(self, run: Run) -> ToolOutcome | None:
+    async def _elsewhere(self, run: ActiveCall) -> ToolOutcome | None:
         """What came of a call that was stopped before it began here: another worker may have begun it meanwhile."""
         state, _ = await self._settled(run)
-        return repeated(state.outcome) if isinstance(state, Done) else None
+        return as_repeated(state.outcome) if isinstance(state, Completed) else None
 
-    async def _looked(self, run: Run) -> tuple[Settled | None, BusError | None]:
+    async def _looked(self, run: ActiveCall) -> tuple[SettledState | None, BusError | None]:
         """The same as ``_settled``; None when we must leave before another worker has come to the end of the call."""
         with anyio.CancelScope() as run.waiting:
             return await self._settled(run)
         return None, None
 
-    async def _settled(self, run: Run) -> tuple[Settled, BusError | None]:
+    async def _settled(self, run: ActiveCall) -> tuple[SettledState, BusError | None]:
         """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
-        listed = _meant(await self._parts.shelf.catalogue(), run)
-        patient = not (isinstance(listed, Listed) and listed.spec.repeatable)
+        listed = _resolve_tool(await self._parts.shelf.catalogue(), run)
+        patient = not (isinstance(listed, CatalogueEntry) and listed.spec.repeatable)
         try:
             return await self._parts.ledger.settled(run.call.call, patient=patient), None
         except BusError as error:
-            return Fresh(), error
+            return NotStarted(), error
 
     async def _attempted(
-        self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
+        self, run: ActiveCall, catalogue: Catalogue, listed: CatalogueEntry, attempt: _Attempt
     ) -> ToolOutcome | None:
         """Dispatch the call, unless it is stopped before or meanwhile; None when it is handed back."""
         attempt.spec = listed.spec
         if run.stopped is not None:
-            return _stopped(run, attempt)
+            return _stopped_outcome(run, attempt)
         with anyio.CancelScope() as run.attempt:
             return await self._dispatched(run, catalogue, listed, attempt)
         if run.question is not None and run.stopped is None:
             return run.question
-        return None if run.handed_back else _stopped(run, attempt)
+        return None if run.handed_back else _stopped_outcome(run, attempt)
 
     async def _dispatched(
-        self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
+        self, run: ActiveCall, catalogue: Catalogue, listed: CatalogueEntry, attempt: _Attempt
     ) -> ToolOutcome:
         try:
             invocation = await self._invocation(run, listed)
         except ToolError as error:
-            return error_outcomes.refused(run.call.call, error)
+            return error_outcomes.refusal_outcome(run.call.call, error)
         except TrunklineError as error:
-            return error_outcomes.incident(
+            return error_outcomes.incident_outcome(
                 run.call.call, f"{listed.spec.name} has no workspace to work in.", error
             )
 
@@ -218,7 +229,7 @@ class Carrier:
         outcome = await catalogue.dispatch(invocation, perform)
         return msgspec.structs.replace(outcome, call=run.call.call)
 
-    async def _invocation(self, run: Run, listed: Listed) -> ToolInvocation:
+    async def _invocation(self, run: ActiveCall, listed: CatalogueEntry) -> ToolInvocation:
         call = run.call
         if BLOCK.fullmatch(call.block) is None:
             raise ToolError(
@@ -234,7 +245,7 @@ class Carrier:
         )
 
     async def _performed(
-        self, run: Run, listed: Listed, invocation: ToolInvocation, attempt: _Attempt
+        self, run: ActiveCall, listed: CatalogueEntry, invocation: ToolInvocation, attempt: _Attempt
     ) -> ToolOutcome:
         """The last step: take the resources, record the start, run the tool."""
         spec, parts = listed.spec, self._parts
@@ -243,19 +254,19 @@ class Carrier:
             if spec.effect != "read":
                 try:
                     attempt.seq = await parts.ledger.start(run.call, spec, attempt.seq)
-                except Taken:
+                except LedgerConflict:
                     attempt.lost = True
-                    return error_outcomes.failed(run.call.call, "", "internal")
+                    return error_outcomes.error_outcome(run.call.call, "", "internal")
                 except BusError as error:
-                    return error_outcomes.incident(run.call.call, _NO_LEDGER.format(spec.name), error)
+                    return error_outcomes.incident_outcome(run.call.call, _NO_LEDGER.format(spec.name), error)
             attempt.record = True
             await anyio.lowlevel.checkpoint_if_cancelled()  # it was stopped while its start was recorded
             attempt.started = True
             timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
             noted = parts.at_work(listed.owner, "tool")
-            return await execute(
+            return await run_tool(
                 listed.tool,
-                unbound(held(invocation)),
+                with_planning_end(with_read_only_sandbox(invocation)),
                 timeout=timeout,
                 limit=run.limit,
                 tasks=parts.tasks,
@@ -266,13 +277,13 @@ class Carrier:
 _NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."
 
 
-def _known(run: Run, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+def _with_tool_facts(run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
     """The outcome with what is known of its tool; of a repeated one the ledger knows whether it is derived."""
     derived = outcome.derived if outcome.repeated else spec.derived or run.derived
     return msgspec.structs.replace(outcome, effect=spec.effect, derived=derived)
 
 
-def _meant(catalogue: Catalogue, run: Run) -> Listed | ToolError:
+def _resolve_tool(catalogue: Catalogue, run: ActiveCall) -> CatalogueEntry | ToolError:
     try:
         listed, run.arguments = catalogue.meant(run.call.name, run.call.arguments)
     except ToolError as error:
@@ -281,9 +292,9 @@ def _meant(catalogue: Catalogue, run: Run) -> Listed | ToolError:
     return listed
 
 
-def _stopped(run: Run, attempt: _Attempt) -> ToolOutcome:
+def _stopped_outcome(run: ActiveCall, attempt: _Attempt) -> ToolOutcome:
     name, why = run.call.name, run.stopped or "the call was cancelled"
     if not attempt.started or attempt.spec is None:
-        return error_outcomes.failed(run.call.call, f"{name} was not run: {why}.", "cancelled")
+        return error_outcomes.error_outcome(run.call.call, f"{name} was not run: {why}.", "cancelled")
     told = f"{name} was stopped before it ended: {why}."
-    return error_outcomes.cut_off(run.call.call, attempt.spec, told, "cancelled")
+    return error_outcomes.interrupted_outcome(run.call.call, attempt.spec, told, "cancelled")

@@ -11,14 +11,14 @@ import anyio
 import msgspec
 
 from trunkline._util.text import printable
-from trunkline.contracts.approvals.messages import DEADLINE, decider
+from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, describe_decider
 from trunkline.contracts.approvals.preview import preview
 from trunkline.contracts.channels.subjects import TELL_OWNER
 from trunkline.contracts.gateway.messages import TellOwner
-from trunkline.contracts.tools.messages import Answer, ToolOutcome, ToolSpec
+from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.person import Person
-from trunkline.errors import NoAnswer, OutcomeUnknown, ToolError, kind_of_code
-from trunkline.workers.tools.call_registry import Run
+from trunkline.errors import NoAnswer, OutcomeUnknown, ToolError, error_kind_for_code
+from trunkline.workers.tools.call_registry import ActiveCall
 from trunkline_bus import Bus, BusError, NoResponders, RemoteFault, SubjectError, key_of
 
 TELL_SECONDS, ABSENT_SECONDS = 20.0, 2.0
@@ -35,7 +35,7 @@ MOST_OPTIONS, LONGEST_OPTION = 20, 200
 class CallPerson(Person):
     """The person whom one call asks. ``hold`` is for how many seconds one that must not run twice waits."""
 
-    def __init__(self, bus: Bus, run: Run, spec: ToolSpec, hold: float) -> None:
+    def __init__(self, bus: Bus, run: ActiveCall, spec: ToolSpec, hold: float) -> None:
         self._bus = bus
         self._run = run
         self._spec = spec
@@ -43,7 +43,7 @@ class CallPerson(Person):
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """See ``Person.ask``."""
-        run, outcome = self._run, _question(self._run, self._spec, question, tuple(options))
+        run, outcome = self._run, _question_outcome(self._run, self._spec, question, tuple(options))
         answer = run.answer_to(outcome.call_hash)
         if answer is None and len(run.call.answers) + run.unanswered >= MOST_QUESTIONS:
             raise NoAnswer(
@@ -54,7 +54,7 @@ class CallPerson(Person):
         if answer is None:
             with run.without_limit(), anyio.move_on_after(self._hold):
                 answer = await run.hold(msgspec.structs.replace(outcome, within=self._hold))
-        return _words(answer)
+        return _answer_text(answer)
 
     async def tell(self, channel: str, text: str) -> None:
         """See ``Person.tell``."""
@@ -74,22 +74,24 @@ class CallPerson(Person):
                 f"No channel {channel} takes messages now. Nothing was sent.", kind="unavailable"
             ) from error
         except RemoteFault as fault:
-            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+            raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except BusError as error:
             raise OutcomeUnknown(f"The channel {channel} did not say whether it told the owner.") from error
 
 
-def _words(answer: Answer | None) -> str:
-    if answer is None or answer.by == DEADLINE:
+def _answer_text(answer: QuestionAnswer | None) -> str:
+    if answer is None or answer.by == DECIDED_BY_DEADLINE:
         raise NoAnswer(
             "Nobody answered in time. Do not ask the same again; go on without it, or say what is missing."
         )
     if answer.text is None:
-        raise NoAnswer(f"It was left unanswered by {decider(answer.by)}. Do not ask the same again.")
+        raise NoAnswer(f"It was left unanswered by {describe_decider(answer.by)}. Do not ask the same again.")
     return answer.text
 
 
-def _question(run: Run, spec: ToolSpec, question: str, options: tuple[str, ...]) -> ToolOutcome:
+def _question_outcome(
+    run: ActiveCall, spec: ToolSpec, question: str, options: tuple[str, ...]
+) -> ToolOutcome:
     """What the monitor is told: a question of this call, whose hash is no call's, so that no answer approves one."""
     text, proposed = (
         printable(question).strip(),

@@ -15,8 +15,15 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from trunkline.contracts.tools.messages import BUSY, Answer, CallTool, ToolOutcome, ToolProgress, ToolReply
-from trunkline.workers.tools.error_outcomes import incident, printable
+from trunkline.contracts.tools.messages import (
+    BUSY,
+    CallTool,
+    QuestionAnswer,
+    ToolOutcome,
+    ToolProgress,
+    ToolReply,
+)
+from trunkline.workers.tools.error_outcomes import encodable_text, incident_outcome
 from trunkline_bus import Refusal
 
 log = logging.getLogger(__name__)
@@ -28,7 +35,7 @@ MOST_EARLY = 4096
 
 
 @dataclass(eq=False, slots=True)
-class Run:
+class ActiveCall:
     """One call on its way. ``note`` is its line of progress, ``stopped`` says why it was stopped.
 
     ``attempt`` is open while this worker runs the call, ``waiting`` while it looks after another that does. When it
@@ -64,11 +71,11 @@ class Run:
 
     def report(self, note: str) -> None:
         """Show a line of progress with the next sign of life. May be called from any thread."""
-        self.note = printable(str(note)[:500])
+        self.note = encodable_text(str(note)[:500])
 
     def load(self, names: Sequence[str]) -> None:
         """Have the model given these tools if the call succeeds. May be called from any thread."""
-        self.loads = (*self.loads, *(printable(str(name)) for name in names))
+        self.loads = (*self.loads, *(encodable_text(str(name)) for name in names))
 
     def derive(self) -> None:
         """Take it that the result repeats what memory holds. May be called from any thread."""
@@ -81,7 +88,7 @@ class Run:
             if self.attempt is not None:
                 self.attempt.cancel()
 
-    def answer_to(self, question: str) -> Answer | None:
+    def answer_to(self, question: str) -> QuestionAnswer | None:
         """What a person said to the question with this hash."""
         return next((answer for answer in self.call.answers if answer.question == question), None)
 
@@ -92,7 +99,7 @@ class Run:
             self.attempt.cancel()
         await anyio.sleep_forever()
 
-    async def hold(self, question: ToolOutcome) -> Answer:
+    async def hold(self, question: ToolOutcome) -> QuestionAnswer:
         """Let the caller know the question, and wait until somebody asks for the call again with the answer."""
         self.question = question
         self.unanswered += 1
@@ -105,7 +112,7 @@ class Run:
         self.unanswered -= 1
         return answer
 
-    def take(self, answers: tuple[Answer, ...]) -> None:
+    def take(self, answers: tuple[QuestionAnswer, ...]) -> None:
         """Take in what people said meanwhile."""
         if len(answers) > len(self.call.answers):
             self.call = msgspec.structs.replace(self.call, answers=answers)
@@ -131,18 +138,18 @@ class Run:
             self.waiting.cancel()
 
 
-Work = Callable[[Run], Awaitable[ToolOutcome | None]]
+CallHandler = Callable[[ActiveCall], Awaitable[ToolOutcome | None]]
 """Carries a call out; None when it is handed back."""
 
 
-class Calls:
+class CallRegistry:
     """Runs calls in ``tasks`` by ``work``, at most ``most`` at a time."""
 
-    def __init__(self, tasks: TaskGroup, work: Work, most: int) -> None:
+    def __init__(self, tasks: TaskGroup, work: CallHandler, most: int) -> None:
         self._tasks = tasks
         self._work = work
         self._most = most
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, ActiveCall] = {}
         self._early: dict[str, str] = {}
         """Why calls were stopped that are not under way here: a stop is not stored, and may overtake its call."""
 
@@ -159,23 +166,23 @@ class Calls:
             and call.approved is not None
         ):
             # Somebody asked for it before the person's yes, and was not heard: that one must not tell of a question.
-            async for sign in _signs(run, attrgetter("ended")):
+            async for sign in _heartbeats(run, attrgetter("ended")):
                 yield sign
             if run.outcome is not None and run.outcome.status != "approval":
                 yield run.outcome
                 return
         run = run or self._begin(call)
         run.take(call.answers)
-        async for sign in _signs(run, attrgetter("news")):
+        async for sign in _heartbeats(run, attrgetter("news")):
             yield sign
         told = run.outcome or run.question
         if told is not None:
             yield told
 
-    def _joined(self, call: CallTool) -> Run | None:
+    def _joined(self, call: CallTool) -> ActiveCall | None:
         """The run of this call, if it is under way. Raises Refusal when that is another call by the same key."""
         run = self._runs.get(call.call)
-        if run is not None and _what(run.call) != _what(call):
+        if run is not None and _call_identity(run.call) != _call_identity(call):
             raise Refusal(
                 "conflict",
                 f"The call {call.call} is under way with another tool or other arguments, or in another conversation.",
@@ -217,26 +224,28 @@ class Calls:
         while self._runs:
             await next(iter(self._runs.values())).ended.wait()
 
-    def _begin(self, call: CallTool) -> Run:
+    def _begin(self, call: CallTool) -> ActiveCall:
         if len(self._runs) >= self._most:
             raise Refusal(BUSY, "This tools worker has as many calls as it takes. Ask again later.")
-        run = self._runs[call.call] = Run(call, stopped=self._early.pop(call.call, None))
+        run = self._runs[call.call] = ActiveCall(call, stopped=self._early.pop(call.call, None))
         self._tasks.start_soon(self._carry_out, run)
         return run
 
-    async def _carry_out(self, run: Run) -> None:
+    async def _carry_out(self, run: ActiveCall) -> None:
         try:
             run.outcome = await self._work(run)
         except Exception as error:  # a fault of ours must reach one caller, not the whole worker
             sentence = f"{run.call.name} could not be carried out."
-            run.outcome = incident(run.call.call, sentence, error)
+            run.outcome = incident_outcome(run.call.call, sentence, error)
         finally:
             del self._runs[run.call.call]
             run.ended.set()
             run.news.set()
 
 
-async def _signs(run: Run, event_of: Callable[[Run], anyio.Event]) -> AsyncIterator[ToolProgress]:
+async def _heartbeats(
+    run: ActiveCall, event_of: Callable[[ActiveCall], anyio.Event]
+) -> AsyncIterator[ToolProgress]:
     """A sign of life each second, until the event, which an answer may replace meanwhile."""
     while not event_of(run).is_set():
         with anyio.move_on_after(PROGRESS_SECONDS):
@@ -245,6 +254,6 @@ async def _signs(run: Run, event_of: Callable[[Run], anyio.Event]) -> AsyncItera
         yield ToolProgress(call=run.call.call, note=run.note)
 
 
-def _what(call: CallTool) -> tuple[Any, ...]:
+def _call_identity(call: CallTool) -> tuple[Any, ...]:
     """What two requests of one call have in common. An outcome is told to nobody else."""
     return call.block, call.conversation, call.name, call.arguments

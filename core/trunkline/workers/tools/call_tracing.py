@@ -11,36 +11,38 @@ from time import perf_counter
 from opentelemetry import trace
 from opentelemetry.trace import Status, StatusCode
 
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.telemetry import semconv
 from trunkline.telemetry.instruments import Instruments
-from trunkline.workers.tools.call_registry import Run, Work
-from trunkline_bus import span_of
+from trunkline.workers.tools.call_registry import ActiveCall, CallHandler
+from trunkline_bus import start_span
 
 
-def traced(work: Work, *, capture: bool) -> Work:
+def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
     """The same work with a span around it. ``capture`` puts arguments and result into the span, without
     what looks like a key or a password."""
     tracer = trace.get_tracer("trunkline.tools")
     instruments = Instruments("trunkline.tools")
-    secrets = Secrets()
+    secrets = Redactor()
 
-    async def with_span(run: Run) -> ToolOutcome | None:
-        with span_of(tracer, f"{semconv.EXECUTE_TOOL} {run.call.name}", attributes=_whose(run)) as span:
+    async def with_span(run: ActiveCall) -> ToolOutcome | None:
+        with start_span(
+            tracer, f"{semconv.EXECUTE_TOOL} {run.call.name}", attributes=_call_attributes(run)
+        ) as span:
             began = perf_counter()
             try:
                 outcome = await work(run)
             except BaseException:
-                span.set_attributes(_executed(run))
+                span.set_attributes(_execution_attributes(run))
                 raise
             if outcome is None or outcome.status == "approval":
                 span.update_name(
                     f"{semconv.REQUEST_APPROVAL if outcome else semconv.HAND_BACK} {run.call.name}"
                 )
                 return outcome
-            span.set_attributes(_executed(run))
-            _tell(span, outcome)
+            span.set_attributes(_execution_attributes(run))
+            _set_outcome(span, outcome)
             instruments.add(semconv.TOOL_DURATION, perf_counter() - began, _measured(outcome))
             if capture and span.is_recording():
                 span.set_attribute(
@@ -52,7 +54,7 @@ def traced(work: Work, *, capture: bool) -> Work:
     return with_span
 
 
-def _whose(run: Run) -> dict[str, str]:
+def _call_attributes(run: ActiveCall) -> dict[str, str]:
     return {
         semconv.GEN_AI_CONVERSATION_ID: run.call.conversation,
         semconv.TURN: run.call.turn,
@@ -61,7 +63,7 @@ def _whose(run: Run) -> dict[str, str]:
     }
 
 
-def _executed(run: Run) -> dict[str, str]:
+def _execution_attributes(run: ActiveCall) -> dict[str, str]:
     """What makes a collector take a span for the call itself."""
     return {
         semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
@@ -80,7 +82,7 @@ def _measured(outcome: ToolOutcome) -> dict[str, str]:
     }
 
 
-def _tell(span: trace.Span, outcome: ToolOutcome) -> None:
+def _set_outcome(span: trace.Span, outcome: ToolOutcome) -> None:
     if (
         outcome.kind == "not_found" and outcome.effect is None
     ):  # no tool's name but what a model made up, ids included

@@ -6,22 +6,22 @@ from typing import Any
 
 import msgspec
 
-from trunkline._util.nlp.tool_names import tool_meant
-from trunkline.contracts.conversations.messages import RAW
+from trunkline._util.nlp.tool_names import suggest_tool
+from trunkline.contracts.conversations.messages import RAW_ARGUMENTS
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolCatalogue, ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolAlias
 from trunkline.errors import ToolError
 from trunkline.plugins import Owned
-from trunkline.workers.tools.arguments import prepared
-from trunkline.workers.tools.block_tool_limits import Limits
+from trunkline.workers.tools.arguments import prepare_arguments
+from trunkline.workers.tools.block_tool_limits import BlockToolLimits
 from trunkline.workers.tools.dispatch import Dispatch
-from trunkline.workers.tools.spec_validation import NAME, problems
+from trunkline.workers.tools.spec_validation import NAME, spec_problems
 from trunkline_bus import key_of
 
 log = logging.getLogger(__name__)
 
 
-PLATFORM = "trunkline"
+PLATFORM_OWNER = "trunkline"
 """The owner of what is built in."""
 
 
@@ -34,7 +34,7 @@ class NoSuchTool(ToolError):
         super().__init__(f"There is no tool called {name!r}.{hint} Nothing was run.", kind="not_found")
 
 
-class Listed(msgspec.Struct, frozen=True):
+class CatalogueEntry(msgspec.Struct, frozen=True):
     """A tool of the catalogue, its definition as it is shown, and who brought it."""
 
     tool: Tool
@@ -56,9 +56,9 @@ class Catalogue:
     def __init__(self, tools: Iterable[Owned[Tool]], dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self.refused: list[str] = []
-        self._tools: dict[str, Listed] = {}
+        self._tools: dict[str, CatalogueEntry] = {}
         self._aliases: dict[str, _Alias] = {}
-        self._shown: dict[tuple[Limits, tuple[str, ...]], ToolCatalogue] = {}
+        self._shown: dict[tuple[BlockToolLimits, tuple[str, ...]], ToolCatalogue] = {}
         for owned in tools:
             self._add(owned.owner, owned.item)
         self._name_all()
@@ -71,7 +71,7 @@ class Catalogue:
             if self._tools[name].spec.source != PLATFORM_SOURCE
         )
 
-    def find(self, name: str) -> Listed:
+    def find(self, name: str) -> CatalogueEntry:
         """The tool of that name.
 
         Raises:
@@ -82,15 +82,15 @@ class Catalogue:
             raise NoSuchTool(name)
         return found
 
-    def near(self, name: str, limits: Limits) -> str | None:
+    def near(self, name: str, limits: BlockToolLimits) -> str | None:
         """The name of a tool that the block may use which a model is told of in place of one that no tool has. Only of
         one that reads: nobody knows what the missing one would have done, so every other might do more."""
         usable = [one.spec for one in self._tools.values() if limits.allow(one.spec)]
         effects = {said: spec.effect for spec in usable for said in (spec.name, *spec.also)}
-        meant = tool_meant(name, effects)
+        meant = suggest_tool(name, effects)
         return meant if meant is not None and effects[meant] == "read" else None
 
-    def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[Listed, dict[str, Any]]:
+    def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[CatalogueEntry, dict[str, Any]]:
         """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.
         A tool's own name goes before an alias of its plugin.
 
@@ -98,11 +98,11 @@ class Catalogue:
             ToolError: there is no such tool, the arguments are not as the alias wants them, or it means a tool at
                 which it does not stand: a rule about the name would not have reached that.
         """
-        given = {RAW: arguments} if isinstance(arguments, str) else arguments
+        given = {RAW_ARGUMENTS: arguments} if isinstance(arguments, str) else arguments
         alias = self._aliases.get(name)
         if alias is None or name in self._tools:
             return self.find(name), given
-        fitting = prepared(alias.means.schema, given)
+        fitting = prepare_arguments(alias.means.schema, given)
         try:
             meant = alias.means.means(fitting)
         except ToolError:
@@ -122,14 +122,16 @@ class Catalogue:
             )
         return self.find(meant.name), meant.arguments
 
-    def shown(self, limits: Limits, version: str | None, restricted: tuple[str, ...] = ()) -> ToolCatalogue:
+    def shown(
+        self, limits: BlockToolLimits, version: str | None, restricted: tuple[str, ...] = ()
+    ) -> ToolCatalogue:
         """The tools of a block with these limits; without them when the asker has this version."""
         whole = self._shown.get((limits, restricted))
         if whole is None:
             whole = self._shown[limits, restricted] = self._limited(limits, restricted)
         return ToolCatalogue(version=whole.version) if whole.version == version else whole
 
-    def _limited(self, limits: Limits, restricted: tuple[str, ...]) -> ToolCatalogue:
+    def _limited(self, limits: BlockToolLimits, restricted: tuple[str, ...]) -> ToolCatalogue:
         specs = (self._tools[name].spec for name in sorted(self._tools))
         allowed = tuple(spec for spec in specs if limits.allow(spec))
         barred = tuple(spec.name for spec in allowed if spec.name in restricted)
@@ -143,7 +145,7 @@ class Catalogue:
     def _add(self, owner: str, tool: Tool) -> None:
         wrong = self._refusal(owner, tool)
         if wrong is None:
-            self._tools[tool.spec.name] = Listed(tool, _sourced(tool.spec, owner), owner)
+            self._tools[tool.spec.name] = CatalogueEntry(tool, _sourced(tool.spec, owner), owner)
             for alias in tool.aliases:
                 self._add_alias(owner, tool.spec.name, alias)
         else:
@@ -174,12 +176,12 @@ class Catalogue:
                 self._tools[tool] = msgspec.structs.replace(listed, spec=spec)
 
     def _refusal(self, owner: str, tool: Tool) -> str | None:
-        found = problems(tool.spec)
+        found = spec_problems(tool.spec)
         if found:
             return f"{tool.spec.name}: {'; '.join(found)}"
         if tool.spec.away and tool.spec.source != owner:
             return f"{tool.spec.name}: only a remote's tools may have the source {tool.spec.source!r}"
-        if tool.spec.source == PLATFORM_SOURCE and owner != PLATFORM:
+        if tool.spec.source == PLATFORM_SOURCE and owner != PLATFORM_OWNER:
             return f"{tool.spec.name}: only the platform's own tools may have the source {PLATFORM_SOURCE!r}"
         other = self._tools.get(tool.spec.name)
         if other is not None:

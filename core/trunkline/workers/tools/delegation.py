@@ -9,15 +9,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from trunkline.contracts.tools.messages import CallTool, CancelCall, ListTools, ToolCatalogue, ToolReply
-from trunkline.contracts.tools.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
-from trunkline_bus import Bus, Received, Request, Service, key_of
+from trunkline.contracts.tools.subjects import (
+    DELEGATED_CALL_TOOL,
+    DELEGATED_CANCEL_CALL,
+    DELEGATED_LIST_TOOLS,
+)
+from trunkline_bus import Bus, ReceivedMessage, Request, Service, key_of
 
 MOST_WAITING = 256
 """Calls of theirs that are answered at once, so that they leave room for the agents of the house."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lending:
+class DelegationService:
     """What it hands on to: ``listed`` tells a block's tools, ``called`` answers a call, ``stopped`` stops one."""
 
     listed: Callable[[ListTools], Awaitable[ToolCatalogue]]
@@ -26,31 +30,31 @@ class Lending:
 
     async def answer(self, bus: Bus, service: Service) -> None:
         """Answer, and hear cancels, from now on."""
-        await bus.subscribe(LENT_CANCEL, self._cancel)
-        await service.add(LENT_LIST, self._list)
-        await service.add(LENT_CALL, self._call, limit=MOST_WAITING)
+        await bus.subscribe(DELEGATED_CANCEL_CALL, self._cancel)
+        await service.add(DELEGATED_LIST_TOOLS, self._list)
+        await service.add(DELEGATED_CALL_TOOL, self._call, limit=MOST_WAITING)
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
         return await self.listed(ListTools(block=request.keys["block"], version=request.data.version))
 
     async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        async for reply in self.called(theirs(request.data, request.keys)):
+        async for reply in self.called(delegated_call(request.data, request.keys)):
             yield reply
 
-    async def _cancel(self, message: Received[CancelCall]) -> None:
-        self.stopped(_own(message.keys, message.keys["call"]), message.data)
+    async def _cancel(self, message: ReceivedMessage[CancelCall]) -> None:
+        self.stopped(_derived_key(message.keys, message.keys["call"]), message.data)
 
 
-def theirs(call: CallTool, keys: Mapping[str, str]) -> CallTool:
+def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
     """The call as it counts: of the agent and the block that the subject names. What it says that people decided is
     left in it, to be refused."""
     return CallTool(
-        call=_own(keys, call.call),
+        call=_derived_key(keys, call.call),
         name=call.name,
         arguments=call.arguments,
         block=keys["block"],
-        conversation=f"lent_{_own(keys, call.conversation)}",
-        turn=f"lent_{_own(keys, call.turn)}",
+        conversation=f"lent_{_derived_key(keys, call.conversation)}",
+        turn=f"lent_{_derived_key(keys, call.turn)}",
         actor=f"agent:{keys['agent']}",
         approved=call.approved,
         answers=call.answers,
@@ -58,5 +62,5 @@ def theirs(call: CallTool, keys: Mapping[str, str]) -> CallTool:
     )
 
 
-def _own(keys: Mapping[str, str], said: str) -> str:
+def _derived_key(keys: Mapping[str, str], said: str) -> str:
     return key_of("lent", keys["agent"], keys["block"], said)

@@ -8,15 +8,15 @@ import tempfile
 import anyio
 import anyio.to_thread
 
-from trunkline.contracts.sandbox.detached_program import Order, Record
+from trunkline.contracts.sandbox.detached_program import DetachedProgram, ProgramSpec
 from trunkline.errors import ToolError
 
-KEPT = ("DOCKER_HOST", "HOME", "LANG", "PATH", "XDG_RUNTIME_DIR")
-SETTINGS = ("TRUNKLINE_PLUGINS__",)
+KEPT_VARIABLES = ("DOCKER_HOST", "HOME", "LANG", "PATH", "XDG_RUNTIME_DIR")
+KEPT_VARIABLE_PREFIXES = ("TRUNKLINE_PLUGINS__",)
 """What of this worker's environment a keeper is given: what finding the sandbox takes, and no secret of the others."""
 
 
-async def begin(record: Record, order: Order) -> None:
+async def launch_detached(record: DetachedProgram, order: ProgramSpec) -> None:
     """Record the order and begin it. Done when the program runs.
 
     Raises:
@@ -25,7 +25,7 @@ async def begin(record: Record, order: Order) -> None:
     lock = await anyio.to_thread.run_sync(record.make, order)
     try:
         with anyio.CancelScope(shield=True):  # else nobody would know whether it was begun
-            said = await _begun(record, order.home, lock)
+            said = await _launch_supervisor(record, order.home, lock)
     finally:
         os.close(lock)
     if said is not None:
@@ -33,7 +33,7 @@ async def begin(record: Record, order: Order) -> None:
         raise ToolError(f"The program was not begun: {said}", kind="unavailable")
 
 
-async def _begun(record: Record, home: str, lock: int) -> str | None:
+async def _launch_supervisor(record: DetachedProgram, home: str, lock: int) -> str | None:
     """None once the program runs, else why it does not.
 
     What is said goes into a file: a pipe would be waited for as long as anybody has its other end.
@@ -58,5 +58,9 @@ async def _begun(record: Record, home: str, lock: int) -> str | None:
 
 
 def _env(home: str) -> dict[str, str]:
-    given = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith(SETTINGS)}
+    given = {
+        name: value
+        for name, value in os.environ.items()
+        if name in KEPT_VARIABLES or name.startswith(KEPT_VARIABLE_PREFIXES)
+    }
     return {**given, "TRUNKLINE_HOME": home}

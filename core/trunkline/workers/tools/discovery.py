@@ -10,19 +10,19 @@ from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.contracts.tools.tool import ToolContext
 from trunkline.errors import ToolError
 from trunkline.policy import Decision
-from trunkline.workers.tools.authorization import OWNER, Permissions
-from trunkline.workers.tools.block_tool_limits import Limits
+from trunkline.workers.tools.authorization import OWNER_ACTOR, CallAuthorizer
+from trunkline.workers.tools.block_tool_limits import BlockToolLimits
 from trunkline.workers.tools.catalogue import Catalogue, NoSuchTool
-from trunkline.workers.tools.sandboxes import Sandboxes
-from trunkline.workers.tools.search_index import Ranking
-from trunkline.workers.tools.tool_manifest import CLI
+from trunkline.workers.tools.sandboxes import SandboxSelector
+from trunkline.workers.tools.search_index import ToolSearchIndex
+from trunkline.workers.tools.tool_manifest import CLI_SOURCE
 
 KEPT_FOR = 5.0
 """Seconds for which what is restricted is not worked out again while nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ToolAvailability:
     """A tool, and how the block stands to it: ``asks`` a person first, or is ``restricted``, a sentence that says why
     and what a person could do about it."""
 
@@ -32,37 +32,37 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedRestrictions:
     """The names that were found restricted, and what they follow from."""
 
     catalogue: Catalogue
-    limits: Limits
+    limits: BlockToolLimits
     policies: list[Policy]
     until: float
     names: tuple[str, ...]
 
-    def holds(self, catalogue: Catalogue, limits: Limits, policies: list[Policy]) -> bool:
+    def holds(self, catalogue: Catalogue, limits: BlockToolLimits, policies: list[Policy]) -> bool:
         """Whether they still follow."""
         same = self.catalogue is catalogue and self.limits == limits and self.policies == policies
         return same and anyio.current_time() < self.until
 
 
-class Discovery:
+class ToolDiscovery:
     """Looks tools up. Raises ToolError when what holds for a block cannot be known."""
 
     def __init__(
         self,
         catalogue: Callable[[], Awaitable[Catalogue]],
-        limits_of: Callable[[str], Awaitable[Limits]],
-        permissions: Permissions,
-        sandboxes: Sandboxes,
+        limits_of: Callable[[str], Awaitable[BlockToolLimits]],
+        permissions: CallAuthorizer,
+        sandboxes: SandboxSelector,
     ) -> None:
         self._catalogue = catalogue
         self._limits_of = limits_of
         self._permissions = permissions
         self._sandboxes = sandboxes
-        self._ranked: tuple[Catalogue, Ranking] | None = None
-        self._kept: dict[str, _Kept] = {}
+        self._ranked: tuple[Catalogue, ToolSearchIndex] | None = None
+        self._kept: dict[str, _CachedRestrictions] = {}
 
     async def about(self, context: ToolContext, question: str) -> list[ToolSpec]:
         """The tools that a question is about, the most fitting first; without a question all, by name."""
@@ -84,7 +84,7 @@ class Discovery:
             raise NoSuchTool(name, catalogue.near(name, await self._limits_of(context.block)))
         return spec
 
-    async def known(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[Known]:
+    async def known(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[ToolAvailability]:
         """How the block stands to these tools."""
         limits = await self._limits_of(context.block)
         decisions = await self._permissions.of_tools(
@@ -92,7 +92,7 @@ class Discovery:
         )
         unsafe = await self._no_sandbox()
         return [
-            Known(spec, decision.asks, _restricted(spec, decision, limits, context.block, unsafe))
+            ToolAvailability(spec, decision.asks, _restriction(spec, decision, limits, context.block, unsafe))
             for spec, decision in zip(specs, decisions, strict=True)
         ]
 
@@ -109,27 +109,27 @@ class Discovery:
             if kept is None or not kept.holds(catalogue, limits, policies):
                 names = await self._refused(block, catalogue, limits)
                 until = anyio.current_time() + KEPT_FOR
-                kept = self._kept[block] = _Kept(catalogue, limits, policies, until, names)
+                kept = self._kept[block] = _CachedRestrictions(catalogue, limits, policies, until, names)
         except ToolError:
             return tuple(spec.name for spec in catalogue.specs())
         return kept.names
 
-    async def _refused(self, block: str, catalogue: Catalogue, limits: Limits) -> tuple[str, ...]:
+    async def _refused(self, block: str, catalogue: Catalogue, limits: BlockToolLimits) -> tuple[str, ...]:
         specs = catalogue.specs()
-        decisions = await self._permissions.of_tools(specs, block, OWNER)
+        decisions = await self._permissions.of_tools(specs, block, OWNER_ACTOR)
         both = list(zip(specs, decisions, strict=True))
         runs = any(decision.allowed and _needs_sandbox(spec) for spec, decision in both)
         unsafe = await self._no_sandbox() if runs else ""  # a probe runs a program: only for who may run one
-        return tuple(spec.name for spec, one in both if _restricted(spec, one, limits, block, unsafe))
+        return tuple(spec.name for spec, one in both if _restriction(spec, one, limits, block, unsafe))
 
     async def permissions(self, context: ToolContext) -> str:
         """What the block's agent may do in general, in a line."""
         return ", ".join(f"{what}: {answer}" for what, answer in await self._permissions.in_short(context))
 
-    async def _ranking(self, catalogue: Catalogue) -> Ranking:
+    async def _ranking(self, catalogue: Catalogue) -> ToolSearchIndex:
         known = self._ranked
         if known is None or known[0] is not catalogue:
-            made = await anyio.to_thread.run_sync(Ranking, catalogue.specs())
+            made = await anyio.to_thread.run_sync(ToolSearchIndex, catalogue.specs())
             known = self._ranked = (catalogue, made)
         return known[1]
 
@@ -142,7 +142,7 @@ class Discovery:
         return ""
 
 
-def _restricted(spec: ToolSpec, decision: Decision, limits: Limits, block: str, unsafe: str) -> str:
+def _restriction(spec: ToolSpec, decision: Decision, limits: BlockToolLimits, block: str, unsafe: str) -> str:
     if spec.away and not limits.allow(spec):
         return f"it is on another host. A person can add {block} to that host's file in the home's remotes folder."
     if not limits.allow(spec):
@@ -153,4 +153,4 @@ def _restricted(spec: ToolSpec, decision: Decision, limits: Limits, block: str, 
 
 
 def _needs_sandbox(spec: ToolSpec) -> bool:
-    return not spec.away and (spec.effect == "exec" or spec.source.startswith(CLI))
+    return not spec.away and (spec.effect == "exec" or spec.source.startswith(CLI_SOURCE))

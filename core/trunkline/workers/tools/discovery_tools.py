@@ -7,9 +7,9 @@ from msgspec import Meta
 
 from trunkline.contracts.tools.function_tool import tool
 from trunkline.contracts.tools.messages import DISCOVER_TOOLS, LOAD_TOOLS, ToolSpec
-from trunkline.contracts.tools.tool import Meant, Tool, ToolContext
+from trunkline.contracts.tools.tool import CanonicalCall, Tool, ToolContext
 from trunkline.errors import ToolError
-from trunkline.workers.tools.discovery import Discovery, Known
+from trunkline.workers.tools.discovery import ToolAvailability, ToolDiscovery
 
 MOST_SHOWN = 20
 """Tools that a search shows."""
@@ -22,7 +22,7 @@ LONGEST_SENTENCE = 200
 Names = Annotated[list[str], Meta(min_length=1, max_length=50)]
 
 
-def discovery_tools(discovery: Discovery) -> tuple[Tool, Tool]:
+def discovery_tools(discovery: ToolDiscovery) -> tuple[Tool, Tool]:
     """Both tools."""
 
     @tool(effect="read")
@@ -40,9 +40,9 @@ def discovery_tools(discovery: Discovery) -> tuple[Tool, Tool]:
         return _listing(context.block, await discovery.permissions(context), known, more)
 
     @discover_tools.also
-    def list_tools_available(query: str = "") -> Meant:
+    def list_tools_available(query: str = "") -> CanonicalCall:
         """List the tools that there are."""
-        return Meant(DISCOVER_TOOLS, {"query": query})
+        return CanonicalCall(DISCOVER_TOOLS, {"query": query})
 
     @tool(effect="read")
     async def load_tools(context: ToolContext, names: Names) -> str:
@@ -66,7 +66,7 @@ def discovery_tools(discovery: Discovery) -> tuple[Tool, Tool]:
     return discover_tools, load_tools
 
 
-async def _refusal(discovery: Discovery, context: ToolContext, name: str) -> str:
+async def _refusal(discovery: ToolDiscovery, context: ToolContext, name: str) -> str:
     """Why the tool is not loaded; empty when it may be."""
     try:
         spec = await discovery.named(context, name)
@@ -76,7 +76,7 @@ async def _refusal(discovery: Discovery, context: ToolContext, name: str) -> str
     return f"{name} is restricted and was not loaded: {known.restricted}" if known.restricted else ""
 
 
-def _listing(block: str, permissions: str, known: Sequence[Known], more: int) -> str:
+def _listing(block: str, permissions: str, known: Sequence[ToolAvailability], more: int) -> str:
     """What may be used and what may not, as far as there is room."""
     free = [one for one in known if not one.restricted]
     barred = [one for one in known if one.restricted]
@@ -102,7 +102,7 @@ def _fitting(lines: Sequence[str]) -> tuple[list[str], int]:
     return list(lines), 0
 
 
-def _line(known: Known) -> str:
+def _line(known: ToolAvailability) -> str:
     asks = " (a person is asked first)" if known.asks else ""
     return f"- {known.spec.name}: {_sentence(known.spec)}{asks}"
 

@@ -14,20 +14,25 @@ import msgspec
 
 from trunkline.contracts.tools.messages import ToolOutcome, ToolSpec
 from trunkline.contracts.tools.tool import STAGES, Proceed, ToolInvocation, ToolMiddleware
-from trunkline.plugins.activity_log import Doing
-from trunkline.workers.tools.error_outcomes import being_cancelled, incident, refused, tool_error_in
-from trunkline.workers.tools.path_resolution import settled
+from trunkline.plugins.activity_log import ActivityKind
+from trunkline.workers.tools.error_outcomes import (
+    incident_outcome,
+    is_being_cancelled,
+    refusal_outcome,
+    tool_error_in,
+)
+from trunkline.workers.tools.path_resolution import resolved_arguments
 from trunkline_bus import key_of
 
 MAY_CHANGE_ARGUMENTS = ("schema", "policy")
 """The stages whose guards may hand on other arguments; what the path and gate stages saw is what runs."""
 
 
-AtWork = Callable[[str, Doing], AbstractContextManager[None]]
+ActivityRecorder = Callable[[str, ActivityKind], AbstractContextManager[None]]
 """Notes that a plugin is at work."""
 
 
-def _unnoted(owner: str, doing: Doing) -> AbstractContextManager[None]:
+def _unrecorded(owner: str, doing: ActivityKind) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -40,7 +45,7 @@ class Guard:
 
 
 @dataclass(slots=True)
-class _Trip:
+class _DispatchState:
     """What has become of one call so far. ``questions`` are what gates ask, ``merged`` all of them as one."""
 
     performed: bool = False
@@ -51,7 +56,7 @@ class _Trip:
 class Dispatch:
     """All guards in order. Those of one stage stand in the order given, so the built-in ones come first."""
 
-    def __init__(self, guards: Sequence[Guard], at_work: AtWork = _unnoted) -> None:
+    def __init__(self, guards: Sequence[Guard], at_work: ActivityRecorder = _unrecorded) -> None:
         """Raises ValueError for a guard of an unknown stage."""
         for guard in guards:
             if guard.middleware.stage not in STAGES:
@@ -64,16 +69,16 @@ class Dispatch:
 
     async def __call__(self, invocation: ToolInvocation, perform: Proceed) -> ToolOutcome:
         """Bring the call past every guard to ``perform``, or return the outcome of the one that refused."""
-        return await self._pass(0, invocation, perform, _Trip())
+        return await self._pass(0, invocation, perform, _DispatchState())
 
     async def _pass(
-        self, index: int, invocation: ToolInvocation, perform: Proceed, trip: _Trip
+        self, index: int, invocation: ToolInvocation, perform: Proceed, trip: _DispatchState
     ) -> ToolOutcome:
         if trip.questions and self._is_past_gates(index):
             trip.merged = _merged(trip.questions, invocation)
             return trip.merged
         if index == len(self.guards):
-            return await _performed(invocation, perform, trip)
+            return await _perform_checked(invocation, perform, trip)
         guard = self.guards[index]
 
         async def proceed(following: ToolInvocation) -> ToolOutcome:
@@ -83,18 +88,23 @@ class Dispatch:
             with self._at_work(guard.owner, "guard"):
                 outcome = await guard.middleware(invocation, proceed)
         except BaseException as error:
-            if isinstance(error, anyio.get_cancelled_exc_class()) and being_cancelled():
+            if isinstance(error, anyio.get_cancelled_exc_class()) and is_being_cancelled():
                 raise
             return _refusal(guard, invocation, error, trip)
         asking = isinstance(outcome, ToolOutcome) and outcome.status == "approval"
         if not isinstance(outcome, ToolOutcome) or (asking and trip.performed):
-            return _withheld(guard, invocation, None, trip)
+            return _guard_failure(guard, invocation, None, trip)
         if asking:
             return await self._asked(index, invocation, outcome, perform, trip)
         return outcome
 
     async def _asked(
-        self, index: int, invocation: ToolInvocation, outcome: ToolOutcome, perform: Proceed, trip: _Trip
+        self,
+        index: int,
+        invocation: ToolInvocation,
+        outcome: ToolOutcome,
+        perform: Proceed,
+        trip: _DispatchState,
     ) -> ToolOutcome:
         """A gate wants a person's decision. An approval of exactly this call, once given, passes.
 
@@ -118,7 +128,9 @@ def call_hash(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """What an approval is bound to: the tool, whose it is, what it is said to be, exactly these arguments, and where
     their paths lead. While a person thinks, another server's tool may have come under the name, the server may have
     made it another one, or a link may have been swapped."""
-    text = json.dumps(settled(spec, arguments), sort_keys=True, separators=(",", ":"), default=repr)
+    text = json.dumps(
+        resolved_arguments(spec, arguments), sort_keys=True, separators=(",", ":"), default=repr
+    )
     return key_of("call", spec.source, spec.name, spec.definition, text)
 
 
@@ -137,7 +149,7 @@ def _merged(questions: Sequence[ToolOutcome], invocation: ToolInvocation) -> Too
     )
 
 
-async def _performed(invocation: ToolInvocation, perform: Proceed, trip: _Trip) -> ToolOutcome:
+async def _perform_checked(invocation: ToolInvocation, perform: Proceed, trip: _DispatchState) -> ToolOutcome:
     if trip.performed and not invocation.spec.repeatable:
         raise RuntimeError(f"a guard proceeded twice with {invocation.spec.name}, which must not run twice")
     if call_hash(invocation.spec, invocation.arguments) != invocation.call_hash:
@@ -164,15 +176,17 @@ def _checked(guard: Guard, before: ToolInvocation, after: ToolInvocation) -> Too
     return replace(after, call_hash=call_hash(after.spec, after.arguments))
 
 
-def _refusal(guard: Guard, invocation: ToolInvocation, error: BaseException, trip: _Trip) -> ToolOutcome:
+def _refusal(
+    guard: Guard, invocation: ToolInvocation, error: BaseException, trip: _DispatchState
+) -> ToolOutcome:
     told = tool_error_in(error)
     if told is not None:
-        return refused(invocation.context.call, told)
-    return _withheld(guard, invocation, error, trip)
+        return refusal_outcome(invocation.context.call, told)
+    return _guard_failure(guard, invocation, error, trip)
 
 
-def _withheld(
-    guard: Guard, invocation: ToolInvocation, error: BaseException | None, trip: _Trip
+def _guard_failure(
+    guard: Guard, invocation: ToolInvocation, error: BaseException | None, trip: _DispatchState
 ) -> ToolOutcome:
     name, stage = invocation.spec.name, guard.middleware.stage
     sentence = (
@@ -180,4 +194,4 @@ def _withheld(
         if trip.performed
         else f"{name} was not run, because a check at the stage {stage} failed."
     )
-    return incident(invocation.context.call, sentence, error, owner=guard.owner, stage=stage)
+    return incident_outcome(invocation.context.call, sentence, error, owner=guard.owner, stage=stage)

@@ -9,22 +9,22 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline._util.text import printable
 from trunkline.contracts.approvals.messages import ApprovalDetail
-from trunkline.contracts.approvals.preview import arguments_preview, in_short, preview
+from trunkline.contracts.approvals.preview import arguments_preview, arguments_summary, preview
 from trunkline.contracts.tools.messages import Effect, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.tool import Proceed, Stage, Tool, ToolInvocation
 from trunkline.errors import ToolError
-from trunkline.policy import bound_by, shape_of
-from trunkline.workers.tools.authorization import Permissions
-from trunkline.workers.tools.path_resolution import settled
+from trunkline.policy import bound_arguments, shape_of
+from trunkline.workers.tools.authorization import CallAuthorizer
+from trunkline.workers.tools.path_resolution import resolved_arguments
 
 log = logging.getLogger(__name__)
 
-ToolOf = Callable[[str], Awaitable[Tool | None]]
+ToolLookup = Callable[[str], Awaitable[Tool | None]]
 
-WISHES: dict[Effect, str] = {
+EFFECT_PHRASES: dict[Effect, str] = {
     "read": "read something",
     "write": "change something",
     "send": "send something out",
@@ -37,7 +37,7 @@ class Gatekeeper:
 
     stage: Stage = "gate"
 
-    def __init__(self, permissions: Permissions, tool_of: ToolOf, secrets: Secrets) -> None:
+    def __init__(self, permissions: CallAuthorizer, tool_of: ToolLookup, secrets: Redactor) -> None:
         self._permissions = permissions
         self._tool_of = tool_of
         self._secrets = secrets
@@ -68,17 +68,19 @@ class Gatekeeper:
             call=context.call,
             status="approval",
             call_hash=invocation.call_hash,
-            question=f"The agent of block {context.block} wants to {_wish(spec)}: {_named(spec)}. Allow it?",
+            question=f"The agent of block {context.block} wants to {_effect_phrase(spec)}: "
+            f"{_tool_with_origin(spec)}. Allow it?",
             detail=detail,
         )
 
     def _for_longer(self, invocation: ToolInvocation) -> dict[str, str]:
         """What a lasting approval would cover. There is no lasting approval for the end of planning."""
-        spec, arguments = invocation.spec, settled(invocation.spec, invocation.arguments)
+        spec, arguments = invocation.spec, resolved_arguments(invocation.spec, invocation.arguments)
         if spec.ends_planning:
             return {}
         free = f"; any {', '.join(spec.free)}" if spec.free else ""
-        covers = f"{_named(spec)} with {in_short(bound_by(spec, arguments)) or 'no arguments'}{free}"
+        arguments_text = arguments_summary(bound_arguments(spec, arguments)) or "no arguments"
+        covers = f"{_tool_with_origin(spec)} with {arguments_text}{free}"
         return {"shape": shape_of(spec, arguments), "covers": self._secrets.redacted(covers)}
 
     async def _shown(self, invocation: ToolInvocation) -> ApprovalDetail:
@@ -101,16 +103,16 @@ class Gatekeeper:
             return None
 
 
-def _named(spec: ToolSpec) -> str:
+def _tool_with_origin(spec: ToolSpec) -> str:
     """The tool, with whose it is where it came with no plugin: a person decides about both."""
     return f"{spec.name} of {spec.origin}" if spec.origin else spec.name
 
 
-def _wish(spec: ToolSpec) -> str:
+def _effect_phrase(spec: ToolSpec) -> str:
     if spec.ends_planning:
         return "stop planning and work"
     if (
         spec.mcp and spec.effect == "send"
     ):  # nobody here knows more: it counts as this unless its owner trusts it
         return "use a tool that may send something out"
-    return "read from another host" if spec.urls and spec.effect == "read" else WISHES[spec.effect]
+    return "read from another host" if spec.urls and spec.effect == "read" else EFFECT_PHRASES[spec.effect]

@@ -11,9 +11,9 @@ from opentelemetry import trace
 
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
-from trunkline.errors import PASSING, ToolError
+from trunkline.errors import TRANSIENT_CODES, ToolError
 from trunkline.telemetry import semconv
-from trunkline_bus import Bus, BusError, Received, RemoteFault, span_of
+from trunkline_bus import Bus, BusError, ReceivedMessage, RemoteFault, start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.tools")
@@ -43,7 +43,7 @@ class _Reading(Generic[T]):
     outcome: Callable[[], T] | None = None
 
 
-class Remembered(Generic[T]):
+class GuardCache(Generic[T]):
     """Answers by name with what ``read`` reads, once however many ask at a time. ``open`` before use.
 
     A change of a file that ``counts`` has everything read again. ``unknown`` is what is said when nothing is known.
@@ -91,7 +91,7 @@ class Remembered(Generic[T]):
         if await self._is_told(name):
             return
         log.warning("%s (%s): a call waits for memory", self._unknown, name)
-        with span_of(tracer, semconv.WAIT_FOR_MEMORY), anyio.move_on_after(PATIENCE):
+        with start_span(tracer, semconv.WAIT_FOR_MEMORY), anyio.move_on_after(PATIENCE):
             while not await self._is_told(name):  # noqa: ASYNC110 - nobody tells that memory is back
                 await anyio.sleep(PAUSE)
 
@@ -100,7 +100,7 @@ class Remembered(Generic[T]):
         try:
             await self._usable(name)
         except BusError as error:
-            return isinstance(error, RemoteFault) and error.code not in PASSING
+            return isinstance(error, RemoteFault) and error.code not in TRANSIENT_CODES
         except ToolError:
             return True
         return True
@@ -140,7 +140,7 @@ class Remembered(Generic[T]):
             self._known[name] = (anyio.current_time(), found)
         return found
 
-    async def _changed(self, message: Received[MemoryChanged]) -> None:
+    async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
         if any(map(self._counts, message.data.paths)):
             await self.renew()
 

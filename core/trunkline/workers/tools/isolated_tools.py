@@ -9,38 +9,45 @@ import anyio
 import msgspec
 
 from trunkline.config import Config
-from trunkline.config.plugin_host import Hosting
+from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.contracts.memory.store import Memory
 from trunkline.contracts.plugins.messages import (
-    ListOwnTools,
-    MemoryAnswer,
-    MemoryVerb,
-    MemoryWish,
-    ModelWish,
-    OwnTools,
-    ProgramWish,
-    RunEnded,
-    RunText,
-    RunTool,
+    HostCallReply,
+    ListPluginTools,
+    MemoryHostCall,
+    MemoryOperation,
+    ModelHostCall,
+    PluginToolEnded,
+    PluginTools,
+    PluginToolText,
+    RunPluginTool,
+    SandboxHostCall,
 )
-from trunkline.contracts.plugins.subjects import PLUGIN_MEMORY, PLUGIN_RUN, PLUGIN_TOOLS
+from trunkline.contracts.plugins.subjects import HOST_CALL_REPLY, LIST_PLUGIN_TOOLS, RUN_PLUGIN_TOOL
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.contracts.tools.messages import ToolProgress, ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolContext
-from trunkline.errors import CompletionError, ErrorCode, OutcomeUnknown, ToolError, ToolErrorKind, kind_named
+from trunkline.errors import (
+    CompletionError,
+    ErrorCode,
+    OutcomeUnknown,
+    ToolError,
+    ToolErrorKind,
+    error_kind_named,
+)
 from trunkline.plugins import Owned, PluginState
 from trunkline.workers.tools.error_outcomes import VERIFY
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders
 
 log = logging.getLogger(__name__)
 
-LOOK = 2.0
+POLL_SECONDS = 2.0
 """Seconds between two looks at which tools a plugin has."""
 
 MISSED = 3
 """Looks without an answer after which its tools are taken out of the catalogue."""
 
-SILENCE = 5.0
+IDLE_TIMEOUT = 5.0
 """Seconds after which a process that says nothing while it runs a tool counts as dead."""
 
 LARGEST_OUTPUT = 16 * 1024 * 1024
@@ -58,7 +65,7 @@ MOST_OUT = 30_000
 class IsolatedTool(Tool):
     """A tool that runs in the process of its plugin."""
 
-    def __init__(self, spec: ToolSpec, plugin: str, bus: Bus, hosting: Hosting) -> None:
+    def __init__(self, spec: ToolSpec, plugin: str, bus: Bus, hosting: PluginHostSettings) -> None:
         self.spec = msgspec.structs.replace(
             spec, source="native:unknown", timeout=min(spec.timeout, hosting.isolation_timeout)
         )
@@ -73,7 +80,7 @@ class IsolatedTool(Tool):
             ToolError: the tool's own, or the process is not there.
             OutcomeUnknown: the process died over it, and the tool may have had its effect.
         """
-        request = RunTool(
+        request = RunPluginTool(
             call=context.call, name=self.spec.name, arguments=arguments, block=context.block,
             conversation=context.conversation, turn=context.turn, actor=context.actor, workspace=str(context.workspace),
             roots=tuple(map(str, context.reach.roots)), closed=tuple(map(str, context.reach.closed)),
@@ -93,15 +100,15 @@ class IsolatedTool(Tool):
         except (CallTimeout, BusError) as error:  # a fault of the process too may have come after the effect
             raise self._lost() from error
 
-    async def _run(self, request: RunTool, context: ToolContext) -> str:
+    async def _run(self, request: RunPluginTool, context: ToolContext) -> str:
         parts: list[str] = []
         size = 0
         async with self._bus.call_streaming(
-            PLUGIN_RUN, request, idle_timeout=SILENCE, plugin=self._plugin
+            RUN_PLUGIN_TOOL, request, idle_timeout=IDLE_TIMEOUT, plugin=self._plugin
         ) as replies:
             async for reply in replies:
                 match reply:
-                    case RunText(text=text):
+                    case PluginToolText(text=text):
                         size += len(text)
                         if size > LARGEST_OUTPUT:
                             raise ToolError(
@@ -110,31 +117,31 @@ class IsolatedTool(Tool):
                         parts.append(text)
                     case ToolProgress(note=note):
                         context.report(note)
-                    case MemoryWish():
-                        await self._tell(await _remembered(reply, context))
-                    case ModelWish():
-                        await self._tell(await _completed(reply, context))
-                    case ProgramWish():
-                        await self._tell(await _ran(reply, context, self._hosting))
-                    case RunEnded(status="ok", loads=loads, derived=derived):
+                    case MemoryHostCall():
+                        await self._tell(await _answer_memory_call(reply, context))
+                    case ModelHostCall():
+                        await self._tell(await _answer_model_call(reply, context))
+                    case SandboxHostCall():
+                        await self._tell(await _answer_program_call(reply, context, self._hosting))
+                    case PluginToolEnded(status="ok", loads=loads, derived=derived):
                         context.load(loads)
                         if derived:
                             context.derived()
                         return "".join(parts)
-                    case RunEnded(status="error", text=text, kind=kind):
-                        raise ToolError(text, kind=kind_named(kind))
-                    case RunEnded(text=text, kind=kind):
-                        raise self._cut_off(text, kind_named(kind))
+                    case PluginToolEnded(status="error", text=text, kind=kind):
+                        raise ToolError(text, kind=error_kind_named(kind))
+                    case PluginToolEnded(text=text, kind=kind):
+                        raise self._cut_off(text, error_kind_named(kind))
         raise self._lost()
 
-    async def _tell(self, answer: MemoryAnswer) -> None:
+    async def _tell(self, answer: HostCallReply) -> None:
         if len(answer.result) > LARGEST_QUESTION:
             said = "That is too large for a plugin in a process of its own."
-            answer = MemoryAnswer(
+            answer = HostCallReply(
                 call=answer.call, number=answer.number, error=said, code=ErrorCode.TOO_LARGE
             )
         try:
-            await self._bus.call(PLUGIN_MEMORY, answer, plugin=self._plugin)
+            await self._bus.call(HOST_CALL_REPLY, answer, plugin=self._plugin)
         except BusError as error:
             raise self._lost() from error  # it asked in the middle of its work
 
@@ -150,24 +157,26 @@ class IsolatedTool(Tool):
         return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown. {said} {VERIFY}")
 
 
-async def _completed(wish: ModelWish, context: ToolContext) -> MemoryAnswer:
+async def _answer_model_call(wish: ModelHostCall, context: ToolContext) -> HostCallReply:
     """Ask a model what the tool wants to know."""
     wanted = msgspec.structs.asdict(wish.question)
     del wanted["actor"]  # that of the call counts
     try:
         done = await context.model.complete(wanted.pop("messages"), **wanted)
     except CompletionError as error:
-        return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=error.code)
-    return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
+        return HostCallReply(call=context.call, number=wish.number, error=str(error), code=error.code)
+    return HostCallReply(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
 
 
-async def _ran(wish: ProgramWish, context: ToolContext, hosting: Hosting) -> MemoryAnswer:
+async def _answer_program_call(
+    wish: SandboxHostCall, context: ToolContext, hosting: PluginHostSettings
+) -> HostCallReply:
     """Run a program that the tool wants, in the sandbox, within the permissions of its call and what the owner lets the
     plugin take."""
     try:
         limits = msgspec.convert(wish.limits, SandboxLimits)
         if not wish.argv:
-            return MemoryAnswer(
+            return HostCallReply(
                 call=context.call, number=wish.number, error=await context.sandbox.unavailable()
             )
         done = await context.sandbox.run(
@@ -180,11 +189,11 @@ async def _ran(wish: ProgramWish, context: ToolContext, hosting: Hosting) -> Mem
         )
     except (ToolError, msgspec.ValidationError) as error:
         kind = error.kind if isinstance(error, ToolError) else "invalid_arguments"
-        return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=kind)
-    return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
+        return HostCallReply(call=context.call, number=wish.number, error=str(error), code=kind)
+    return HostCallReply(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
 
 
-def _within(limits: SandboxLimits, hosting: Hosting) -> SandboxLimits:
+def _within(limits: SandboxLimits, hosting: PluginHostSettings) -> SandboxLimits:
     return replace(
         limits,
         timeout=min(limits.timeout, hosting.isolation_timeout),
@@ -196,23 +205,23 @@ def _within(limits: SandboxLimits, hosting: Hosting) -> SandboxLimits:
     )
 
 
-async def _remembered(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
+async def _answer_memory_call(wish: MemoryHostCall, context: ToolContext) -> HostCallReply:
     """Do what the tool wants of memory, as if it ran here: its block, its actor, its turn."""
     memory: Memory = context.memory
     verbs: dict[str, Callable[..., Awaitable[Any]]] = {
-        verb: getattr(memory, verb) for verb in get_args(MemoryVerb)
+        verb: getattr(memory, verb) for verb in get_args(MemoryOperation)
     }
     try:
         result = await verbs[wish.verb](**wish.arguments)
     except ToolError as error:
-        return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=error.kind)
+        return HostCallReply(call=context.call, number=wish.number, error=str(error), code=error.kind)
     except TypeError:
         said = "These are no arguments for memory."
-        return MemoryAnswer(call=context.call, number=wish.number, error=said, code="invalid_arguments")
-    return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(result).decode())
+        return HostCallReply(call=context.call, number=wish.number, error=said, code="invalid_arguments")
+    return HostCallReply(call=context.call, number=wish.number, result=msgspec.json.encode(result).decode())
 
 
-class IsolatedTools:
+class IsolatedToolIndex:
     """Which tools the plugins in processes of their own have now. ``version`` counts how often that changed."""
 
     def __init__(self, bus: Bus, plugins: tuple[PluginState, ...], config: Config) -> None:
@@ -220,7 +229,7 @@ class IsolatedTools:
         self._config = config
         self._bus = bus
         self._plugins = plugins
-        self._told: dict[str, OwnTools] = {}
+        self._told: dict[str, PluginTools] = {}
 
     def tools(self) -> tuple[Owned[Tool], ...]:
         """The tools of those that answer, in the order of the plugins."""
@@ -252,10 +261,12 @@ class IsolatedTools:
             elif missed == MISSED and self._told.pop(name, None) is not None:
                 self.version += 1
                 log.warning("plugin %s does not answer; its tools are out of the catalogue", name)
-            await anyio.sleep(LOOK if missed == 0 else LOOK / 10)
+            await anyio.sleep(POLL_SECONDS if missed == 0 else POLL_SECONDS / 10)
 
-    async def _look(self, name: str) -> OwnTools | None:
+    async def _look(self, name: str) -> PluginTools | None:
         try:
-            return await self._bus.call(PLUGIN_TOOLS, ListOwnTools(), plugin=name, timeout=LOOK)
+            return await self._bus.call(
+                LIST_PLUGIN_TOOLS, ListPluginTools(), plugin=name, timeout=POLL_SECONDS
+            )
         except BusError:
             return None

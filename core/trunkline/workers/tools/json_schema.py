@@ -15,7 +15,7 @@ Schema = Mapping[str, Any]
 _DEPTH = 32
 
 
-class Misfit(ValueError):
+class SchemaMismatch(ValueError):
     """A value does not fit. ``where`` is the parameter, ``expected`` and ``came`` are parts of a sentence."""
 
     def __init__(self, where: str, expected: str, came: str) -> None:
@@ -25,7 +25,7 @@ class Misfit(ValueError):
         self.came = came
 
 
-def fit(schema: Schema, value: Any, where: str, *, root: Schema | None = None, depth: int = 0) -> Any:
+def coerce(schema: Schema, value: Any, where: str, *, root: Schema | None = None, depth: int = 0) -> Any:
     """The value in the type of the schema.
 
     Raises:
@@ -33,17 +33,17 @@ def fit(schema: Schema, value: Any, where: str, *, root: Schema | None = None, d
     """
     top = schema if root is None else root
     if depth > _DEPTH:
-        raise Misfit(where, f"at most {_DEPTH} levels", "a deeper value")
-    schema = resolved(schema, top)
+        raise SchemaMismatch(where, f"at most {_DEPTH} levels", "a deeper value")
+    schema = resolve_ref(schema, top)
     for word in ("anyOf", "oneOf"):
         if word in schema:
             return _first_that_fits(schema[word], value, where, top, depth)
     for part in schema.get("allOf", ()):
-        value = fit(part, value, where, root=top, depth=depth + 1)
+        value = coerce(part, value, where, root=top, depth=depth + 1)
     return _chosen(schema, _typed(schema, value, where, top, depth), where)
 
 
-def resolved(schema: Schema, root: Schema) -> Schema:
+def resolve_ref(schema: Schema, root: Schema) -> Schema:
     """The schema with its ``$ref`` followed; a reference that leads nowhere allows anything."""
     for _ in range(_DEPTH):
         reference = schema.get("$ref")
@@ -56,21 +56,21 @@ def resolved(schema: Schema, root: Schema) -> Schema:
     return {}
 
 
-def described(schema: Schema, root: Schema) -> str:
+def describe_schema(schema: Schema, root: Schema) -> str:
     """What the schema asks for, in words: ``a whole number``, ``one of "a", "b"``."""
-    schema = resolved(schema, root)
+    schema = resolve_ref(schema, root)
     if "enum" in schema:
         return "one of " + ", ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
     choices = schema.get("anyOf") or schema.get("oneOf")
     if choices:
-        return " or ".join(dict.fromkeys(described(one, root) for one in choices))
+        return " or ".join(dict.fromkeys(describe_schema(one, root) for one in choices))
     types = _types(schema)
     return " or ".join(_NAMES.get(one, one) for one in types) if types else "a value"
 
 
-def shown(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value as an error names it: shortened JSON and its type."""
     if value is None:
         return "null"
@@ -117,8 +117,8 @@ def _first_that_fits(choices: Any, value: Any, where: str, root: Schema, depth: 
     results = []
     for choice in choices:
         try:
-            results.append(fit(choice, value, where, root=root, depth=depth + 1))
-        except Misfit as misfit:
+            results.append(coerce(choice, value, where, root=root, depth=depth + 1))
+        except SchemaMismatch as misfit:
             last = misfit
     for result in results:
         if type(result) is type(value) and result == value:
@@ -127,7 +127,7 @@ def _first_that_fits(choices: Any, value: Any, where: str, root: Schema, depth: 
         return results[0]
     if len(choices) == 1:
         raise last
-    raise Misfit(where, described({"anyOf": choices}, root), shown(value))
+    raise SchemaMismatch(where, describe_schema({"anyOf": choices}, root), describe_value(value))
 
 
 def _typed(schema: Schema, value: Any, where: str, root: Schema, depth: int) -> Any:
@@ -137,7 +137,7 @@ def _typed(schema: Schema, value: Any, where: str, root: Schema, depth: int) -> 
     actual = _type_of(value)
     kind = next((one for one in types if one == actual or (one == "number" and actual == "integer")), None)
     if kind is None:
-        kind, value = _read_as(types, value, where, described(schema, root))
+        kind, value = _read_as(types, value, where, describe_schema(schema, root))
     return _CHECKS.get(kind, _unchecked)(schema, value, where, root, depth)
 
 
@@ -147,7 +147,7 @@ def _read_as(types: tuple[str, ...], value: Any, where: str, expected: str) -> t
         read = reader(value) if reader is not None else None
         if read is not None:
             return kind, read[0]
-    raise Misfit(where, expected, shown(value))
+    raise SchemaMismatch(where, expected, describe_value(value))
 
 
 def _integer(value: Any) -> tuple[int] | None:
@@ -213,7 +213,7 @@ def _check_text(schema: Schema, value: Any, where: str, root: Schema, depth: int
     _check_size(schema, len(value), where, "minLength", "maxLength", "characters")
     pattern = schema.get("pattern")
     if isinstance(pattern, str) and not _matches(pattern, value):
-        raise Misfit(where, f"text that matches {pattern}", shown(value))
+        raise SchemaMismatch(where, f"text that matches {pattern}", describe_value(value))
     return value
 
 
@@ -235,7 +235,9 @@ def _check_range(schema: Schema, value: Any, where: str, root: Schema, depth: in
     )
     for word, text, holds in bounds:
         if word in schema and not holds(value, schema[word]):
-            raise Misfit(where, f"{described(schema, root)}, {text} {schema[word]}", shown(value))
+            raise SchemaMismatch(
+                where, f"{describe_schema(schema, root)}, {text} {schema[word]}", describe_value(value)
+            )
     return value
 
 
@@ -244,29 +246,35 @@ def _check_list(schema: Schema, value: Any, where: str, root: Schema, depth: int
     items = schema.get("items")
     if not isinstance(items, Mapping):
         return value
-    return [fit(items, one, f"{where}[{n}]", root=root, depth=depth + 1) for n, one in enumerate(value)]
+    return [coerce(items, one, f"{where}[{n}]", root=root, depth=depth + 1) for n, one in enumerate(value)]
 
 
 def _check_object(schema: Schema, value: Any, where: str, root: Schema, depth: int) -> Any:
     properties: Schema = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
-            raise Misfit(f"{where}.{name}", described(properties.get(name, {}), root), "nothing")
+            raise SchemaMismatch(
+                f"{where}.{name}", describe_schema(properties.get(name, {}), root), "nothing"
+            )
     rest = schema.get("additionalProperties", True)
     fitted = {}
     for name, one in value.items():
         part = properties.get(name, rest if isinstance(rest, Mapping) else None)
         if part is None and rest is False:
-            raise Misfit(f"{where}.{name}", f"only {', '.join(properties) or 'nothing'}", "an unknown name")
-        fitted[name] = one if part is None else fit(part, one, f"{where}.{name}", root=root, depth=depth + 1)
+            raise SchemaMismatch(
+                f"{where}.{name}", f"only {', '.join(properties) or 'nothing'}", "an unknown name"
+            )
+        fitted[name] = (
+            one if part is None else coerce(part, one, f"{where}.{name}", root=root, depth=depth + 1)
+        )
     return fitted
 
 
 def _check_size(schema: Schema, size: int, where: str, least: str, most: str, unit: str) -> None:
     if size < schema.get(least, 0):
-        raise Misfit(where, f"at least {schema[least]} {unit}", f"{size}")
+        raise SchemaMismatch(where, f"at least {schema[least]} {unit}", f"{size}")
     if most in schema and size > schema[most]:
-        raise Misfit(where, f"at most {schema[most]} {unit}", f"{size}")
+        raise SchemaMismatch(where, f"at most {schema[most]} {unit}", f"{size}")
 
 
 def _chosen(schema: Schema, value: Any, where: str) -> Any:
@@ -276,7 +284,7 @@ def _chosen(schema: Schema, value: Any, where: str) -> Any:
         return value
     alike = [one for one in allowed if str(one).lower() == str(value).strip().lower()]
     if len(alike) != 1:
-        raise Misfit(where, described(schema, schema), shown(value))
+        raise SchemaMismatch(where, describe_schema(schema, schema), describe_value(value))
     return alike[0]
 
 

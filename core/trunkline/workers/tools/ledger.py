@@ -58,14 +58,14 @@ LATE_PAUSE, LONGEST_LATE_PAUSE = 0.5, 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class NotStarted:
     """Nobody has started the call."""
 
     seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ApprovalPending:
     """The call has not started. It may start only with the approval that was asked for."""
 
     seq: int
@@ -73,7 +73,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class InProgress:
     """A worker started the call and has not finished it."""
 
     seq: int
@@ -89,18 +89,18 @@ class Abandoned:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Completed:
     """The call has its outcome."""
 
     seq: int
     outcome: ToolOutcome
 
 
-Settled = Fresh | Asked | Abandoned | Done
+SettledState = NotStarted | ApprovalPending | Abandoned | Completed
 """How a call stands that no live worker is at."""
 
 
-class Taken(Exception):
+class LedgerConflict(Exception):
     """Another worker wrote first: look again."""
 
 
@@ -121,19 +121,19 @@ class Ledger:
         """Whether this worker has an outcome of the call that it could not record yet."""
         return call in self._late
 
-    async def settled(self, call: str, *, patient: bool) -> Settled:
+    async def settled(self, call: str, *, patient: bool) -> SettledState:
         """How the call stands, once no live worker is at it. The caller must not be running it itself.
 
         ``patient`` is how long the ledger is waited for: what is told of a call without it may be wrong.
         """
         timeout = PATIENT if patient else IMPATIENT
         state = await self._look(call, timeout)
-        if not isinstance(state, Held):
+        if not isinstance(state, InProgress):
             return state
         if state.started.worker != self._worker:
             return await self._waited(call, timeout)
         late = self._late.get(call)
-        return Abandoned(state.seq, state.started) if late is None else Done(state.seq, late)
+        return Abandoned(state.seq, state.started) if late is None else Completed(state.seq, late)
 
     async def start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
         """Record that this worker is about to run the call; returns the record's sequence.
@@ -150,7 +150,7 @@ class Ledger:
                     EFFECT, record, expect=over, timeout=PATIENT, scope=scope_of(call), call=call.call
                 )
         except SequenceConflict as conflict:
-            raise Taken(call.call) from conflict
+            raise LedgerConflict(call.call) from conflict
         return ack.seq
 
     async def finish(self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool) -> ToolOutcome:
@@ -196,7 +196,7 @@ class Ledger:
         try:
             await self._record(call, outcome, over, IMPATIENT, asked)
         except SequenceConflict as conflict:
-            raise Taken(call.call) from conflict
+            raise LedgerConflict(call.call) from conflict
         except BusError as error:
             log.info("the refusal of call %s is not recorded: %s", call.call, error)
 
@@ -236,36 +236,36 @@ class Ledger:
         except BusError as error:
             log.error("another worker recorded call %s, but what cannot be read: %s", call, error)
             return ours
-        return repeated(state.outcome) if isinstance(state, Done) else ours
+        return as_repeated(state.outcome) if isinstance(state, Completed) else ours
 
-    async def _look(self, call: str, timeout: float) -> Fresh | Asked | Held | Done:
+    async def _look(self, call: str, timeout: float) -> NotStarted | ApprovalPending | InProgress | Completed:
         last = await self._bus.last(EFFECT, timeout=timeout, call=call)
         if last is None:
-            return Fresh()
+            return NotStarted()
         if isinstance(last.data, EffectFinished):
-            return Done(last.seq, last.data.outcome)
+            return Completed(last.seq, last.data.outcome)
         if isinstance(last.data, EffectAsked):
-            return Asked(last.seq, last.data.outcome)
-        return Held(last.seq, last.data)
+            return ApprovalPending(last.seq, last.data.outcome)
+        return InProgress(last.seq, last.data)
 
-    async def _waited(self, call: str, timeout: float) -> Settled:
+    async def _waited(self, call: str, timeout: float) -> SettledState:
         """Wait until the worker that holds the call finishes it or has left it."""
-        bell = _Bell()
+        bell = _Wakeup()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
             tasks.start_soon(bell.ring_for, records)
             while True:
                 state = await self._look(call, timeout)
-                if not isinstance(state, Held):
+                if not isinstance(state, InProgress):
                     break
                 if await self._liveness.left(state.started.worker, call):
                     state = await self._look(call, timeout)  # it may have finished just before it left
                     break
                 await bell.wait(POLL)
             tasks.cancel_scope.cancel()
-        return Abandoned(state.seq, state.started) if isinstance(state, Held) else state
+        return Abandoned(state.seq, state.started) if isinstance(state, InProgress) else state
 
 
-class _Bell:
+class _Wakeup:
     """Rings when something comes; an async generator must not be cancelled in its middle, a bell may."""
 
     def __init__(self) -> None:
@@ -282,7 +282,7 @@ class _Bell:
         self._rung = anyio.Event()
 
 
-def repeated(outcome: ToolOutcome) -> ToolOutcome:
+def as_repeated(outcome: ToolOutcome) -> ToolOutcome:
     """The outcome, marked as one out of the ledger."""
     return msgspec.structs.replace(outcome, repeated=True)
 

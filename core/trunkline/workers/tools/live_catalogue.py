@@ -22,47 +22,47 @@ from trunkline.config import Config
 from trunkline.contracts.tools.tool import Tool
 from trunkline.errors import PluginError
 from trunkline.plugins import Owned, Plugins
-from trunkline.workers.tools.catalogue import PLATFORM, Catalogue
+from trunkline.workers.tools.catalogue import PLATFORM_OWNER, Catalogue
 from trunkline.workers.tools.dispatch import Dispatch, Guard
-from trunkline.workers.tools.isolated_tools import IsolatedTools
-from trunkline.workers.tools.remote_tools import Remotes
-from trunkline.workers.tools.tool_manifest import manifest_tool
-from trunkline.workers.tools.tool_sources import Sources, distinct, unmistaken
+from trunkline.workers.tools.isolated_tools import IsolatedToolIndex
+from trunkline.workers.tools.remote_tools import RemoteToolIndex
+from trunkline.workers.tools.tool_manifest import load_manifest_tool
+from trunkline.workers.tools.tool_sources import ToolSourceRunner, with_distinct_names, without_alias_clashes
 
 log = logging.getLogger(__name__)
 
-MANIFEST = "tool.json"
+MANIFEST_FILE = "tool.json"
 T = TypeVar("T")
-FILE = "file:"
+FILE_OWNER_PREFIX = "file:"
 """How the owner of a plugin begins that is one file of a tool source."""
 
-Mark = tuple[Path, int, int, int]
+ManifestStamp = tuple[Path, int, int, int]
 """A manifest as it was: its path, inode, size, and the time of its last change in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Supplies:
+class ToolSupply:
     """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
     built in, the tools of plugins in processes of their own, those that come and go, and the platform's ``own``."""
 
     plugins: Plugins
     config: Config
     built_in: tuple[Guard, ...]
-    isolated: IsolatedTools
-    sources: Sources
+    isolated: IsolatedToolIndex
+    sources: ToolSourceRunner
     own: tuple[Tool, ...] = ()
 
 
-class Shelf:
+class LiveCatalogue:
     """Keeps the catalogue, and makes a new one when the tool sources or the remotes' tools changed."""
 
-    def __init__(self, supplies: Supplies, remotes: Remotes) -> None:
+    def __init__(self, supplies: ToolSupply, remotes: RemoteToolIndex) -> None:
         self._supplies = supplies
         self._remotes = remotes
         self._seen = remotes.version
         self._places = supplies.config.settings.runtime.tool_sources
         self._files = supplies.plugins
-        self._marks = tuple(_marks(self._places))
+        self._marks = tuple(_manifest_stamps(self._places))
         self._lock = anyio.Lock()
         self._moving = self._versions()
         self._catalogue = self._made()
@@ -84,48 +84,50 @@ class Shelf:
     def _changed(self) -> bool:
         if self._remotes.version != self._seen:
             return True
-        return bool(self._places) and (self._files.outdated() or tuple(_marks(self._places)) != self._marks)
+        return bool(self._places) and (
+            self._files.outdated() or tuple(_manifest_stamps(self._places)) != self._marks
+        )
 
     def _renew(self) -> None:
-        self._marks, self._seen = tuple(_marks(self._places)), self._remotes.version
+        self._marks, self._seen = tuple(_manifest_stamps(self._places)), self._remotes.version
         if self._places and self._files.outdated():
             self._files = Plugins.load(self._supplies.config)
         self._catalogue = self._made()
 
     def _made(self) -> Catalogue:
         fixed, files = self._supplies.plugins, self._files
-        guards = _merged(fixed.tool_middleware(), files.tool_middleware())
-        tools = _merged(fixed.tools(), files.tools())
+        guards = _merge_owned(fixed.tool_middleware(), files.tool_middleware())
+        tools = _merge_owned(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
-        apart = unmistaken(tools, self._supplies.isolated.tools())
-        own = (Owned(PLATFORM, tool) for tool in self._supplies.own)
+        apart = without_alias_clashes(tools, self._supplies.isolated.tools())
+        own = (Owned(PLATFORM_OWNER, tool) for tool in self._supplies.own)
         settled = (*own, *tools, *apart, *self._programs(), *self._remotes.tools())
-        return Catalogue((*settled, *distinct(settled, self._supplies.sources.tools())), dispatch)
+        return Catalogue((*settled, *with_distinct_names(settled, self._supplies.sources.tools())), dispatch)
 
     def _programs(self) -> Iterator[Owned[Tool]]:
         for file, *_ in self._marks:
             try:
-                yield Owned(f"{FILE}{file}", manifest_tool(file))
+                yield Owned(f"{FILE_OWNER_PREFIX}{file}", load_manifest_tool(file))
             except PluginError as error:
                 log.error("a tool is left out: %s", error)
 
 
-def _merged(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[T]]:
+def _merge_owned(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[T]]:
     """What does not come from files as it was loaded first, what does as it is now."""
-    kept = [owned for owned in fixed if not owned.owner.startswith(FILE)]
-    return kept + [owned for owned in files if owned.owner.startswith(FILE)]
+    kept = [owned for owned in fixed if not owned.owner.startswith(FILE_OWNER_PREFIX)]
+    return kept + [owned for owned in files if owned.owner.startswith(FILE_OWNER_PREFIX)]
 
 
-def manifests(places: Sequence[Path]) -> tuple[Path, ...]:
+def find_manifests(places: Sequence[Path]) -> tuple[Path, ...]:
     """The manifests of tools in the tool sources, readable or not."""
-    return tuple(file for file, *_ in _marks(places))
+    return tuple(file for file, *_ in _manifest_stamps(places))
 
 
-def _marks(places: Sequence[Path]) -> Iterator[Mark]:
+def _manifest_stamps(places: Sequence[Path]) -> Iterator[ManifestStamp]:
     for place in places:
         for folder in (str(place), *_folders_in(place)):
-            file = Path(folder, MANIFEST)
+            file = Path(folder, MANIFEST_FILE)
             try:
                 status = file.stat()
             except OSError:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import anyio
 
-from trunkline.contracts.tools.messages import AskAlive
-from trunkline.contracts.tools.subjects import TOOLS_ALIVE
+from trunkline.contracts.tools.messages import CheckLiveness
+from trunkline.contracts.tools.subjects import CHECK_LIVENESS
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline_bus import Bus, BusError, NoResponders
 
@@ -41,7 +41,9 @@ class Liveness:
             return False
         absent = False
         try:
-            alive = await self._bus.call(TOOLS_ALIVE, AskAlive(call=call), timeout=ABSENCE, worker=worker)
+            alive = await self._bus.call(
+                CHECK_LIVENESS, CheckLiveness(call=call), timeout=ABSENCE, worker=worker
+            )
             return not alive.at_work
         except NoResponders:
             absent = True

@@ -5,15 +5,15 @@ from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.policy import ActorPermissions
-from trunkline.workers.tools.authorization import Permissions
-from trunkline.workers.tools.memory_requests import memory_paths_of, plain
+from trunkline.workers.tools.authorization import CallAuthorizer
+from trunkline.workers.tools.memory_requests import memory_paths_of, normal_path
 
 
-class MemoryReach:
+class MemoryAccess:
     """Asks the policies about each path. One that a person must approve first is open when the call named it, because
     then the gate has asked about it; ``named`` is told once the gates are passed."""
 
-    def __init__(self, permissions: Permissions, call: CallTool) -> None:
+    def __init__(self, permissions: CallAuthorizer, call: CallTool) -> None:
         self._permissions = permissions
         self._call = call
         self._given = ActorPermissions(call.permissions)
@@ -26,7 +26,7 @@ class MemoryReach:
 
     async def __call__(self, path: str, action: str, whole: bool) -> None:
         """Raises ToolError when the path may not be read or written."""
-        where = plain(path)
+        where = normal_path(path)
         if not self._given.memory(where, whole):
             raise ToolError(
                 f"The permissions of this request do not include {where} in memory.", kind="permission_denied"
@@ -50,7 +50,7 @@ class MemoryStage:
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed."""
         memory = invocation.context.memory
-        if isinstance(memory, BlockMemory) and isinstance(memory.permit, MemoryReach):
+        if isinstance(memory, BlockMemory) and isinstance(memory.permit, MemoryAccess):
             writes = invocation.spec.effect != "read"
             memory.permit.named(frozenset(memory_paths_of(invocation)), writes=writes)
         return await proceed(invocation)

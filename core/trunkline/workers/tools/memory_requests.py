@@ -4,21 +4,23 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from trunkline.contracts.memory.paths import whole_path
+from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.policies.messages import Policy
 from trunkline.contracts.tools.tool import ToolInvocation
-from trunkline.policy import Asked, inside
-from trunkline.workers.tools.path_locks import texts_of
+from trunkline.policy import AccessRequest, nested_resource
+from trunkline.workers.tools.path_locks import argument_texts
 
 
-def in_memory(wish: Asked, path: str, whole: bool, policies: Iterable[Policy]) -> Iterator[Asked]:
+def memory_access_requests(
+    wish: AccessRequest, path: str, whole: bool, policies: Iterable[Policy]
+) -> Iterator[AccessRequest]:
     """The wish for a path from the memory root on. With ``whole`` besides for a name below it by each policy that
     speaks of such names: who deletes or exports a folder does it to all that is in it."""
-    name = f"memory:{plain(path)}"
+    name = f"memory:{normal_path(path)}"
     below = f"{name.rstrip('/')}/"
     yield replace(wish, resources=(name,), aliases=(below,))
     if whole:
-        names = {inside(policy.resource, below) for policy in policies}
+        names = {nested_resource(policy.resource, below) for policy in policies}
         yield from (replace(wish, resources=(one,)) for one in sorted(filter(None, names)))
 
 
@@ -26,10 +28,10 @@ def memory_paths_of(invocation: ToolInvocation) -> Iterator[tuple[str, bool]]:
     """The paths of memory among the arguments, from the memory root on, and whether all below is meant."""
     spec, block = invocation.spec, invocation.context.block
     for names, whole in ((spec.memory_paths, False), (spec.memory_trees, True)):
-        for path in texts_of(names, invocation.arguments):
-            yield plain(whole_path(block, path)), whole
+        for path in argument_texts(names, invocation.arguments):
+            yield normal_path(root_path(block, path)), whole
 
 
-def plain(path: str) -> str:
+def normal_path(path: str) -> str:
     """A path from the memory root on, with one slash before each name."""
     return "/" + "/".join(name for name in path.split("/") if name not in ("", "."))

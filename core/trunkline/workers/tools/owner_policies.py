@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from trunkline._util.json_file import line_of, read_json
-from trunkline._util.toml import BadSettings
+from trunkline._util.toml import SettingsFileError
 from trunkline.contracts.memory.messages import (
     UNREADABLE,
     ListMemory,
@@ -22,13 +22,13 @@ from trunkline.contracts.memory.messages import (
 from trunkline.contracts.memory.subjects import MEMORY_LIST, MEMORY_READ_MANY
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError, ToolErrorKind
-from trunkline.policy.validation import slip_in
-from trunkline.workers.tools.guard_cache import Remembered
+from trunkline.policy.validation import find_mistake
+from trunkline.workers.tools.guard_cache import GuardCache
 from trunkline_bus import Bus, RemoteFault
 
 log = logging.getLogger(__name__)
 
-FOLDER = "policies"
+POLICY_FOLDER = "policies"
 ENDING = ".json"
 PATIENCE = 5.0
 AT_ONCE = 200
@@ -36,7 +36,7 @@ AT_ONCE = 200
 
 NEVER = datetime.fromtimestamp(0, UTC)
 
-Rules = tuple[Policy, ...]
+OwnerPolicies = tuple[Policy, ...]
 
 
 class BrokenPolicy(ToolError):
@@ -45,18 +45,18 @@ class BrokenPolicy(ToolError):
     kind: ToolErrorKind = "unsupported"
 
 
-def owners_policies(bus: Bus) -> Remembered[Rules]:
-    """The owner's policies, under the one name ``FOLDER``. Raises BrokenPolicy besides."""
+def owner_policy_cache(bus: Bus) -> GuardCache[OwnerPolicies]:
+    """The owner's policies, under the one name ``POLICY_FOLDER``. Raises BrokenPolicy besides."""
 
-    async def read(folder: str) -> Rules:
-        return tuple([policy_in(file) for file in await policy_files(bus)])
+    async def read(folder: str) -> OwnerPolicies:
+        return tuple([require_policy(file) for file in await read_policy_files(bus)])
 
     unknown = "The policies cannot be read now, so nothing may be done."
-    return Remembered(bus, read, counts=lambda path: path.startswith(FOLDER), unknown=unknown)
+    return GuardCache(bus, read, counts=lambda path: path.startswith(POLICY_FOLDER), unknown=unknown)
 
 
 @dataclass(frozen=True, slots=True)
-class Lying:
+class PolicyListing:
     """What lies in the folder: the ``paths`` of policies; ``shut``, what may be or hold one and is not read; and
     ``others``, the paths of files that are none by their endings."""
 
@@ -65,7 +65,7 @@ class Lying:
     others: tuple[str, ...] = ()
 
 
-def told_apart(listing: MemoryListing) -> Lying:
+def classify_listing(listing: MemoryListing) -> PolicyListing:
     """What lies in the folder, by a listing of it with what is not read."""
     files = [entry.path for entry in listing.entries if entry.kind == "file"]
     paths = tuple(path for path in files if path.endswith(ENDING))
@@ -77,21 +77,21 @@ def told_apart(listing: MemoryListing) -> Lying:
     left |= {entry.path: entry.why for entry in listing.unread}
     hiding = {entry.path for entry in listing.unread if entry.kind != "file"}
     shut = [path for path in left if path in hiding or path.lower().endswith(ENDING)]
-    return Lying(
+    return PolicyListing(
         paths,
-        shut=tuple(unread_policy(path, left[path]) for path in shut),
+        shut=tuple(unread_policy_file(path, left[path]) for path in shut),
         others=tuple(path for path in left if path not in shut),
     )
 
 
-def unread_policy(path: str, why: str) -> MemoryFile:
+def unread_policy_file(path: str, why: str) -> MemoryFile:
     """What may be a policy and is not read; ``why`` is a sentence."""
     return MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER, unread=why)
 
 
-async def policy_files(bus: Bus) -> list[MemoryFile]:
+async def read_policy_files(bus: Bus) -> list[MemoryFile]:
     """The files of the owner's policies, as they are; among them what may be one and is not read. Raises BusError."""
-    found = await _lying(bus)
+    found = await _list_folder(bus)
     files = list(found.shut)
     for first in range(0, len(found.paths), AT_ONCE):
         wish = ReadManyMemory(paths=found.paths[first : first + AT_ONCE])
@@ -99,35 +99,37 @@ async def policy_files(bus: Bus) -> list[MemoryFile]:
     return files
 
 
-async def _lying(bus: Bus) -> Lying:
+async def _list_folder(bus: Bus) -> PolicyListing:
     try:
-        wish = ListMemory(path=FOLDER, recursive=True, unread=True)
-        return told_apart(await bus.call(MEMORY_LIST, wish, timeout=PATIENCE, repeatable=True))
+        wish = ListMemory(path=POLICY_FOLDER, recursive=True, unread=True)
+        return classify_listing(await bus.call(MEMORY_LIST, wish, timeout=PATIENCE, repeatable=True))
     except RemoteFault as fault:
         if fault.code == "not_found":
-            return Lying()
+            return PolicyListing()
         if fault.code == "invalid_path":  # a link or a file is in the place of the folder
-            return Lying(shut=(unread_policy(FOLDER, fault.message),))
+            return PolicyListing(shut=(unread_policy_file(POLICY_FOLDER, fault.message),))
         raise
 
 
-def policy_in(file: MemoryFile) -> Policy:
-    """As ``read_policy``. Raises BrokenPolicy."""
+def require_policy(file: MemoryFile) -> Policy:
+    """As ``parse_policy``. Raises BrokenPolicy."""
     try:
-        return read_policy(file)
-    except BadSettings as error:
+        return parse_policy(file)
+    except SettingsFileError as error:
         log.error("no policy: %s", error)
         raise BrokenPolicy(
             f"A policy cannot be read, so no tool may be used until a person mends or deletes it: {error}"
         ) from error
 
 
-def read_policy(file: MemoryFile) -> Policy:
+def parse_policy(file: MemoryFile) -> Policy:
     """The policy of a file; its id is the file's name. Raises BadSettings."""
     if file.unread:
-        raise BadSettings(file.unread)
+        raise SettingsFileError(file.unread)
     data = file.content.encode(errors="replace")
     policy = read_json(file.path, data, Policy)
-    if (slip := slip_in(policy)) is not None:
-        raise BadSettings(f"{file.path}{line_of(data, slip.field)}: {slip.said}")
-    return msgspec.structs.replace(policy, id=file.path.removeprefix(f"{FOLDER}/").removesuffix(ENDING))
+    if (slip := find_mistake(policy)) is not None:
+        raise SettingsFileError(f"{file.path}{line_of(data, slip.field)}: {slip.said}")
+    return msgspec.structs.replace(
+        policy, id=file.path.removeprefix(f"{POLICY_FOLDER}/").removesuffix(ENDING)
+    )

@@ -10,35 +10,35 @@ from typing import Any
 
 import anyio
 
-from trunkline._util.paths import check_path, is_far, real_path
+from trunkline._util.paths import check_path, is_absolute_path, real_path
 from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.contracts.tools.tool import ToolInvocation
-from trunkline.policy.read_only_programs import is_look
+from trunkline.policy.read_only_programs import is_read_only_call
 
 
 @dataclass(slots=True)
-class _Turnstile:
+class _CountedLock:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     users: int = 0
 
 
-class Resources:
+class PathLocks:
     """One lock a path, for as long as somebody wants it."""
 
     def __init__(self) -> None:
-        self._held: dict[str, _Turnstile] = {}
+        self._held: dict[str, _CountedLock] = {}
 
     @asynccontextmanager
     async def held(self, invocation: ToolInvocation) -> AsyncIterator[None]:
         """The block's turn at all resources of the call. Taken in one order, so no two calls wait for each other."""
         async with AsyncExitStack() as stack:
-            for key in sorted(set(resource_keys(invocation))):
+            for key in sorted(set(lock_keys(invocation))):
                 await stack.enter_async_context(self._one(key))
             yield
 
     @asynccontextmanager
     async def _one(self, key: str) -> AsyncIterator[None]:
-        turnstile = self._held.setdefault(key, _Turnstile())
+        turnstile = self._held.setdefault(key, _CountedLock())
         turnstile.users += 1
         try:
             async with turnstile.lock:
@@ -49,33 +49,33 @@ class Resources:
                 del self._held[key]
 
 
-def resource_keys(invocation: ToolInvocation) -> Iterator[str]:
+def lock_keys(invocation: ToolInvocation) -> Iterator[str]:
     """The keys of what the call changes: whole paths. A read has none, nor has a program that only reads.
 
     Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal; in
     absolute paths they are resolved.
     Raises PathRefused for a path that no path stage would have let through.
     """
-    if invocation.spec.effect == "read" or is_look(invocation.spec, invocation.arguments):
+    if invocation.spec.effect == "read" or is_read_only_call(invocation.spec, invocation.arguments):
         return
-    for path in paths_of(invocation):
-        if is_far(path):
+    for path in invocation_paths(invocation):
+        if is_absolute_path(path):
             yield real_path(path)
         else:
             yield f"{real_path(str(invocation.context.workspace))}/{check_path(path)}"
 
 
-def paths_of(invocation: ToolInvocation) -> Iterator[str]:
+def invocation_paths(invocation: ToolInvocation) -> Iterator[str]:
     """The paths among the arguments, as the tool's ``paths`` declare them; a parameter may hold a list of them."""
-    return texts_at(invocation.spec, invocation.arguments)
+    return path_arguments(invocation.spec, invocation.arguments)
 
 
-def texts_at(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """See ``paths_of``."""
-    return texts_of(spec.paths, arguments)
+def path_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """See ``invocation_paths``."""
+    return argument_texts(spec.paths, arguments)
 
 
-def texts_of(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
+def argument_texts(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
     """The texts in the arguments of these names, in lists too."""
     for name in names:
         value = arguments.get(name)

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from trunkline._util.paths import NEAR, Reach, is_far, real_path
+from trunkline._util.paths import WORKSPACE_ONLY, PathScope, is_absolute_path, real_path
 from trunkline.config import Config
-from trunkline.contracts.policies.messages import Scope
+from trunkline.contracts.policies.messages import FileScope
 from trunkline.home.paths import Home
 
 KERNEL = (Path("/proc"), Path("/sys"), Path("/dev"))
@@ -15,28 +15,28 @@ KEYS = (".ssh", ".gnupg")
 """Folders of a person's own folder that hold nothing but keys."""
 
 
-def scopes_of(path: str, workspace: Path) -> frozenset[Scope]:
+def scopes_of(path: str, workspace: Path) -> frozenset[FileScope]:
     """The scopes in which a path lies: that of the name, and of what it leads to when it is a link.
 
     Raises:
         PathRefused: it is no path, or names something protected.
     """
-    if not is_far(path):
+    if not is_absolute_path(path):
         return frozenset({"block"})
     return frozenset(_scope(real_path(path, follow=follow), workspace) for follow in (True, False))
 
 
-def _scope(real: str, workspace: Path) -> Scope:
+def _scope(real: str, workspace: Path) -> FileScope:
     for scope, folder in (("block", workspace), ("workspace", workspace.parent)):
         if Path(real).is_relative_to(real_path(str(folder))):
             return "workspace" if scope == "workspace" else "block"
     return "system"
 
 
-def reach_of(scopes: Collection[Scope], config: Config, home: Home) -> Reach:
+def reach_of(scopes: Collection[FileScope], config: Config, home: Home) -> PathScope:
     """What is open to a call that may use these scopes. Trunkline's own files, and keys, are in none."""
     if not {"workspace", "system"}.intersection(scopes):
-        return NEAR
+        return WORKSPACE_ONLY
     roots = []
     closed = list(_closed(config, home))
     if "workspace" in scopes:
@@ -45,7 +45,7 @@ def reach_of(scopes: Collection[Scope], config: Config, home: Home) -> Reach:
         roots.append(Path("/"))
         if "workspace" not in scopes:
             closed.append(home.workspaces)
-    return Reach(tuple(roots), tuple(closed))
+    return PathScope(tuple(roots), tuple(closed))
 
 
 def _closed(config: Config, home: Home) -> Iterator[Path]:

@@ -12,9 +12,9 @@ from trunkline.contracts.memory.messages import DeleteMemory, ListMemory, Memory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_LIST
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError
-from trunkline.workers.tools.ancestry import Lineage
-from trunkline.workers.tools.owner_policies import FOLDER, policy_files, policy_in
-from trunkline.workers.tools.planning import BY, PREFIX, SECONDS
+from trunkline.workers.tools.ancestry import ConversationAncestry
+from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
+from trunkline.workers.tools.planning import PLATFORM_ACTOR, POLICY_ID_PREFIX, SECONDS
 from trunkline_bus import Bus, BusError, RemoteFault
 
 log = logging.getLogger(__name__)
@@ -26,14 +26,14 @@ GRACE = timedelta(days=366)
 """For how long a conversation may plan that memory has not: its first turn may wait for a person, for as long as the
 owner lets questions wait."""
 
-AWAY = "archive"
+ARCHIVE_FOLDER = "archive"
 """Where blocks lie that were put away: ``BLOCK_TIME``."""
 
 
-class Lapsed:
+class PlanCleanup:
     """Of several tools workers each may look: what one has deleted the others do not find."""
 
-    def __init__(self, bus: Bus, lineage: Lineage) -> None:
+    def __init__(self, bus: Bus, lineage: ConversationAncestry) -> None:
         self._bus = bus
         self._lineage = lineage
 
@@ -54,19 +54,21 @@ class Lapsed:
     async def _is_put_away(self, block: str) -> bool:
         """Whether a block of that name can be restored, with its conversations."""
         try:
-            wish = ListMemory(path=AWAY)
+            wish = ListMemory(path=ARCHIVE_FOLDER)
             found = await self._bus.call(MEMORY_LIST, wish, timeout=SECONDS, repeatable=True)
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return False
             raise
-        return any(one.path.removeprefix(f"{AWAY}/").startswith(f"{block}_") for one in found.entries)
+        return any(
+            one.path.removeprefix(f"{ARCHIVE_FOLDER}/").startswith(f"{block}_") for one in found.entries
+        )
 
     async def sweep(self) -> bool:
         """Look at all of it once. Returns whether memory was there."""
         try:
-            for file in await policy_files(self._bus):
-                if file.path.startswith(f"{FOLDER}/{PREFIX}"):
+            for file in await read_policy_files(self._bus):
+                if file.path.startswith(f"{POLICY_FOLDER}/{POLICY_ID_PREFIX}"):
                     await self._look_at(file)
         except BusError as error:
             log.info("what bound agents to planning is looked through later: %s", error)
@@ -75,15 +77,15 @@ class Lapsed:
 
     async def _look_at(self, file: MemoryFile) -> None:
         try:
-            policy = policy_in(file)
+            policy = require_policy(file)
         except ToolError:
             return  # it refuses every call until a person has looked at it
         if (
-            policy.created_by != BY
+            policy.created_by != PLATFORM_ACTOR
             or policy.conditions.conversation is None
             or not await self._is_over(policy)
         ):
             return
         reason = f"nobody plans any more in {policy.conditions.conversation}"
-        wish = DeleteMemory(path=file.path, actor=BY, expected=file.hash, reason=reason)
+        wish = DeleteMemory(path=file.path, actor=PLATFORM_ACTOR, expected=file.hash, reason=reason)
         await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)

@@ -8,34 +8,36 @@ from dataclasses import replace
 
 import msgspec
 
-from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.memory.messages import DeleteMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.contracts.tools.messages import CallTool
 from trunkline.contracts.tools.planning import Planning
 from trunkline.contracts.tools.tool import ToolInvocation
-from trunkline.errors import ToolError, kind_of_code
-from trunkline.workers.tools.guard_cache import Remembered
-from trunkline.workers.tools.owner_policies import FOLDER, Rules
+from trunkline.errors import ToolError, error_kind_for_code
+from trunkline.workers.tools.guard_cache import GuardCache
+from trunkline.workers.tools.owner_policies import POLICY_FOLDER, OwnerPolicies
 from trunkline_bus import Bus, BusError, RemoteFault, key_of
 
 SECONDS = 10.0
 
-BY = "trunkline"
+PLATFORM_ACTOR = "trunkline"
 """Whom history names: the platform, at an agent's wish."""
 
-PREFIX = "planning-"
+POLICY_ID_PREFIX = "planning-"
 """How the ids of these policies begin."""
 
-DENIED = {"make": "write:make", "send": "send", "run": "exec:run"}
+DENIED_ACTIONS = {"make": "write:make", "send": "send", "run": "exec:run"}
 """What nobody does who only plans, by the last part of a policy's id."""
 
 
 class CallPlanning(Planning):
     """Planning in the conversation of one call. ``ends``: a person has allowed that very call to end it."""
 
-    def __init__(self, bus: Bus, rules: Remembered[Rules], call: CallTool, *, ends: bool = False) -> None:
+    def __init__(
+        self, bus: Bus, rules: GuardCache[OwnerPolicies], call: CallTool, *, ends: bool = False
+    ) -> None:
         self._bus = bus
         self._rules = rules
         self._call = call
@@ -50,7 +52,9 @@ class CallPlanning(Planning):
         if await self.holds():
             return
         files = {_path(id): _text(self._policy(id, action)) for id, action in self._ids().items()}
-        wish = WriteManyMemory(files=files, actor=BY, reason="the agent plans in this conversation")
+        wish = WriteManyMemory(
+            files=files, actor=PLATFORM_ACTOR, reason="the agent plans in this conversation"
+        )
         try:
             await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
         except BusError as error:
@@ -66,23 +70,25 @@ class CallPlanning(Planning):
                 "Only a person ends planning, by approving the call that asks for it. It goes on.",
                 kind="permission_denied",
             )
-        held = {policy.id for policy in await self._rules.of(FOLDER)}
+        held = {policy.id for policy in await self._rules.of(POLICY_FOLDER)}
         for id in held & self._ids().keys():
             await self._delete(id)
         await self._rules.renew()
 
     async def holds(self) -> bool:
         """See ``Planning.holds``."""
-        rules = await self._rules.of(FOLDER)
+        rules = await self._rules.of(POLICY_FOLDER)
         return self._ids().keys() <= {one.id for one in rules if one.conditions.until is None}
 
     async def _delete(self, id: str) -> None:
-        wish = DeleteMemory(path=_path(id), actor=BY, reason="a person approved the end of planning")
+        wish = DeleteMemory(
+            path=_path(id), actor=PLATFORM_ACTOR, reason="a person approved the end of planning"
+        )
         try:
             await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
         except RemoteFault as fault:
             if fault.code != "not_found":
-                raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
+                raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except BusError as error:
             raise ToolError(
                 "Planning could not be ended: memory does not answer. Try again.", kind="unavailable"
@@ -90,7 +96,7 @@ class CallPlanning(Planning):
 
     def _ids(self) -> dict[str, str]:
         key = key_of("planning", self._call.block, self._call.conversation)[:16]
-        return {f"{PREFIX}{key}-{name}": action for name, action in DENIED.items()}
+        return {f"{POLICY_ID_PREFIX}{key}-{name}": action for name, action in DENIED_ACTIONS.items()}
 
     def _policy(self, id: str, action: str) -> Policy:
         return Policy(
@@ -101,12 +107,12 @@ class CallPlanning(Planning):
             effect="deny",
             conditions=Conditions(conversation=self._call.conversation),
             note="The agent plans in this conversation; approve its plan, or delete this file, and it works again.",
-            created=now(),
-            created_by=BY,
+            created=utc_now(),
+            created_by=PLATFORM_ACTOR,
         )
 
 
-def unbound(invocation: ToolInvocation) -> ToolInvocation:
+def with_planning_end(invocation: ToolInvocation) -> ToolInvocation:
     """The call as its tool is given it. Planning is ended by a yes to exactly this call alone, and to one of which the
     person was told that it does."""
     planning, allowed = invocation.context.planning, invocation.approved == invocation.call_hash
@@ -116,7 +122,7 @@ def unbound(invocation: ToolInvocation) -> ToolInvocation:
 
 
 def _path(id: str) -> str:
-    return f"{FOLDER}/{id}.json"
+    return f"{POLICY_FOLDER}/{id}.json"
 
 
 def _text(policy: Policy) -> str:

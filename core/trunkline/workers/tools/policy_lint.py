@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 import msgspec
 
-from trunkline.config.problems import near
+from trunkline.config.problems import closest_matches
 from trunkline.contracts.policies.messages import Policy
 from trunkline.contracts.tools.messages import (
     DISCOVER_TOOLS,
@@ -16,8 +16,8 @@ from trunkline.contracts.tools.messages import (
 )
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.plugins import Plugins
-from trunkline.policy.policy_match import is_action, names
-from trunkline.workers.tools.authorization import actions_of, names_of
+from trunkline.policy.policy_match import matches_action, matches_resource
+from trunkline.workers.tools.authorization import actions_of, resource_names
 from trunkline_bus import Bus, BusError, RemoteFault
 
 MOST_NEAR = 3
@@ -27,14 +27,14 @@ ABSENT = 0.3
 
 TOOL = "tool:"
 
-OWN = tuple(
+PLATFORM_TOOLS = tuple(
     ToolSpec(name=name, description="", parameters={}, effect="read", source=PLATFORM_SOURCE)
     for name in (DISCOVER_TOOLS, LOAD_TOOLS, READ_RESULT)
 )
 """The platform's own tools, which no plugin brings."""
 
 
-class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+class UnknownName(msgspec.Struct, frozen=True, kw_only=True):
     """A word of a rule that nothing answers to now: ``what`` is wrong with it, as a sentence, and words ``near`` it."""
 
     word: str
@@ -49,44 +49,46 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
 
 async def known_tools(bus: Bus | None, blocks: Sequence[str], plugins: Plugins) -> tuple[ToolSpec, ...]:
     """The tools that are known now. Of those that come and go only a tools worker knows."""
-    specs = {spec.identity: spec for spec in (*OWN, *_installed(plugins))}
+    specs = {spec.identity: spec for spec in (*PLATFORM_TOOLS, *_installed(plugins))}
     if bus is not None:
         specs |= {spec.identity: spec async for spec in _listed(bus, blocks)}
     return tuple(specs.values())
 
 
-def unknown_in(policy: Policy, blocks: Sequence[str], specs: Sequence[ToolSpec]) -> tuple[Unknown, ...]:
+def find_unknown_names(
+    policy: Policy, blocks: Sequence[str], specs: Sequence[ToolSpec]
+) -> tuple[UnknownName, ...]:
     """The words of a rule that nothing answers to among these, which are all that is known now."""
-    tools = _of_tool(policy, specs) if policy.resource.startswith(TOOL) else ()
-    return (*_of_subject(policy.subject, blocks), *tools)
+    tools = _unknown_tools(policy, specs) if policy.resource.startswith(TOOL) else ()
+    return (*_unknown_subjects(policy.subject, blocks), *tools)
 
 
-def _of_subject(subject: str, blocks: Sequence[str]) -> Iterator[Unknown]:
+def _unknown_subjects(subject: str, blocks: Sequence[str]) -> Iterator[UnknownName]:
     kind, mark, name = subject.partition(":")
     if subject in ("*", "type:agent") or (kind == "block" and name in blocks):
         return
     if subject in blocks:
         what = f"{subject} stands for a person of that id, and binds the agents that work for them."
-        yield Unknown(word=subject, what=what, near=(f"block:{subject}",))
+        yield UnknownName(word=subject, what=what, near=(f"block:{subject}",))
     elif kind == "block" and mark:
-        meant = tuple(f"block:{one}" for one in near(name, blocks, MOST_NEAR))
-        yield Unknown(word=subject, what=f"There is no block {name} now.", near=meant)
-    elif meant := tuple(near(subject, ("type:agent", *(f"block:{one}" for one in blocks)))):
-        yield Unknown(word=subject, what=f"{subject} stands for a person of that id.", near=meant)
+        meant = tuple(f"block:{one}" for one in closest_matches(name, blocks, MOST_NEAR))
+        yield UnknownName(word=subject, what=f"There is no block {name} now.", near=meant)
+    elif meant := tuple(closest_matches(subject, ("type:agent", *(f"block:{one}" for one in blocks)))):
+        yield UnknownName(word=subject, what=f"{subject} stands for a person of that id.", near=meant)
 
 
-def _of_tool(policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[Unknown]:
-    meant = [spec for spec in specs if names(policy, *names_of(spec))]
+def _unknown_tools(policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[UnknownName]:
+    meant = [spec for spec in specs if matches_resource(policy, *resource_names(spec))]
     actions = sorted({action.partition(":")[0] for spec in meant for action in _actions_of(spec)})
     if not meant:
-        yield Unknown(
+        yield UnknownName(
             word=policy.resource,
             what=f"No tool is called {policy.resource.removeprefix(TOOL)} now. Tools of MCP servers and of other hosts "
             "are known only while the platform runs.",
             near=_tools_near(policy.resource, specs),
         )
-    elif not any(is_action(policy.action, action) for spec in meant for action in _actions_of(spec)):
-        yield Unknown(
+    elif not any(matches_action(policy.action, action) for spec in meant for action in _actions_of(spec)):
+        yield UnknownName(
             word=policy.action,
             what=f"No call of {policy.resource} is a {policy.action}, only: {', '.join(actions)}.",
             near=(),
@@ -99,7 +101,7 @@ def _tools_near(resource: str, specs: Iterable[ToolSpec]) -> tuple[str, ...]:
     known = {spec.name for spec in specs}
     if ":" in said:
         known = {name for spec in specs for name in (spec.identity, f"{spec.source}:*")}
-    return tuple(f"{TOOL}{name}" for name in near(said, known, MOST_NEAR))
+    return tuple(f"{TOOL}{name}" for name in closest_matches(said, known, MOST_NEAR))
 
 
 def _actions_of(spec: ToolSpec) -> tuple[str, ...]:

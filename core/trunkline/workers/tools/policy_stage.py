@@ -6,13 +6,13 @@ from trunkline.contracts.audit.messages import AuditDecision
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
-from trunkline.home.kill_switch import Latch
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.policy import Decision
 from trunkline.runtime.audit_log import AuditLog
-from trunkline.workers.tools.authorization import Permissions, refuse_unless_allowed
-from trunkline.workers.tools.block_tool_limits import Limits
-from trunkline.workers.tools.sandboxes import Sandboxes
-from trunkline.workers.tools.tool_manifest import CLI
+from trunkline.workers.tools.authorization import CallAuthorizer, refuse_unless_allowed
+from trunkline.workers.tools.block_tool_limits import BlockToolLimits
+from trunkline.workers.tools.sandboxes import SandboxSelector
+from trunkline.workers.tools.tool_manifest import CLI_SOURCE
 
 
 class PolicyStage:
@@ -23,10 +23,10 @@ class PolicyStage:
 
     def __init__(
         self,
-        limits_of: Callable[[str], Awaitable[Limits]],
-        permissions: Permissions,
-        sandboxes: Sandboxes,
-        latch: Latch,
+        limits_of: Callable[[str], Awaitable[BlockToolLimits]],
+        permissions: CallAuthorizer,
+        sandboxes: SandboxSelector,
+        latch: KillSwitch,
         audit: AuditLog,
     ) -> None:
         self._limits_of = limits_of
@@ -62,7 +62,7 @@ class PolicyStage:
         refuse_unless_allowed(invocation, decision)
         if spec.away:  # it has its own sandbox, and its own worker asks for it
             return await proceed(invocation)
-        if spec.effect == "exec" or spec.source.startswith(CLI):
+        if spec.effect == "exec" or spec.source.startswith(CLI_SOURCE):
             await self._sandboxes.chosen()
         return await proceed(invocation)
 

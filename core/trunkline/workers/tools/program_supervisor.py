@@ -15,10 +15,16 @@ import anyio
 from anyio.abc import ByteReceiveStream
 
 from trunkline.config import load_config
-from trunkline.contracts.sandbox.detached_program import Ending, Order, Output, Record, now
+from trunkline.contracts.sandbox.detached_program import (
+    DetachedProgram,
+    ExitRecord,
+    OutputFile,
+    ProgramSpec,
+    utc_now,
+)
 from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
-from trunkline.home.kill_switch import LOOK_SECONDS, Latch
+from trunkline.home.kill_switch import POLL_SECONDS, KillSwitch
 from trunkline.plugins import Plugins
 
 BEGAN = b"+"
@@ -46,18 +52,18 @@ def main() -> None:
 
 
 def _keep(folder: Path, told: int) -> None:
-    record = Record(folder)
+    record = DetachedProgram(folder)
     try:
         anyio.run(_kept, record, told)
     except BaseException as error:
         sentence = _sentence(error)
         with suppress(OSError):  # nobody waits for it any more, or the disk is full
-            record.end(Ending(at=now(), fault=sentence))
+            record.end(ExitRecord(at=utc_now(), fault=sentence))
             os.write(told, sentence.encode()[:4000])
         raise SystemExit(1) from error
 
 
-async def _kept(record: Record, told: int) -> None:
+async def _kept(record: DetachedProgram, told: int) -> None:
     order = record.order()
     if order is None:
         raise ToolError("The order cannot be read.", kind="internal")
@@ -66,7 +72,7 @@ async def _kept(record: Record, told: int) -> None:
     try:
         record.end(await _until_it_ends(process, record, order))
     except Exception as error:
-        record.end(Ending(at=now(), killed="broken", fault=_sentence(error)))
+        record.end(ExitRecord(at=utc_now(), killed="broken", fault=_sentence(error)))
 
 
 def _sentence(error: BaseException) -> str:
@@ -75,10 +81,10 @@ def _sentence(error: BaseException) -> str:
     return str(error) or repr(error)
 
 
-async def _until_it_ends(process: SandboxProcess, record: Record, order: Order) -> Ending:
+async def _until_it_ends(process: SandboxProcess, record: DetachedProgram, order: ProgramSpec) -> ExitRecord:
     """Wait for the end of the program, at the latest when its time is over. Raises what the sandbox does."""
     async with process:
-        output = Output(record.folder)
+        output = OutputFile(record.folder)
         async with anyio.create_task_group() as tasks:
             for stream in (process.stdout, process.stderr):
                 tasks.start_soon(_read, stream, output)
@@ -88,11 +94,11 @@ async def _until_it_ends(process: SandboxProcess, record: Record, order: Order) 
                 code = await process.wait()
                 watching.cancel_scope.cancel()
             await process.kill()
-    killed = "panic" if process.killed and Latch(Path(order.home)).holds else process.killed
-    return Ending(at=now(), exit_code=None if killed else code, killed=killed)
+    killed = "panic" if process.killed and KillSwitch(Path(order.home)).holds else process.killed
+    return ExitRecord(at=utc_now(), exit_code=None if killed else code, killed=killed)
 
 
-async def _begun(order: Order) -> SandboxProcess:
+async def _begun(order: ProgramSpec) -> SandboxProcess:
     """Begin the program in the sandbox that was chosen for it. Raises ToolError."""
     config = load_config(Path(order.home))
     backends = {owned.item.name: owned.item for owned in Plugins.load(config).sandboxes()}
@@ -117,12 +123,12 @@ async def _begun(order: Order) -> SandboxProcess:
     return process
 
 
-async def _watch(process: SandboxProcess, record: Record, order: Order) -> None:
+async def _watch(process: SandboxProcess, record: DetachedProgram, order: ProgramSpec) -> None:
     """End it when its time is over, when somebody wants it to end, and at panic."""
-    latch = Latch(Path(order.home))
+    latch = KillSwitch(Path(order.home))
     with anyio.move_on_after(order.seconds):
         while not (why := record.cancelled()) and not latch.holds:  # noqa: ASYNC110  others write these files
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(POLL_SECONDS)
         await process.kill(why or "panic")
         return
     await process.kill("timeout")
@@ -135,7 +141,7 @@ async def _heed_signals(process: SandboxProcess) -> None:
             await process.kill("stopped")
 
 
-async def _read(stream: ByteReceiveStream, output: Output) -> None:
+async def _read(stream: ByteReceiveStream, output: OutputFile) -> None:
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for piece in stream:
             output.add(piece)

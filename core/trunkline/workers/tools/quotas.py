@@ -7,11 +7,11 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime
 
-from trunkline.contracts.policies.messages import Policy, QuotaUsed
+from trunkline.contracts.policies.messages import Policy, QuotaUsage
 from trunkline.contracts.tools.subjects import QUOTA_BUCKET
 from trunkline.errors import ToolError
-from trunkline.policy import day_of
-from trunkline_bus import Bus, BusError, Entry, SequenceConflict, key_of
+from trunkline.policy import quota_day
+from trunkline_bus import Bus, BusError, KeyValueEntry, SequenceConflict, key_of
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Quotas:
                         kind="rate_limited",
                     )
                 try:
-                    one_more = QuotaUsed(times=_times(entry) + 1)
+                    one_more = QuotaUsage(times=_times(entry) + 1)
                     await self._bucket.update(_key(policy, now), one_more, entry.revision if entry else 0)
                     return
                 except SequenceConflict:
@@ -65,9 +65,9 @@ class Quotas:
         )
 
 
-def _times(entry: Entry[QuotaUsed] | None) -> int:
+def _times(entry: KeyValueEntry[QuotaUsage] | None) -> int:
     return entry.value.times if entry is not None and entry.value is not None else 0
 
 
 def _key(policy: Policy, now: datetime) -> str:
-    return f"{key_of('quota', policy.id)}-{day_of(policy.conditions, now)}"
+    return f"{key_of('quota', policy.id)}-{quota_day(policy.conditions, now)}"

@@ -23,11 +23,11 @@ from trunkline.contracts.tools.messages import (
     ToolOutcome,
     ToolSpec,
 )
-from trunkline.contracts.tools.subjects import REMOTE_CALL, REMOTE_LIST
+from trunkline.contracts.tools.subjects import REMOTE_CALL_TOOL, REMOTE_LIST_TOOLS
 from trunkline.contracts.tools.tool import Tool, ToolContext
-from trunkline.errors import ConfigError, OutcomeUnknown, ToolError, kind_of_code
+from trunkline.errors import ConfigError, OutcomeUnknown, ToolError, error_kind_for_code
 from trunkline.plugins import Owned
-from trunkline.runtime.remotes.registry import SEPARATOR, Registry, Remote
+from trunkline.runtime.remotes.registry import SEPARATOR, Remote, RemoteRegistry
 from trunkline_bus import Bus, BusError, RemoteFault, Scope
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 ASK_SECONDS = 2.0
 """Seconds between two looks at what remotes offer, and for which an answer is waited for."""
 
-SILENCE = 5.0
+IDLE_TIMEOUT = 5.0
 """Seconds without a sign of life, which comes each second, after which a call is sent again."""
 
 PAUSE = 0.5
@@ -46,10 +46,10 @@ LARGEST_ARGUMENTS = 100_000
 """Bytes; larger messages go through an object bucket, which remotes cannot read."""
 
 
-class Remotes:
+class RemoteToolIndex:
     """The tools of all remotes that are let in. ``version`` changes whenever they do."""
 
-    def __init__(self, bus: Bus, registry: Registry, cache: Path, patience: float) -> None:
+    def __init__(self, bus: Bus, registry: RemoteRegistry, cache: Path, patience: float) -> None:
         self.version = 0
         self._bus = bus
         self._registry = registry
@@ -94,7 +94,7 @@ class Remotes:
         known = self._offers.get(name, _NOTHING).version
         try:
             wish = ListTools(block="", version=known)
-            offer = await self._bus.call(REMOTE_LIST, wish, timeout=ASK_SECONDS, remote=name)
+            offer = await self._bus.call(REMOTE_LIST_TOOLS, wish, timeout=ASK_SECONDS, remote=name)
         except BusError as error:
             return log.debug("remote %s does not say what it offers: %s", name, error)
         if offer.tools is not None and offer.version != known:
@@ -163,7 +163,7 @@ class RemoteTool(Tool):
         """Make sure that the host is there before it is asked: what was never sent can be refused for sure."""
         try:
             await self._bus.call(
-                REMOTE_LIST, ListTools(block="", version=None), timeout=ASK_SECONDS, remote=self._remote
+                REMOTE_LIST_TOOLS, ListTools(block="", version=None), timeout=ASK_SECONDS, remote=self._remote
             )
         except BusError as error:
             raise ToolError(
@@ -181,7 +181,11 @@ class RemoteTool(Tool):
         while anyio.current_time() - heard < self._patience:
             try:
                 async with self._bus.call_streaming(
-                    REMOTE_CALL, request, idle_timeout=SILENCE, scope=_scope(context), remote=self._remote
+                    REMOTE_CALL_TOOL,
+                    request,
+                    idle_timeout=IDLE_TIMEOUT,
+                    scope=_scope(context),
+                    remote=self._remote,
                 ) as replies:
                     async for reply in replies:
                         if isinstance(reply, ToolOutcome):
@@ -191,7 +195,7 @@ class RemoteTool(Tool):
             except RemoteFault as fault:
                 if fault.code != BUSY:
                     raise ToolError(
-                        f"{self._remote}: {fault.message}", kind=kind_of_code(fault.code)
+                        f"{self._remote}: {fault.message}", kind=error_kind_for_code(fault.code)
                     ) from fault
                 heard = anyio.current_time()
             except BusError as error:

@@ -24,14 +24,14 @@ from trunkline.contracts.tools.messages import (
 )
 from trunkline.contracts.tools.person import Nobody, Person
 from trunkline.contracts.tools.planning import NoPlanning, Planning
-from trunkline.contracts.tools.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
+from trunkline.contracts.tools.subjects import CANCEL_CALL, REMOTE_CALL_TOOL, REMOTE_LIST_TOOLS
 from trunkline.contracts.tools.tool import Tool
 from trunkline.documents.tool_documents import OpenFiles
-from trunkline.runtime.remotes.enrolment import hub_of
-from trunkline.workers.tools.block_tool_limits import Limits
-from trunkline.workers.tools.call_registry import Run
-from trunkline.workers.tools.owner_policies import Rules
-from trunkline.workers.tools.result_store import Results
+from trunkline.runtime.remotes.enrolment import read_enrolment
+from trunkline.workers.tools.block_tool_limits import BlockToolLimits
+from trunkline.workers.tools.call_registry import ActiveCall
+from trunkline.workers.tools.owner_policies import OwnerPolicies
+from trunkline.workers.tools.result_store import ResultStore
 from trunkline.workers.tools.worker import MOST_ASKING, ToolsWorker
 from trunkline_bus import Request
 
@@ -39,19 +39,19 @@ LARGEST_OUTPUT = 1024 * 1024
 """Bytes of a result that travel to the hub in one message, however they are escaped."""
 
 
-class AwayToolsWorker(ToolsWorker):
+class RemoteToolsWorker(ToolsWorker):
     """Answers ``remote.list`` and ``remote.call`` under its own name."""
 
     async def answer(self) -> None:
         """Hear cancels, and answer the hub."""
-        context, name = self.context, hub_of(self.context.home.hub).name
+        context, name = self.context, read_enrolment(self.context.home.hub).name
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
-        await context.service.add(REMOTE_LIST, self._offer, remote=name)
-        await context.service.add(REMOTE_CALL, self._carry, limit=MOST_ASKING, remote=name)
+        await context.service.add(REMOTE_LIST_TOOLS, self._offer, remote=name)
+        await context.service.add(REMOTE_CALL_TOOL, self._carry, limit=MOST_ASKING, remote=name)
 
-    async def limits_of(self, block: str) -> Limits:
+    async def limits_of(self, block: str) -> BlockToolLimits:
         """None: the hub has checked."""
-        return Limits()
+        return BlockToolLimits()
 
     async def table_of(self, block: str) -> PermissionTable:
         """What this host's own configuration permits. Its questions would reach nobody: people are asked at the hub."""
@@ -60,11 +60,11 @@ class AwayToolsWorker(ToolsWorker):
     async def judged_by(self, block: str) -> None:
         """Nothing that could be away: the hub judges."""
 
-    async def rules(self) -> Rules:
+    async def rules(self) -> OwnerPolicies:
         """None: those are the hub's."""
         return ()
 
-    def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
+    def own_tools(self, results: ResultStore | None) -> tuple[Tool, ...]:
         """None: the hub has them."""
         return ()
 
@@ -89,7 +89,7 @@ class AwayToolsWorker(ToolsWorker):
         """None: those are the hub's."""
         return NoDocuments()
 
-    def person_of(self, run: Run, spec: ToolSpec) -> Person:
+    def person_of(self, run: ActiveCall, spec: ToolSpec) -> Person:
         """None: the hub has the channels, and would take a question for a call that was not run."""
         return Nobody()
 
@@ -98,7 +98,7 @@ class AwayToolsWorker(ToolsWorker):
         return NoPlanning()
 
     async def _offer(self, request: Request[ListTools]) -> ToolCatalogue:
-        return (await self._shelf.catalogue()).shown(Limits(), request.data.version)
+        return (await self._shelf.catalogue()).shown(BlockToolLimits(), request.data.version)
 
     async def _carry(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         async for reply in self._undecided(request):

@@ -7,9 +7,9 @@ import anyio
 
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
-from trunkline.workers.tools.ancestry import Lineage
-from trunkline.workers.tools.result_store import BLOCK, CONVERSATION, Results
-from trunkline_bus import Bus, BusError, ObjectInfo, Received
+from trunkline.workers.tools.ancestry import ConversationAncestry
+from trunkline.workers.tools.result_store import BLOCK_KEY, CONVERSATION_KEY, ResultStore
+from trunkline_bus import Bus, BusError, ObjectInfo, ReceivedMessage
 
 log = logging.getLogger(__name__)
 
@@ -19,10 +19,10 @@ GRACE_SECONDS = 7 * 86_400.0
 """For how long a result may belong to a conversation that memory has not: its first turn may wait for a person."""
 
 
-class Sweeper:
+class ResultCleanup:
     """Of several tools workers each may sweep: what one has deleted the others do not find."""
 
-    def __init__(self, bus: Bus, results: Results, lineage: Lineage) -> None:
+    def __init__(self, bus: Bus, results: ResultStore, lineage: ConversationAncestry) -> None:
         self._bus = bus
         self._results = results
         self._lineage = lineage
@@ -42,7 +42,7 @@ class Sweeper:
         """Hear of blocks that are deleted."""
         await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
 
-    async def _changed(self, message: Received[MemoryChanged]) -> None:
+    async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
         """A block that is deleted takes its results along at once; one that is put away keeps them."""
         folders = [path.split("/") for path in message.data.paths]
         if len(folders) != 1 or len(folders[0]) != 2 or folders[0][0] not in ("blocks", "archive"):
@@ -50,13 +50,13 @@ class Sweeper:
         block = folders[0][1].partition("_")[0]
         try:
             for found in await self._results.all():
-                if found.metadata.get(BLOCK) == block:
+                if found.metadata.get(BLOCK_KEY) == block:
                     await self._sweep(found)
         except BusError as error:
             log.warning("results of %s are deleted later: %s", block, error)
 
     async def _sweep(self, found: ObjectInfo) -> None:
-        block, conversation = found.metadata.get(BLOCK, ""), found.metadata.get(CONVERSATION, "")
+        block, conversation = found.metadata.get(BLOCK_KEY, ""), found.metadata.get(CONVERSATION_KEY, "")
         if not await self._lineage.lives(block, conversation):
             await self._results.forget(found)
 

@@ -12,13 +12,13 @@ from functools import partial
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from trunkline._util.untrusted_text import TAG, disarmed, quoted
+from trunkline._util.untrusted_text import TAG, escape_tag, wrap_tool_result
 from trunkline.contracts.tools.messages import READ_RESULT, CallTool, StoredResult, ToolOutcome, ToolSpec
 from trunkline_bus import BusError, ObjectInfo, ObjectStore, StorageFull, key_of
 
 log = logging.getLogger(__name__)
 
-HEAD, TAIL = 12_000, 4_000
+HEAD_CHARACTERS, TAIL_CHARACTERS = 12_000, 4_000
 """Characters that are shown of the beginning and of the end."""
 
 PIECE = 32_768
@@ -33,11 +33,17 @@ FENCED = "fenced"
 DERIVED = "derived"
 """Noted with a result that repeats what memory holds: its parts do, too."""
 
-ID, BLOCK, CONVERSATION, TOOL, CHARACTERS = "id", "block", "conversation", "tool", "characters"
+ID_KEY, BLOCK_KEY, CONVERSATION_KEY, TOOL_KEY, CHARACTERS_KEY = (
+    "id",
+    "block",
+    "conversation",
+    "tool",
+    "characters",
+)
 """What else is noted with a result."""
 
 
-class Results:
+class ResultStore:
     """Keeps long results. ``shown`` is how many bytes a conversation takes whole, ``largest`` how many are kept at
     most; no single one takes more than half of the ``room`` bytes of the store."""
 
@@ -81,11 +87,11 @@ class Results:
 
     async def _keep(self, call: CallTool, id: str, text: str, kept: int, size: int, spec: ToolSpec) -> bool:
         noted = {
-            ID: id,
-            BLOCK: call.block,
-            CONVERSATION: call.conversation,
-            TOOL: call.name,
-            CHARACTERS: str(kept),
+            ID_KEY: id,
+            BLOCK_KEY: call.block,
+            CONVERSATION_KEY: call.conversation,
+            TOOL_KEY: call.name,
+            CHARACTERS_KEY: str(kept),
         }
         if spec.data or text.startswith(f"<{TAG} "):
             noted[FENCED] = "yes"
@@ -121,8 +127,8 @@ class Results:
 
     def _ends(self, text: str) -> tuple[int, str]:
         """How many characters of the beginning are shown, and the beginning with the end."""
-        room = min(HEAD + TAIL, self._shown // 4)
-        head = room * HEAD // (HEAD + TAIL)
+        room = min(HEAD_CHARACTERS + TAIL_CHARACTERS, self._shown // 4)
+        head = room * HEAD_CHARACTERS // (HEAD_CHARACTERS + TAIL_CHARACTERS)
         tail = len(text) - (room - head)
         between = f"[Cut here: characters {head} to {tail} of {len(text)} are left out.]"
         return head, f"{text[:head]}\n\n{between}\n\n{text[tail:]}"
@@ -133,7 +139,7 @@ def _marking(spec: ToolSpec, outcome: ToolOutcome) -> Callable[[str], str]:
     what it cites in there can begin and end no mark."""
     if not spec.data:
         return str
-    return partial(quoted, spec.name) if outcome.status == "ok" else disarmed
+    return partial(wrap_tool_result, spec.name) if outcome.status == "ok" else escape_tag
 
 
 def _loads(outcome: ToolOutcome) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ from typing import Annotated
 import anyio.lowlevel
 from msgspec import Meta
 
-from trunkline._util.untrusted_text import quoted
+from trunkline._util.untrusted_text import wrap_tool_result
 from trunkline.contracts.tools.function_tool import tool
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
-from trunkline.workers.tools.ancestry import Lineage
-from trunkline.workers.tools.result_store import CHARACTERS, DERIVED, FENCED, TOOL, Results
+from trunkline.workers.tools.ancestry import ConversationAncestry
+from trunkline.workers.tools.result_store import CHARACTERS_KEY, DERIVED, FENCED, TOOL_KEY, ResultStore
 from trunkline_bus import BusError, DecodeError, ObjectInfo
 
 LONGEST_READ = 30_000
@@ -28,7 +28,7 @@ Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
 Pattern = Annotated[str, Meta(max_length=OVERLAP)]
 
 
-def read_result_tool(results: Results, lineage: Lineage) -> Tool:
+def read_result_tool(results: ResultStore, lineage: ConversationAncestry) -> Tool:
     """The tool, reading ``results`` for those conversations that ``lineage`` allows."""
 
     @tool(effect="read")
@@ -68,7 +68,9 @@ _GONE = (
 )
 
 
-async def _found(results: Results, lineage: Lineage, context: ToolContext, id: str) -> ObjectInfo:
+async def _found(
+    results: ResultStore, lineage: ConversationAncestry, context: ToolContext, id: str
+) -> ObjectInfo:
     async for conversation in lineage.of(context.block, context.conversation):
         found = await results.find(context.block, conversation, id.strip())
         if found is not None:
@@ -90,7 +92,7 @@ async def _part(pieces: AsyncIterator[str], offset: int, limit: int) -> str:
 
 def _note(found: ObjectInfo, offset: int, text: str) -> str:
     """Where to read on, if there is more."""
-    end, whole = offset + len(text), int(found.metadata[CHARACTERS])
+    end, whole = offset + len(text), int(found.metadata[CHARACTERS_KEY])
     if end < whole:
         return f"\n\n[Cut here: this is characters {offset} to {end} of {whole}. Read on with offset={end}.]"
     return "" if text else f"[The result has no more than {whole} characters.]"
@@ -144,4 +146,4 @@ def _place(line: str, wanted: list[str]) -> int | None:
 
 def _marked(found: ObjectInfo, text: str) -> str:
     """What came as data stays data, however it is cut."""
-    return quoted(found.metadata[TOOL], text) if FENCED in found.metadata and text else text
+    return wrap_tool_result(found.metadata[TOOL_KEY], text) if FENCED in found.metadata and text else text

@@ -8,30 +8,40 @@ from typing import Any, Literal
 
 import anyio
 
-from trunkline.contracts.sandbox.detached_program import Order, Record, now
-from trunkline.contracts.sandbox.program_request import asked
-from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
+from trunkline.contracts.sandbox.detached_program import DetachedProgram, ProgramSpec, utc_now
+from trunkline.contracts.sandbox.program_request import check_program
+from trunkline.contracts.sandbox.sandbox import (
+    DEFAULT_LIMITS,
+    Sandbox,
+    SandboxLimits,
+    SandboxProcess,
+    SandboxResult,
+)
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError
-from trunkline.home.kill_switch import Latch
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.plugins import Owned
-from trunkline.policy.read_only_programs import is_look
-from trunkline.workers.tools.detached_launcher import begin
+from trunkline.policy.read_only_programs import is_read_only_call
+from trunkline.workers.tools.detached_launcher import launch_detached
 
 log = logging.getLogger(__name__)
 
 ASK_AGAIN = 10.0
 """Seconds for which an answer counts; then the backends are asked again, so an installation needs no restart."""
 
-LEND = "A person can lend it for some minutes, at a terminal: trunkline permissions BLOCK --host-network 30."
+HOST_NETWORK_HINT = (
+    "A person can lend it for some minutes, at a terminal: trunkline permissions BLOCK --host-network 30."
+)
 
-NONE = "No sandbox plugin is installed; a person has to install one (and bubblewrap or Docker) first."
+NO_SANDBOX_HINT = (
+    "No sandbox plugin is installed; a person has to install one (and bubblewrap or Docker) first."
+)
 
 
-class Sandboxes:
+class SandboxSelector:
     """The backends in the order of preference."""
 
-    def __init__(self, backends: Sequence[Owned[Sandbox]], latch: Latch) -> None:
+    def __init__(self, backends: Sequence[Owned[Sandbox]], latch: KillSwitch) -> None:
         self._backends = tuple(backends)
         self.latch = latch
         self._chosen: Sandbox | None = None
@@ -56,7 +66,7 @@ class Sandboxes:
             reasons.append(f"{backend.name}: {reason}")
         self._chosen = None
         raise ToolError(
-            f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}",
+            f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NO_SANDBOX_HINT}",
             kind="unsupported",
         )
 
@@ -74,7 +84,7 @@ class Sandboxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProgramBounds:
     """The most that programs of a call may have: a network or not, and so many seconds. ``hint`` says what permits a
     network. ``look``: the call was let through because it only reads, so its programs can do nothing else. ``host`` is
     whether they have this machine's own network: ``no``, when they have ``asked`` for it, or ``lent`` to all of them
@@ -98,7 +108,7 @@ class Bounds:
             limits = replace(limits, writable=False, network=False, host_network=False, repository="")
         if limits.host_network and self.host == "no":
             raise ToolError(
-                f"Programs may not use this machine's own network here. {LEND} Nothing was run.",
+                f"Programs may not use this machine's own network here. {HOST_NETWORK_HINT} Nothing was run.",
                 kind="permission_denied",
             )
         if limits.network and not self.network:
@@ -112,7 +122,7 @@ class Bounds:
         return replace(limits, timeout=self.seconds)
 
 
-BoundsNow = Callable[[], Awaitable[Bounds]]
+CurrentBounds = Callable[[], Awaitable[ProgramBounds]]
 """Tells what programs may at this moment. Raises ToolError when that cannot be known."""
 
 
@@ -122,7 +132,9 @@ class CallSandbox(Sandbox):
 
     name = "chosen"
 
-    def __init__(self, sandboxes: Sandboxes, label: str, bounds: BoundsNow, *, look: bool = False) -> None:
+    def __init__(
+        self, sandboxes: SandboxSelector, label: str, bounds: CurrentBounds, *, look: bool = False
+    ) -> None:
         self._sandboxes = sandboxes
         self._label = label
         self._bounds = bounds
@@ -145,7 +157,7 @@ class CallSandbox(Sandbox):
 
     async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
         """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
-        limits = await self._within(given.get("limits", USUAL))
+        limits = await self._within(given.get("limits", DEFAULT_LIMITS))
         backend = await self._sandboxes.chosen()
         label = given.get("label") or self._label
         process = await backend.start(argv, **{**given, "label": label, "limits": limits})
@@ -156,7 +168,9 @@ class CallSandbox(Sandbox):
 
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
         """See ``Sandbox``."""
-        return await super().run(argv, **{**given, "limits": await self._within(given.get("limits", USUAL))})
+        return await super().run(
+            argv, **{**given, "limits": await self._within(given.get("limits", DEFAULT_LIMITS))}
+        )
 
     async def leave(
         self,
@@ -166,18 +180,18 @@ class CallSandbox(Sandbox):
         workspace: Path,
         env: Mapping[str, str],
         folder: str = "",
-        limits: SandboxLimits = USUAL,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> None:
         """See ``Sandbox``. This machine's own network is lent for minutes, so such a program cannot have it."""
-        asked(argv, workspace=workspace, env=env, folder=folder)
+        check_program(argv, workspace=workspace, env=env, folder=folder)
         bounded = await self._within(limits)
         if limits.host_network:
             raise ToolError(
                 "A background program may not use this machine's own network, which is lent for some minutes only.",
                 kind="unsupported",
             )
-        order = Order(
+        order = ProgramSpec(
             home=str(self._sandboxes.latch.home),
             backend=(await self._sandboxes.chosen()).name,
             argv=tuple(argv),
@@ -191,17 +205,17 @@ class CallSandbox(Sandbox):
             processes=bounded.processes,
             network=bounded.network,
             writable=bounded.writable,
-            at=now(),
+            at=utc_now(),
         )
-        await begin(Record(record), order)
+        await launch_detached(DetachedProgram(record), order)
 
 
-def held(invocation: ToolInvocation) -> ToolInvocation:
+def with_read_only_sandbox(invocation: ToolInvocation) -> ToolInvocation:
     """The call as its tool is given it. A program that passed without approval because it only reads gets a read-only
     sandbox without a network, so it changes nothing even when git runs what a repository's configuration names. The
     same holds for programs of a tool with the effect ``read``, whose calls need no approval."""
     spec, sandbox = invocation.spec, invocation.context.sandbox
-    looks = spec.effect == "read" or is_look(spec, invocation.arguments)
+    looks = spec.effect == "read" or is_read_only_call(spec, invocation.arguments)
     if not (looks and isinstance(sandbox, CallSandbox)):
         return invocation
     return replace(invocation, context=replace(invocation.context, sandbox=sandbox.looking()))

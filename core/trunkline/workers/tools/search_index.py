@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from trunkline._util.nlp.similarity import concepts, language_of_texts
+from trunkline._util.nlp.similarity import common_language, concepts
 from trunkline.contracts.tools.messages import ToolSpec
 
 IN_NAME = 3.0
@@ -23,7 +23,7 @@ class _Entry:
     words: frozenset[str]
 
 
-class Ranking:
+class ToolSearchIndex:
     """The words of some tools. A word counts the more, the fewer of them it is in; inflections and a few synonyms are
     one word, by the rules of each description's language."""
 
@@ -34,7 +34,7 @@ class Ranking:
     def best(self, question: str) -> list[ToolSpec]:
         """The tools that have a word of the question, the most fitting first; of equals in the order given."""
         languages = {entry.language for entry in self._entries}
-        asked = {language: frozenset(concepts(_apart(question), language)) for language in languages}
+        asked = {language: frozenset(concepts(_split_words(question), language)) for language in languages}
         scored = [(self._score(entry, asked[entry.language]), entry.spec) for entry in self._entries]
         return [spec for score, spec in sorted(scored, key=lambda one: -one[0]) if score > 0]
 
@@ -46,17 +46,17 @@ class Ranking:
 
 
 def _entry(spec: ToolSpec) -> _Entry:
-    language = language_of_texts(spec.description)
+    language = common_language(spec.description)
     parameters = " ".join(spec.parameters.get("properties", ()))
     name, text = f"{spec.name} {spec.own_name}", f"{spec.source} {spec.description} {parameters}"
     return _Entry(
         spec,
         language,
-        frozenset(concepts(_apart(name), language)),
-        frozenset(concepts(_apart(text), language)),
+        frozenset(concepts(_split_words(name), language)),
+        frozenset(concepts(_split_words(text), language)),
     )
 
 
-def _apart(text: str) -> str:
+def _split_words(text: str) -> str:
     """Names as words: ``read_file`` and ``readFile`` as ``read file``."""
     return _JOINTS.sub(" ", text)

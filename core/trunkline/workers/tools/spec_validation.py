@@ -11,7 +11,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 
-def problems(spec: ToolSpec) -> list[str]:
+def spec_problems(spec: ToolSpec) -> list[str]:
     """What is wrong with the definition, a sentence each; empty when it is fine."""
     return list(_of_definition(spec)) + list(_of_parameters(spec))
 

@@ -17,7 +17,7 @@ GRACE = 1.0
 """Seconds that a tool has to stop once it is told to; after that it is left behind."""
 
 
-async def execute(
+async def run_tool(
     tool: Tool,
     invocation: ToolInvocation,
     *,
@@ -60,7 +60,7 @@ class _Job:
         try:
             return self._checked(await self.tool(self.invocation.context, dict(self.invocation.arguments)))
         except BaseException as error:
-            if isinstance(error, anyio.get_cancelled_exc_class()) and error_outcomes.being_cancelled():
+            if isinstance(error, anyio.get_cancelled_exc_class()) and error_outcomes.is_being_cancelled():
                 raise
             return self._failure(error)
 
@@ -68,17 +68,17 @@ class _Job:
         call, spec = self.invocation.context.call, self.invocation.spec
         told = error_outcomes.tool_error_in(error)
         if told is not None:
-            return error_outcomes.refused(call, told)
-        return error_outcomes.broken(call, spec, error)
+            return error_outcomes.refusal_outcome(call, told)
+        return error_outcomes.crash_outcome(call, spec, error)
 
     def _checked(self, output: object) -> ToolOutcome:
         call, spec = self.invocation.context.call, self.invocation.spec
         if not isinstance(output, str):
             kind = type(output).__name__
-            return error_outcomes.incident(
+            return error_outcomes.incident_outcome(
                 call, f"{spec.name} ran, but returned {kind} in place of text.", tool=spec.name
             )
-        return ToolOutcome(call=call, status="ok", output=error_outcomes.printable(output))
+        return ToolOutcome(call=call, status="ok", output=error_outcomes.encodable_text(output))
 
     async def stop(self) -> None:
         """Cancel the tool and wait for its end, but not longer than the grace time."""
@@ -94,4 +94,4 @@ class _Job:
 def _timed_out(invocation: ToolInvocation, timeout: float) -> ToolOutcome:
     """It is not said to have stopped: a thread in the middle of a system call ends that first."""
     text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was told to stop."
-    return error_outcomes.cut_off(invocation.context.call, invocation.spec, text, "timeout")
+    return error_outcomes.interrupted_outcome(invocation.context.call, invocation.spec, text, "timeout")

@@ -16,19 +16,19 @@ import msgspec
 
 from trunkline._util.json_file import read_json
 from trunkline._util.regular_file import read_regular
-from trunkline._util.toml import BadSettings
+from trunkline._util.toml import SettingsFileError
 from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
 from trunkline.contracts.tools.messages import Category, Effect, ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
 
-CLI = "cli:"
+CLI_SOURCE = "cli:"
 """How the source of a tool begins that is a program, and so needs a sandbox whatever its effect."""
 
 _PATH_WORDS = frozenset({"path", "file", "filepath", "directory", "dir", "target", "source", "destination"})
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToolManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The file's content. ``paths`` names the parameters that hold paths of the workspace; when it is left out, those
     whose names say so are taken (MB-F15)."""
 
@@ -62,22 +62,22 @@ class ManifestTool(Tool):
         return _output(self.spec.name, result)
 
 
-def manifest_tool(file: Path) -> ManifestTool:
+def load_manifest_tool(file: Path) -> ManifestTool:
     """The tool of a ``tool.json``.
 
     Raises:
         PluginError: the file is not a manifest; the sentence says what is wrong.
     """
     try:
-        manifest = read_json(str(file), read_regular(file), Manifest)
-    except (OSError, BadSettings) as error:
+        manifest = read_json(str(file), read_regular(file), ToolManifest)
+    except (OSError, SettingsFileError) as error:
         raise PluginError(f"{file} is not a tool manifest: {error}") from error
     if not manifest.command:
         raise PluginError(f"{file}: the command is empty; it names the program and its arguments")
     return ManifestTool(_spec(manifest), manifest.command)
 
 
-def _spec(manifest: Manifest) -> ToolSpec:
+def _spec(manifest: ToolManifest) -> ToolSpec:
     names = manifest.parameters.get("properties", {})
     paths = manifest.paths
     if paths is None:
@@ -91,7 +91,7 @@ def _spec(manifest: Manifest) -> ToolSpec:
         timeout=manifest.timeout,
         paths=paths,
         data=True,
-        source=f"{CLI}{manifest.name}",
+        source=f"{CLI_SOURCE}{manifest.name}",
         category=manifest.category,
     )
 

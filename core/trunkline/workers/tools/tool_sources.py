@@ -13,14 +13,14 @@ import anyio
 
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, Tool, ToolSource
 from trunkline.plugins import Owned
-from trunkline.workers.tools.sandboxes import Bounds, CallSandbox, Sandboxes
+from trunkline.workers.tools.sandboxes import CallSandbox, ProgramBounds, SandboxSelector
 
 log = logging.getLogger(__name__)
 
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds before a source that raised is run again; the pause doubles from the shortest to the longest."""
 
-OWNERS = Bounds(network=True, host="asked")
+OWNER_BOUNDS = ProgramBounds(network=True, host="asked")
 """Of programs that the owner's own configuration begins, such as MCP servers: it says which of them have a network."""
 
 SEPARATOR = "__"
@@ -28,10 +28,10 @@ MOST_TOOLS = 2000
 LONGEST_NAME = 64
 
 
-class Sources:
+class ToolSourceRunner:
     """What the sources publish. ``version`` changes whenever that does."""
 
-    def __init__(self, sources: Sequence[Owned[ToolSource]], sandboxes: Sandboxes) -> None:
+    def __init__(self, sources: Sequence[Owned[ToolSource]], sandboxes: SandboxSelector) -> None:
         self.version = 0
         self._sources = tuple(sources)
         self._sandboxes = sandboxes
@@ -69,7 +69,9 @@ class Sources:
         def publish(tools: Sequence[Tool]) -> None:
             self._publish(owned, tools)
 
-        return SourceContext(publish=publish, sandbox=CallSandbox(self._sandboxes, owned.item.name, _owners))
+        return SourceContext(
+            publish=publish, sandbox=CallSandbox(self._sandboxes, owned.item.name, _owner_bounds)
+        )
 
     def _publish(self, owned: Owned[ToolSource], tools: Sequence[Tool]) -> None:
         name = owned.item.name
@@ -83,37 +85,43 @@ class Sources:
             self.version += 1
 
 
-async def _owners() -> Bounds:
-    return OWNERS
+async def _owner_bounds() -> ProgramBounds:
+    return OWNER_BOUNDS
 
 
-def distinct(settled: Iterable[Owned[Tool]], coming: Sequence[Owned[Tool]]) -> Iterator[Owned[Tool]]:
+def with_distinct_names(
+    settled: Iterable[Owned[Tool]], coming: Sequence[Owned[Tool]]
+) -> Iterator[Owned[Tool]]:
     """The tools that come and go, by names that no other has: short as long as that is the only one of its kind, and
     none that models call a settled tool by."""
     settled = tuple(settled)
     count = Counter(owned.item.spec.name for owned in (*coming, *settled))
-    count.update(aliases_of(settled))
+    count.update(alias_names(settled))
     for owned in coming:
-        yield owned if count[owned.item.spec.name] == 1 else _told_apart(owned, owned.item.spec.source)
+        yield (
+            owned if count[owned.item.spec.name] == 1 else _with_qualified_name(owned, owned.item.spec.source)
+        )
 
 
-def unmistaken(settled: Iterable[Owned[Tool]], apart: Iterable[Owned[Tool]]) -> Iterator[Owned[Tool]]:
+def without_alias_clashes(
+    settled: Iterable[Owned[Tool]], apart: Iterable[Owned[Tool]]
+) -> Iterator[Owned[Tool]]:
     """The tools of plugins apart, of which none takes the calls that models mean for a settled one."""
-    taken = aliases_of(settled)
+    taken = alias_names(settled)
     for owned in apart:
-        yield _told_apart(owned, f"native:{owned.owner}") if owned.item.spec.name in taken else owned
+        yield _with_qualified_name(owned, f"native:{owned.owner}") if owned.item.spec.name in taken else owned
 
 
-def aliases_of(tools: Iterable[Owned[Tool]]) -> set[str]:
+def alias_names(tools: Iterable[Owned[Tool]]) -> set[str]:
     """The further names by which models call these tools."""
     return {alias.schema.name for owned in tools for alias in owned.item.aliases}
 
 
-def _told_apart(owned: Owned[Tool], source: str) -> Owned[Tool]:
-    return Owned(owned.owner, SourcedTool(owned.item, name=qualified(source, owned.item.spec.name)))
+def _with_qualified_name(owned: Owned[Tool], source: str) -> Owned[Tool]:
+    return Owned(owned.owner, SourcedTool(owned.item, name=qualified_name(source, owned.item.spec.name)))
 
 
-def qualified(source: str, name: str) -> str:
+def qualified_name(source: str, name: str) -> str:
     """The name that tells whose the tool is: ``brave__search`` for ``search`` of ``mcp:brave``."""
     whose = re.sub(r"[^A-Za-z0-9_-]", "-", source.partition(":")[2])
     return f"{whose}{SEPARATOR}{name}"[:LONGEST_NAME]

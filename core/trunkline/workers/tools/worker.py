@@ -10,24 +10,24 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from trunkline._util.paths import beneath
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.paths import open_beneath
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.documents.reader import Documents, NoDocuments
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.memory.importer import Importer
-from trunkline.contracts.memory.learned_visibility import listener
+from trunkline.contracts.memory.learned_visibility import recipient_of
 from trunkline.contracts.memory.store import Memory
-from trunkline.contracts.models.client import BlockModel
+from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.models.completer import Completer
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.retention import MEGABYTE
 from trunkline.contracts.tools.messages import (
-    Alive,
-    AskAlive,
     CallTool,
     CancelCall,
+    CheckLiveness,
     EndTasks,
     ListTools,
+    LivenessReply,
     TasksEnded,
     ToolCatalogue,
     ToolReply,
@@ -36,64 +36,64 @@ from trunkline.contracts.tools.messages import (
 from trunkline.contracts.tools.person import Person
 from trunkline.contracts.tools.planning import Planning
 from trunkline.contracts.tools.subjects import (
-    CALL_DECIDED,
+    CALL_DECIDED_TOOL,
     CALL_TOOL,
     CANCEL_CALL,
+    CHECK_LIVENESS,
+    END_TASKS,
     LIST_TOOLS,
-    RESULTS,
-    TOOLS_ALIVE,
-    TOOLS_END,
+    RESULT_STORE,
 )
 from trunkline.contracts.tools.tool import Tool, ToolContext, ToolMiddleware
 from trunkline.contracts.turns.subjects import EFFECT
-from trunkline.documents.folder_watcher import Tools, alone, keep_watched
-from trunkline.documents.ingester import Outcome
-from trunkline.documents.reader_pool import reading
-from trunkline.documents.reader_registry import Readers
+from trunkline.documents.folder_watcher import WatcherDeps, exclusive_lock, watch_folders
+from trunkline.documents.ingester import IngestReport
+from trunkline.documents.reader_pool import reader_pool
+from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.documents.tool_documents import BlockDocuments, OpenFiles
 from trunkline.errors import ErrorCode, ToolError
-from trunkline.home.kill_switch import Latch
+from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.paths import make_folder
 from trunkline.policy import ActorPermissions
 from trunkline.runtime.audit_log import AuditLog
-from trunkline.runtime.detached_programs import end_left
-from trunkline.runtime.panic_handler import Heed
-from trunkline.runtime.remotes.registry import Registry
+from trunkline.runtime.detached_programs import end_detached_programs
+from trunkline.runtime.panic_handler import PanicHandler
+from trunkline.runtime.remotes.registry import RemoteRegistry
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.tools.ancestry import Lineage
-from trunkline.workers.tools.authorization import Permissions
-from trunkline.workers.tools.block_tool_limits import BrokenLimits, Limits, block_files
+from trunkline.workers.tools.ancestry import ConversationAncestry
+from trunkline.workers.tools.authorization import CallAuthorizer
+from trunkline.workers.tools.block_tool_limits import BlockToolLimits, BrokenBlockConfig, block_config_cache
 from trunkline.workers.tools.builtin_stages import GateStage, PathStage, QuotaStage, SchemaStage
-from trunkline.workers.tools.call_audit import audited
-from trunkline.workers.tools.call_executor import BLOCK, Carrier, Parts
+from trunkline.workers.tools.call_audit import with_audit
+from trunkline.workers.tools.call_executor import BLOCK, CallExecutor, ExecutorDeps
 from trunkline.workers.tools.call_person import CallPerson
-from trunkline.workers.tools.call_registry import Calls, Run
-from trunkline.workers.tools.call_tracing import traced
-from trunkline.workers.tools.catalogue import PLATFORM, Catalogue
-from trunkline.workers.tools.delegation import Lending
-from trunkline.workers.tools.discovery import Discovery
+from trunkline.workers.tools.call_registry import ActiveCall, CallRegistry
+from trunkline.workers.tools.call_tracing import with_tracing
+from trunkline.workers.tools.catalogue import PLATFORM_OWNER, Catalogue
+from trunkline.workers.tools.delegation import DelegationService
+from trunkline.workers.tools.discovery import ToolDiscovery
 from trunkline.workers.tools.discovery_tools import discovery_tools
 from trunkline.workers.tools.dispatch import Guard
 from trunkline.workers.tools.gatekeeper import Gatekeeper
-from trunkline.workers.tools.isolated_tools import IsolatedTools
+from trunkline.workers.tools.isolated_tools import IsolatedToolIndex
 from trunkline.workers.tools.ledger import Ledger, scope_of
-from trunkline.workers.tools.live_catalogue import Shelf, Supplies
+from trunkline.workers.tools.live_catalogue import LiveCatalogue, ToolSupply
 from trunkline.workers.tools.liveness import Liveness
-from trunkline.workers.tools.memory_access import MemoryReach, MemoryStage
-from trunkline.workers.tools.owner_policies import FOLDER, Rules, owners_policies
-from trunkline.workers.tools.path_locks import Resources
+from trunkline.workers.tools.memory_access import MemoryAccess, MemoryStage
+from trunkline.workers.tools.owner_policies import POLICY_FOLDER, OwnerPolicies, owner_policy_cache
+from trunkline.workers.tools.path_locks import PathLocks
 from trunkline.workers.tools.path_scopes import reach_of
-from trunkline.workers.tools.plan_cleanup import Lapsed
+from trunkline.workers.tools.plan_cleanup import PlanCleanup
 from trunkline.workers.tools.planning import CallPlanning
 from trunkline.workers.tools.policy_stage import PolicyStage
 from trunkline.workers.tools.quotas import Quotas
-from trunkline.workers.tools.remote_tools import Remotes
-from trunkline.workers.tools.result_cleanup import Sweeper
-from trunkline.workers.tools.result_store import Results
+from trunkline.workers.tools.remote_tools import RemoteToolIndex
+from trunkline.workers.tools.result_cleanup import ResultCleanup
+from trunkline.workers.tools.result_store import ResultStore
 from trunkline.workers.tools.result_tool import read_result_tool
-from trunkline.workers.tools.sandboxes import CallSandbox, Sandboxes
-from trunkline.workers.tools.tool_sources import Sources
-from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
+from trunkline.workers.tools.sandboxes import CallSandbox, SandboxSelector
+from trunkline.workers.tools.tool_sources import ToolSourceRunner
+from trunkline_bus import ReceivedMessage, Refusal, Request, SubjectError, background_tasks
 
 MOST_ASKING = 4096
 """Requests for calls that are answered at once, if only by the answer that there are too many calls. Several may ask
@@ -102,7 +102,7 @@ for one call."""
 SPARE_THREADS = 4
 """Threads for each slot: a synchronous tool that hangs keeps its thread after its call has timed out."""
 
-NOT_THEIRS = (
+DECISION_FORBIDDEN = (
     "Only the monitor may say what people decided about a call, and it does so elsewhere. Nothing was run."
 )
 
@@ -121,15 +121,15 @@ class ToolsWorker(Worker):
         super().__init__(context)
         self._settings = context.config.settings.tools
         self.drain_seconds = self._settings.drain + 5.0
-        self._blocks = block_files(context.bus)
-        self._latch = Latch(context.home.path)
-        self._heed = Heed(self._latch, self._stop_everything)
-        self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
-        self._rules = owners_policies(context.bus)
-        self._lineage = Lineage(context.bus)
+        self._blocks = block_config_cache(context.bus)
+        self._latch = KillSwitch(context.home.path)
+        self._heed = PanicHandler(self._latch, self._stop_everything)
+        self._sandboxes = SandboxSelector(context.plugins.sandboxes(), self._latch)
+        self._rules = owner_policy_cache(context.bus)
+        self._lineage = ConversationAncestry(context.bus)
         self.audit = AuditLog(context.bus, context.config.settings.audit.detail, self._secrets())
-        self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
-        self._discovery = Discovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
+        self.permissions = CallAuthorizer(self.table_of, self.rules, Quotas(context.bus))
+        self._discovery = ToolDiscovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
 
     async def open(self) -> None:
         """Find the tools, and answer."""
@@ -148,15 +148,15 @@ class ToolsWorker(Worker):
         tasks.start_soon(supplies.isolated.keep_looking)
         tasks.start_soon(supplies.sources.run)
         bounds = context.config.settings.documents
-        self._reading = await self.resources.enter_async_context(reading(bounds))
+        self._reading = await self.resources.enter_async_context(reader_pool(bounds))
         tasks.start_soon(self.keep_watching)
-        self._shelf = Shelf(supplies, self._remotes)
+        self._shelf = LiveCatalogue(supplies, self._remotes)
         self._ledger = Ledger(context.bus, context.id, liveness, tasks)
-        carrier = Carrier(
-            Parts(
+        carrier = CallExecutor(
+            ExecutorDeps(
                 ledger=self._ledger,
                 shelf=self._shelf,
-                resources=Resources(),
+                resources=PathLocks(),
                 context_of=self._context_of,
                 judged_by=self.judged_by,
                 limits_of=self.limits_of,
@@ -169,22 +169,24 @@ class ToolsWorker(Worker):
         )
         capture = context.config.settings.telemetry.capture_content
         most = settings.concurrency + settings.backlog
-        self._calls = Calls(tasks, traced(audited(carrier.carry_out, self.audit), capture=capture), most)
+        self._calls = CallRegistry(
+            tasks, with_tracing(with_audit(carrier.carry_out, self.audit), capture=capture), most
+        )
         _allow_threads(settings.concurrency * SPARE_THREADS)
         tasks.start_soon(self._heed.watch)
         tasks.start_soon(self._sandboxes.serve)
         if results is not None:
-            sweeper = Sweeper(context.bus, results, self._lineage)
+            sweeper = ResultCleanup(context.bus, results, self._lineage)
             await sweeper.open()
             tasks.start_soon(sweeper.keep_swept)
         self.tidy(tasks)
-        await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
-        await context.service.add(TOOLS_END, self._end, worker=context.id)
+        await context.service.add(CHECK_LIVENESS, self._alive, worker=context.id)
+        await context.service.add(END_TASKS, self._end, worker=context.id)
         await self.answer()
 
     def tidy(self, tasks: TaskGroup) -> None:
         """Take out of memory what binds conversations that are gone."""
-        tasks.start_soon(Lapsed(self.context.bus, self._lineage).keep_swept)
+        tasks.start_soon(PlanCleanup(self.context.bus, self._lineage).keep_swept)
 
     async def answer(self) -> None:
         """Hear cancels, and answer on the bus."""
@@ -193,29 +195,31 @@ class ToolsWorker(Worker):
         await self._heed.listen(context.bus, context.id, self.kind)
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._undecided, limit=MOST_ASKING)
-        await context.service.add(CALL_DECIDED, self._call, limit=MOST_ASKING)
-        lending = Lending(self.listed, self.undecided, self.stop)
+        await context.service.add(CALL_DECIDED_TOOL, self._call, limit=MOST_ASKING)
+        lending = DelegationService(self.listed, self.undecided, self.stop)
         await lending.answer(context.bus, context.service)
 
-    def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
+    def own_tools(self, results: ResultStore | None) -> tuple[Tool, ...]:
         """The platform's own tools."""
         reading = () if results is None else (read_result_tool(results, self._lineage),)
         return (*discovery_tools(self._discovery), *reading)
 
-    def long_results(self) -> Results | None:
+    def long_results(self) -> ResultStore | None:
         """Where results that are too long for a conversation are kept."""
         settings, retention = self._settings, self.context.config.settings.retention
-        return Results(
-            self.context.bus.objects(RESULTS),
+        return ResultStore(
+            self.context.bus.objects(RESULT_STORE),
             shown=settings.shown_result,
             largest=settings.largest_result,
             room=int(retention.result_mb * MEGABYTE),
         )
 
-    async def limits_of(self, block: str) -> Limits:
+    async def limits_of(self, block: str) -> BlockToolLimits:
         """What a block may use. Raises ToolError when that cannot be known."""
         names = (await self._blocks.of(block)).tools
-        return Limits(None if names is None else frozenset(names), self._remotes.open_to(block), block)
+        return BlockToolLimits(
+            None if names is None else frozenset(names), self._remotes.open_to(block), block
+        )
 
     async def table_of(self, block: str) -> PermissionTable:
         """The block's table of permissions, with the deployment's where it says nothing. Raises ToolError."""
@@ -224,11 +228,11 @@ class ToolsWorker(Worker):
     async def judged_by(self, block: str) -> None:
         """Wait, not for ever, while memory is away and what calls of the block are judged by was never read."""
         await self._blocks.wait_for(block)
-        await self._rules.wait_for(FOLDER)
+        await self._rules.wait_for(POLICY_FOLDER)
 
-    async def rules(self) -> Rules:
+    async def rules(self) -> OwnerPolicies:
         """The owner's policies. Raises ToolError."""
-        return await self._rules.of(FOLDER)
+        return await self._rules.of(POLICY_FOLDER)
 
     async def drain(self) -> None:
         """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
@@ -239,11 +243,13 @@ class ToolsWorker(Worker):
         self._calls.stop_all("everything was stopped by panic")
         await self._sandboxes.end_all()
 
-    def _known_remotes(self) -> Remotes:
+    def _known_remotes(self) -> RemoteToolIndex:
         home, settings = self.context.home, self.context.config.settings.remotes
-        return Remotes(self.context.bus, Registry(home.remotes), home.cache / "remotes", settings.patience)
+        return RemoteToolIndex(
+            self.context.bus, RemoteRegistry(home.remotes), home.cache / "remotes", settings.patience
+        )
 
-    def _supplies(self, own: tuple[Tool, ...]) -> Supplies:
+    def _supplies(self, own: tuple[Tool, ...]) -> ToolSupply:
         plugins = self.context.plugins
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
@@ -254,19 +260,19 @@ class ToolsWorker(Worker):
             QuotaStage(self.permissions),
             MemoryStage(),
         )
-        built_in = tuple(Guard(PLATFORM, stage) for stage in stages)
+        built_in = tuple(Guard(PLATFORM_OWNER, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
-        return Supplies(
+        return ToolSupply(
             plugins=plugins,
             config=self.context.config,
             built_in=built_in,
-            isolated=IsolatedTools(self.context.bus, apart, self.context.config),
-            sources=Sources(plugins.tool_sources(), self._sandboxes),
+            isolated=IsolatedToolIndex(self.context.bus, apart, self.context.config),
+            sources=ToolSourceRunner(plugins.tool_sources(), self._sandboxes),
             own=own,
         )
 
-    def _secrets(self) -> Secrets:
-        return Secrets(self.context.config.settings.memory.redact)
+    def _secrets(self) -> Redactor:
+        return Redactor(self.context.config.settings.memory.redact)
 
     async def _catalogue(self) -> Catalogue:
         return await self._shelf.catalogue()
@@ -285,20 +291,20 @@ class ToolsWorker(Worker):
         block = _block(wish.block)
         try:
             limits = await self.limits_of(block)
-        except BrokenLimits:
-            limits = Limits(frozenset())
+        except BrokenBlockConfig:
+            limits = BlockToolLimits(frozenset())
         except ToolError as error:
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
         restricted = await self._discovery.restricted(block)
         return (await self._shelf.catalogue()).shown(limits, wish.version, restricted)
 
-    async def _alive(self, request: Request[AskAlive]) -> Alive:
+    async def _alive(self, request: Request[CheckLiveness]) -> LivenessReply:
         call = request.data.call
-        return Alive(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
+        return LivenessReply(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
 
     async def _end(self, request: Request[EndTasks]) -> TasksEnded:
         wish = request.data
-        return await end_left(self.context.home.path, _block(wish.block), forget=wish.forget)
+        return await end_detached_programs(self.context.home.path, _block(wish.block), forget=wish.forget)
 
     async def _undecided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         async for reply in self.undecided(request.data):
@@ -310,9 +316,9 @@ class ToolsWorker(Worker):
         if call.decided:
             await self.audit.note(
                 event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
-                call=call.call, tool=call.name, decision="denied", why=NOT_THEIRS,
+                call=call.call, tool=call.name, decision="denied", why=DECISION_FORBIDDEN,
             )  # fmt: skip
-            raise Refusal("forbidden", NOT_THEIRS)
+            raise Refusal("forbidden", DECISION_FORBIDDEN)
         async for reply in self._replies(call):
             yield reply
 
@@ -330,7 +336,7 @@ class ToolsWorker(Worker):
         async for reply in self._calls.replies(call):
             yield reply
 
-    async def _cancel(self, message: Received[CancelCall]) -> None:
+    async def _cancel(self, message: ReceivedMessage[CancelCall]) -> None:
         self.stop(message.keys["call"], message.data)
 
     def stop(self, call: str, wish: CancelCall) -> None:
@@ -340,13 +346,13 @@ class ToolsWorker(Worker):
     def _importers(self) -> list[Importer]:
         return [owned.item for owned in self.context.plugins.importers()]
 
-    async def _context_of(self, run: Run, spec: ToolSpec) -> ToolContext:
+    async def _context_of(self, run: ActiveCall, spec: ToolSpec) -> ToolContext:
         call, context = run.call, self.context
         workspace = context.home.workspace(call.block)
         make_folder(workspace)
         memory = self.memory_of(call)
         reach = reach_of(await self.permissions.scopes(spec, call), context.config, context.home)
-        files = partial(beneath, workspace, reach)
+        files = partial(open_beneath, workspace, reach)
         return ToolContext(
             block=call.block,
             conversation=call.conversation,
@@ -375,13 +381,13 @@ class ToolsWorker(Worker):
         context, bounds = self.context, self.context.config.settings.documents
         if not bounds.watch:
             return
-        tools = Tools(context.bus, self._readers, bounds, WATCHER, _tell)
-        async with alone(context.home.cache / "documents.lock"):
-            await keep_watched(bounds.watch, tools)
+        tools = WatcherDeps(context.bus, self._readers, bounds, WATCHER, _log_outcome)
+        async with exclusive_lock(context.home.cache / "documents.lock"):
+            await watch_folders(bounds.watch, tools)
 
     @cached_property
-    def _readers(self) -> Readers:
-        return Readers(owned.item for owned in self.context.plugins.readers())
+    def _readers(self) -> ReaderRegistry:
+        return ReaderRegistry(owned.item for owned in self.context.plugins.readers())
 
     def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """What a tool reads and searches documents with. They are part of memory, for whose request may not see it."""
@@ -396,17 +402,17 @@ class ToolsWorker(Worker):
         somebody else or elsewhere."""
         memory = BlockMemory(self.context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
-        memory.permit = MemoryReach(self.permissions, call)
-        memory.to = listener(call.block, call.actor)
+        memory.permit = MemoryAccess(self.permissions, call)
+        memory.to = recipient_of(call.block, call.actor)
         return memory
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""
-        return BlockModel(
+        return BlockCompleter(
             self.context.bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
         )
 
-    def person_of(self, run: Run, spec: ToolSpec) -> Person:
+    def person_of(self, run: ActiveCall, spec: ToolSpec) -> Person:
         """Whom a tool can ask or tell something."""
         return CallPerson(self.context.bus, run, spec, self._settings.hold)
 
@@ -415,7 +421,7 @@ class ToolsWorker(Worker):
         return CallPlanning(self.context.bus, self._rules, call)
 
 
-def _tell(folder: Path, outcome: Outcome) -> None:
+def _log_outcome(folder: Path, outcome: IngestReport) -> None:
     for one in outcome.skipped:
         log.warning("%s is not brought into memory: %s", one.source, one.reason)
     for path in outcome.gone:

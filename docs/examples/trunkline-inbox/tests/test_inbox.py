@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from trunkline.testing.channel_suite import ChannelSuite, Person
+from trunkline.testing.channel_suite import ChannelSuite, ChannelUser
 from trunkline_inbox import Inbox
 
 
@@ -31,4 +31,4 @@ class TestInbox(ChannelSuite):
         async def decide(approval, allow):
             await say(f"{'approve' if allow else 'deny'} {approval.id}")
 
-        yield Person(Inbox(self.folder), say, seen, decide)
+        yield ChannelUser(Inbox(self.folder), say, seen, decide)

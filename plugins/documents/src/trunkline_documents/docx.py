@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from trunkline import Document, Reader, Section, UnreadableDocument
-from trunkline_documents.tables import in_portions
+from trunkline_documents.tables import table_portions
 
 if TYPE_CHECKING:
     from docx.document import Document as Word
@@ -26,9 +26,9 @@ class DocxReader(Reader):
         import docx
         from docx.opc.exceptions import PackageNotFoundError
 
-        from trunkline_documents.zip_xml import opened
+        from trunkline_documents.zip_xml import open_archive
 
-        opened(file)
+        open_archive(file)
         try:
             word = docx.Document(file)
         except (PackageNotFoundError, KeyError, ValueError) as error:
@@ -43,18 +43,18 @@ def _sections(word: "Word") -> Iterator[Section]:
     lines: list[str] = []
     for item in word.iter_inner_content():
         if isinstance(item, Table):
-            yield from _told(lines, heading)
+            yield from _flush(lines, heading)
             yield from _rows(item, heading)
             continue
         if level := _level(item):
-            yield from _told(lines, heading)
+            yield from _flush(lines, heading)
             heading = (*heading[: level - 1], item.text)
         elif item.text.strip():
             lines.append(_line(item))
-    yield from _told(lines, heading)
+    yield from _flush(lines, heading)
 
 
-def _told(lines: list[str], heading: tuple[str, ...]) -> Iterator[Section]:
+def _flush(lines: list[str], heading: tuple[str, ...]) -> Iterator[Section]:
     """What has been gathered, which is then gathered anew."""
     if lines:
         yield Section(text="\n\n".join(lines), heading=heading)
@@ -63,7 +63,7 @@ def _told(lines: list[str], heading: tuple[str, ...]) -> Iterator[Section]:
 
 def _rows(item: "Table", heading: tuple[str, ...]) -> Iterator[Section]:
     rows = ([cell.text for cell in row.cells] for row in item.rows)
-    for _, _, text in in_portions(rows):
+    for _, _, text in table_portions(rows):
         yield Section(text=text, heading=heading)
 
 

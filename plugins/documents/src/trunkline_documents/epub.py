@@ -20,16 +20,18 @@ class EpubReader(Reader):
 
     def read(self, file: BinaryIO, name: str) -> Document:
         """See ``Reader.read``."""
-        from trunkline_documents.zip_xml import attribute, opened, part
+        from trunkline_documents.zip_xml import local_attribute, open_archive, read_part
 
-        archive = opened(file)
-        roots = [attribute(one, "full-path") for one in part(archive, CONTAINER).iter("{*}rootfile")]
+        archive = open_archive(file)
+        roots = [
+            local_attribute(one, "full-path") for one in read_part(archive, CONTAINER).iter("{*}rootfile")
+        ]
         if not roots:
             raise UnreadableDocument("it is broken: it names no book")
-        package = part(archive, roots[0])
+        package = read_part(archive, roots[0])
         title = package.findtext(".//{*}metadata/{*}title") or ""
-        items = {attribute(one, "id"): attribute(one, "href") for one in package.iter("{*}item")}
-        spine = [items.get(attribute(one, "idref"), "") for one in package.iter("{*}itemref")]
+        items = {local_attribute(one, "id"): local_attribute(one, "href") for one in package.iter("{*}item")}
+        spine = [items.get(local_attribute(one, "idref"), "") for one in package.iter("{*}itemref")]
         folder = posixpath.dirname(roots[0])
         places = [posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine if href]
         return Document(sections=tuple(_chapters(archive, places)), title=title)

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from trunkline import Document, Reader, Section, UnreadableDocument
-from trunkline_documents.tables import in_portions
+from trunkline_documents.tables import table_portions
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-SILENT = frozenset(
+SKIPPED_TAGS = frozenset(
     {
         "script",
         "style",
@@ -82,7 +82,7 @@ def read_html(data: bytes) -> tuple[str, tuple[Section, ...]]:
     except (etree.ParserError, etree.XMLSyntaxError) as error:
         raise UnreadableDocument("it is broken: it is no web page") from error
     title = " ".join((root.findtext(".//title") or "").split())
-    page = _Page()
+    page = _TextExtractor()
     page.take(root)
     page.end_section()
     return title, tuple(page.sections)
@@ -97,7 +97,7 @@ def _encoding(data: bytes) -> str | None:
     return "utf-8"
 
 
-class _Page:
+class _TextExtractor:
     """Gathers the text of a tree, depth first: words into lines, lines into sections."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class _Page:
     def _enter(self, element: "HtmlElement") -> bool:
         """Begin an element; whether what is below it is to be taken too."""
         tag = element.tag
-        if not isinstance(tag, str) or tag in SILENT:
+        if not isinstance(tag, str) or tag in SKIPPED_TAGS:
             return False
         if tag in HEADINGS:
             self._begin(int(tag[1]), " ".join(element.text_content().split()))
@@ -158,7 +158,7 @@ class _Page:
             [" ".join(cell.text_content().split()) for cell in row.iter("td", "th")]
             for row in element.iter("tr")
         )
-        for _, _, text in in_portions(row for row in rows if row):
+        for _, _, text in table_portions(row for row in rows if row):
             self.sections.append(Section(text=text, heading=self._heading))
 
     def end_line(self) -> None:

@@ -6,7 +6,7 @@ from trunkline import Document, Reader, Section
 from trunkline_documents import tesseract
 
 
-class PictureReader(Reader):
+class ImageReader(Reader):
     """The text that tesseract sees."""
 
     name = "picture"
@@ -14,7 +14,7 @@ class PictureReader(Reader):
 
     def unavailable(self) -> str | None:
         """See ``Reader.unavailable``."""
-        return tesseract.missing()
+        return tesseract.missing_reason()
 
     def read(self, file: BinaryIO, name: str) -> Document:
         """See ``Reader.read``."""

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from trunkline import BlockPath, DocumentText, ToolContext, tool
-from trunkline._util.untrusted_text import fenced
-from trunkline_documents.token_budget import TOKENS_AT_ONCE, tokens
+from trunkline._util.untrusted_text import wrap_context
+from trunkline_documents.token_budget import MAX_PROMPT_TOKENS, estimate_tokens
 
 MOST_HEADINGS = 60
 _HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
@@ -30,18 +30,18 @@ async def ingest_document(context: ToolContext, path: BlockPath, remember: bool 
     else:
         await context.documents.collect(name, document.text)
     kept = "in memory" if remember else "with this conversation"
-    return {"name": name, "kept": kept, "pages": document.pages, **_shown(name, document)}
+    return {"name": name, "kept": kept, "pages": document.pages, **_format_document(name, document)}
 
 
-def _shown(name: str, document: DocumentText) -> dict[str, Any]:
+def _format_document(name: str, document: DocumentText) -> dict[str, Any]:
     """The text where it is short, else what stands in it."""
-    length = tokens(document.text)
-    if length <= TOKENS_AT_ONCE:
-        return {"text": fenced(name, document.text)}
+    length = estimate_tokens(document.text)
+    if length <= MAX_PROMPT_TOKENS:
+        return {"text": wrap_context(name, document.text)}
     headings = _HEADING.findall(document.text)
     return {
         "tokens": length,
-        "headings": fenced(name, "\n".join(headings[:MOST_HEADINGS])),
+        "headings": wrap_context(name, "\n".join(headings[:MOST_HEADINGS])),
         "next": "It is too long to be read at once. Use search_in_documents.",
     }
 

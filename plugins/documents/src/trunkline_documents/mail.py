@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from trunkline import Document, Reader, Section, UnreadableDocument
 
-SAID = ("From", "To", "Cc", "Date", "Subject")
+SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
 class MailReader(Reader):
@@ -22,7 +22,7 @@ class MailReader(Reader):
         mail = message_from_binary_file(file, _class=EmailMessage, policy=policy.default)
         if not mail["From"] and not mail["Subject"]:
             raise UnreadableDocument("it is broken: it is no e-mail")
-        head = "\n".join(f"- {field}: {mail[field]}" for field in SAID if mail[field])
+        head = "\n".join(f"- {field}: {mail[field]}" for field in SHOWN_HEADERS if mail[field])
         title = str(mail["Subject"] or "")
         sections = tuple(_body(mail, title))
         return Document(sections=(Section(text=head, heading=(title,)), *sections), title=title)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from trunkline import Document, Reader, Section
-from trunkline_documents.tables import in_portions
+from trunkline_documents.tables import table_portions
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -28,11 +28,13 @@ class OpenDocumentReader(Reader):
 
     def read(self, file: BinaryIO, name: str) -> Document:
         """See ``Reader.read``."""
-        from trunkline_documents.zip_xml import opened, part
+        from trunkline_documents.zip_xml import open_archive, read_part
 
-        archive = opened(file)
-        content = part(archive, "content.xml")
-        title = part(archive, "meta.xml").findtext(".//{*}title") if "meta.xml" in archive.namelist() else ""
+        archive = open_archive(file)
+        content = read_part(archive, "content.xml")
+        title = (
+            read_part(archive, "meta.xml").findtext(".//{*}title") if "meta.xml" in archive.namelist() else ""
+        )
         slides = list(content.iter(f"{DRAW}page"))
         if slides:
             sections = tuple(_slide(slide, number) for number, slide in enumerate(slides, start=1))
@@ -62,14 +64,14 @@ def _prose(body: "_Element") -> Iterator[Section]:
             level = int(one.get(f"{TEXT}outline-level", "1"))
             heading = (*heading[: level - 1], _text(one))
         else:
-            yield from (Section(text=text, heading=heading) for _, _, text in in_portions(_rows(one)))
+            yield from (Section(text=text, heading=heading) for _, _, text in table_portions(_rows(one)))
     if lines:
         yield Section(text="\n\n".join(lines), heading=heading)
 
 
 def _sheets(body: "_Element") -> Iterator[Section]:
     for sheet in body.iter(f"{TABLE}table"):
-        for first, last, text in in_portions(_rows(sheet)):
+        for first, last, text in table_portions(_rows(sheet)):
             yield Section(text=text, heading=(sheet.get(f"{TABLE}name", ""), f"Rows {first} to {last}"))
 
 

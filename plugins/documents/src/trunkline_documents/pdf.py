@@ -72,7 +72,7 @@ def _outline(pdf: "PdfDocument") -> dict[int, tuple[str, ...]]:
 
 
 def _scanned(pdf: "PdfDocument") -> list[str]:
-    if reason := tesseract.missing():
+    if reason := tesseract.missing_reason():
         raise UnreadableDocument(f"its pages are pictures, and {reason}")
     return [tesseract.read(_picture(pdf[number])) for number in range(len(pdf))]
 

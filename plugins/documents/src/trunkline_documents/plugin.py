@@ -11,7 +11,7 @@ def trunkline_readers() -> Iterable[trunkline.Reader]:
     from trunkline_documents.docx import DocxReader
     from trunkline_documents.epub import EpubReader
     from trunkline_documents.html import HtmlReader
-    from trunkline_documents.images import PictureReader
+    from trunkline_documents.images import ImageReader
     from trunkline_documents.mail import MailReader
     from trunkline_documents.notebooks import NotebookReader
     from trunkline_documents.opendocument import OpenDocumentReader
@@ -21,7 +21,7 @@ def trunkline_readers() -> Iterable[trunkline.Reader]:
 
     return [
         PdfReader(), DocxReader(), XlsxReader(), PptxReader(), OpenDocumentReader(), EpubReader(), HtmlReader(),
-        MailReader(), NotebookReader(), PictureReader(),
+        MailReader(), NotebookReader(), ImageReader(),
     ]  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
     """The document tools (MN-F16, MN-F21)."""
     from trunkline_documents import ingest_tools, read_tools
     from trunkline_documents.summarization import summary_tool
-    from trunkline_documents.summary_cache import Summaries
+    from trunkline_documents.summary_cache import SummaryCache
 
     return [
         read_tools.read_document,
@@ -38,13 +38,13 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
         read_tools.list_documents,
         ingest_tools.ingest_document,
         ingest_tools.clear_documents,
-        summary_tool(Summaries(settings.home)),
+        summary_tool(SummaryCache(settings.home)),
     ]
 
 
 @trunkline.hookimpl
 def trunkline_purgers(settings: trunkline.PluginSettings) -> Iterable[trunkline.Purger]:
     """Summaries go with any purge."""
-    from trunkline_documents.summary_cache import Forgetting, Summaries
+    from trunkline_documents.summary_cache import SummaryCache, SummaryPurger
 
-    return [Forgetting(Summaries(settings.home))]
+    return [SummaryPurger(SummaryCache(settings.home))]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from zipfile import ZipFile
 
 from trunkline import Document, Reader, Section
-from trunkline_documents.tables import table
+from trunkline_documents.tables import markdown_table
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -25,9 +25,9 @@ class PptxReader(Reader):
 
     def read(self, file: BinaryIO, name: str) -> Document:
         """See ``Reader.read``."""
-        from trunkline_documents.zip_xml import opened
+        from trunkline_documents.zip_xml import open_archive
 
-        archive = opened(file)
+        archive = open_archive(file)
         slides = list(_slides(archive))
         sections = tuple(_section(archive, slide, number) for number, slide in enumerate(slides, start=1))
         return Document(sections=sections, pages=len(slides))
@@ -35,17 +35,17 @@ class PptxReader(Reader):
 
 def _slides(archive: ZipFile) -> Iterator[str]:
     """The names of the slides' parts, in the order in which they are shown."""
-    from trunkline_documents.zip_xml import part
+    from trunkline_documents.zip_xml import read_part
 
     targets = _related(archive, PRESENTATION)
-    for slide in part(archive, PRESENTATION).iter(f"{P}sldId"):
+    for slide in read_part(archive, PRESENTATION).iter(f"{P}sldId"):
         if target := targets.get(slide.get(f"{R}id", "")):
             yield target[1]
 
 
 def _related(archive: ZipFile, name: str) -> dict[str, tuple[str, str]]:
     """What a part refers to: the kind and the name of a part, by the id of the reference."""
-    from trunkline_documents.zip_xml import part
+    from trunkline_documents.zip_xml import read_part
 
     folder, _, last = name.rpartition("/")
     references = f"{folder}/_rels/{last}.rels"
@@ -56,15 +56,15 @@ def _related(archive: ZipFile, name: str) -> dict[str, tuple[str, str]]:
             one.get("Type", "").rpartition("/")[2],
             posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
         )
-        for one in part(archive, references)
+        for one in read_part(archive, references)
     }
 
 
 def _section(archive: ZipFile, name: str, number: int) -> Section:
-    from trunkline_documents.zip_xml import part
+    from trunkline_documents.zip_xml import read_part
 
     title, texts = "", []
-    for shape in part(archive, name).iter(f"{P}sp", f"{A}tbl"):
+    for shape in read_part(archive, name).iter(f"{P}sp", f"{A}tbl"):
         if shape.tag == f"{A}tbl":
             texts.append(_table(shape))
         elif not title and _is_title(shape):
@@ -77,11 +77,11 @@ def _section(archive: ZipFile, name: str, number: int) -> Section:
 
 
 def _notes(archive: ZipFile, slide: str) -> Iterator[str]:
-    from trunkline_documents.zip_xml import part
+    from trunkline_documents.zip_xml import read_part
 
     for kind, target in _related(archive, slide).values():
         if kind == "notesSlide":
-            for shape in part(archive, target).iter(f"{P}sp"):
+            for shape in read_part(archive, target).iter(f"{P}sp"):
                 if _placeholder(shape) == "body" and (text := "\n".join(_paragraphs(shape))):
                     yield text
 
@@ -101,6 +101,6 @@ def _paragraphs(element: "_Element") -> list[str]:
 
 
 def _table(element: "_Element") -> str:
-    return table(
+    return markdown_table(
         [[" ".join(_paragraphs(cell)) for cell in row.iter(f"{A}tc")] for row in element.iter(f"{A}tr")]
     )

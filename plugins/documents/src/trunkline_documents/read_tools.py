@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
-from trunkline_documents.token_budget import TOKENS_AT_ONCE, tokens
+from trunkline_documents.token_budget import MAX_PROMPT_TOKENS, estimate_tokens
 
 _MARK = re.compile(r"^<!-- page (\d+) -->$", re.MULTILINE)
 
@@ -29,10 +29,10 @@ async def read_document(
     text = document.text
     if document.pages is not None:
         text = _pages(text, first_page, last_page or document.pages)
-    if tokens(text) > TOKENS_AT_ONCE:
+    if estimate_tokens(text) > MAX_PROMPT_TOKENS:
         pages = f" Or read some of its {document.pages} pages." if document.pages else ""
         raise ToolError(
-            f"{path!r} has about {tokens(text)} tokens there, more than {TOKENS_AT_ONCE} at once. "
+            f"{path!r} has about {estimate_tokens(text)} tokens there, more than {MAX_PROMPT_TOKENS} at once. "
             f"Use ingest_document, then search_in_documents.{pages}",
             kind="too_large",
         )
@@ -71,10 +71,12 @@ async def list_documents(context: ToolContext) -> list[dict[str, Any]]:
         {"name": one.name, "size": one.size, "kept": "with this conversation"}
         for one in await context.documents.collected()
     ]
-    return own + [one for folder in ("documents", "/documents") for one in await _remembered(context, folder)]
+    return own + [
+        one for folder in ("documents", "/documents") for one in await _stored_documents(context, folder)
+    ]
 
 
-async def _remembered(context: ToolContext, folder: str) -> list[dict[str, Any]]:
+async def _stored_documents(context: ToolContext, folder: str) -> list[dict[str, Any]]:
     try:
         entries = await context.memory.list(folder, recursive=True)
     except ToolError:  # there is no such folder yet

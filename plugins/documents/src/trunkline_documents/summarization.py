@@ -11,11 +11,11 @@ import anyio.to_thread
 from msgspec import Meta
 
 from trunkline import BlockPath, CompletionError, Tool, ToolContext, ToolError, tool
-from trunkline._util.untrusted_text import fenced
-from trunkline_documents.summary_cache import Summaries
-from trunkline_documents.token_budget import LETTERS_A_TOKEN, TOKENS_AT_ONCE, tokens
+from trunkline._util.untrusted_text import wrap_context
+from trunkline_documents.summary_cache import SummaryCache
+from trunkline_documents.token_budget import CHARS_PER_TOKEN, MAX_PROMPT_TOKENS, estimate_tokens
 
-AT_ONCE = 3
+MAX_CONCURRENT_PARTS = 3
 """Parts that are with a model at the same time (MN-F21)."""
 
 MOST_PARTS = 60
@@ -42,7 +42,7 @@ _FRAME = (
 Focus = Annotated[str, Meta(max_length=500)]
 
 
-def summary_tool(summaries: Summaries) -> Tool:
+def summary_tool(summaries: SummaryCache) -> Tool:
     """The tool, with a place for what it made."""
 
     @tool(effect="read", timeout=900.0, data=True)
@@ -58,30 +58,31 @@ def summary_tool(summaries: Summaries) -> Tool:
         known = await anyio.to_thread.run_sync(summaries.find, *about)
         if known is not None:
             return known
-        made = await _Summarizing(context, path, focus.strip()).summary(document.text)
+        made = await _SummaryJob(context, path, focus.strip()).summary(document.text)
         await anyio.to_thread.run_sync(summaries.keep, made, *about)
         return made
 
     return summarize_document
 
 
-class _Summarizing:
+class _SummaryJob:
     """The work on one document."""
 
     def __init__(self, context: ToolContext, path: str, focus: str) -> None:
         self._context = context
         self._path = path
         self._frame = _FRAME + (f"What matters most: {focus}\n\n" if focus else "")
-        self._limit = anyio.CapacityLimiter(AT_ONCE)
+        self._limit = anyio.CapacityLimiter(MAX_CONCURRENT_PARTS)
 
     async def summary(self, text: str) -> str:
         if not text.strip():
             raise ToolError(f"There is no text in {self._path!r}.", kind="invalid_arguments")
-        while tokens(text) > TOKENS_AT_ONCE:
-            parts = divided(text, TOKENS_AT_ONCE * LETTERS_A_TOKEN)
+        while estimate_tokens(text) > MAX_PROMPT_TOKENS:
+            parts = split_parts(text, MAX_PROMPT_TOKENS * CHARS_PER_TOKEN)
             if len(parts) > MOST_PARTS:
                 raise ToolError(
-                    f"{self._path!r} has about {tokens(text)} tokens, more than the {MOST_PARTS * TOKENS_AT_ONCE} that "
+                    f"{self._path!r} has about {estimate_tokens(text)} tokens, "
+                    f"more than the {MOST_PARTS * MAX_PROMPT_TOKENS} that "
                     "are summarised at once. Use ingest_document, then search_in_documents.",
                     kind="too_large",
                 )
@@ -108,7 +109,7 @@ class _Summarizing:
         return made
 
     async def _asked(self, text: str, longest: int) -> str:
-        prompt = self._frame + fenced(self._path, text)
+        prompt = self._frame + wrap_context(self._path, text)
         try:
             answer = await self._context.model.complete(prompt, purpose="summary", max_tokens=longest)
         except CompletionError as error:
@@ -121,10 +122,10 @@ class _Summarizing:
                 kind="failed",
             )
         # What a model says at greater length than it was asked for would keep the parts from becoming fewer.
-        return answer.text.strip()[: longest * LETTERS_A_TOKEN * 2]
+        return answer.text.strip()[: longest * CHARS_PER_TOKEN * 2]
 
 
-def divided(text: str, longest: int) -> list[str]:
+def split_parts(text: str, longest: int) -> list[str]:
     """The text in parts of at most ``longest`` characters, each cut at the best place in its second half."""
     parts: list[str] = []
     start = 0

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import trunkline
 
-MOST_KEPT = 500
+MAX_SUMMARIES = 500
 
 
-class Summaries:
+class SummaryCache:
     """The summaries of a home. A lost one is made again, so nothing here raises for a disk."""
 
     def __init__(self, home: Path) -> None:
@@ -25,14 +25,14 @@ class Summaries:
             return None
 
     def keep(self, summary: str, *about: str) -> None:
-        """Keep a summary; the oldest go beyond ``MOST_KEPT``. A reader sees the whole of it or nothing."""
+        """Keep a summary; the oldest go beyond ``MAX_SUMMARIES``. A reader sees the whole of it or nothing."""
         file = self._file(about)
         beside = file.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             beside.write_text(summary, encoding="utf-8")
             beside.replace(file)
-            for old in sorted(self._folder.iterdir(), key=lambda one: one.stat().st_mtime)[:-MOST_KEPT]:
+            for old in sorted(self._folder.iterdir(), key=lambda one: one.stat().st_mtime)[:-MAX_SUMMARIES]:
                 old.unlink()
 
     def forget(self) -> None:
@@ -47,12 +47,12 @@ class Summaries:
         return self._folder / f"{digest.hexdigest()}.md"
 
 
-class Forgetting(trunkline.Purger):
+class SummaryPurger(trunkline.Purger):
     """Whose words a summary holds is not kept with it, so that a purge of anything takes all of them."""
 
     name = "summaries"
 
-    def __init__(self, summaries: Summaries) -> None:
+    def __init__(self, summaries: SummaryCache) -> None:
         self._summaries = summaries
 
     async def erase(self, purge: trunkline.Purge) -> Sequence[trunkline.Kept]:

@@ -6,7 +6,7 @@ ROWS = 40
 """How many rows stand in one section; each section begins with the header, so that a row says what it means."""
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """The first row is the header. Rows may differ in length."""
     width = max((len(row) for row in rows), default=0)
     if width == 0:
@@ -15,7 +15,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
 
 
-def in_portions(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, int, str]]:
+def table_portions(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, int, str]]:
     """The first and last row, counted from 1, and the table of them, under the header of the first row."""
     header: Sequence[str] = ()
     portion: list[Sequence[str]] = []
@@ -27,10 +27,10 @@ def in_portions(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, int, str]]
         first = first or number
         portion.append(row)
         if len(portion) == ROWS:
-            yield first, number, table([header, *portion])
+            yield first, number, markdown_table([header, *portion])
             portion, first = [], 0
     if portion or number == 1:
-        yield first or 1, number, table([header, *portion])
+        yield first or 1, number, markdown_table([header, *portion])
 
 
 def _row(row: Sequence[str], width: int) -> str:

@@ -8,7 +8,7 @@ from trunkline import UnreadableDocument
 HINT = "Debian: apt install tesseract-ocr; macOS: brew install tesseract"
 
 
-def missing() -> str | None:
+def missing_reason() -> str | None:
     """Why no picture can be read; None when tesseract is there."""
     if shutil.which("tesseract"):
         return None

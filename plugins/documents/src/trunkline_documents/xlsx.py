@@ -5,7 +5,7 @@ from datetime import date, datetime, time
 from typing import Any, BinaryIO
 
 from trunkline import Document, Reader, Section, UnreadableDocument
-from trunkline_documents.tables import in_portions
+from trunkline_documents.tables import table_portions
 
 
 class XlsxReader(Reader):
@@ -19,9 +19,9 @@ class XlsxReader(Reader):
         import openpyxl
         from openpyxl.utils.exceptions import InvalidFileException
 
-        from trunkline_documents.zip_xml import opened
+        from trunkline_documents.zip_xml import open_archive
 
-        opened(file)
+        open_archive(file)
         try:
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         except (InvalidFileException, KeyError, ValueError) as error:
@@ -32,7 +32,7 @@ class XlsxReader(Reader):
 
 def _sections(sheet: Any) -> Iterator[Section]:
     sheet.reset_dimensions()  # a file may claim a million rows that it has not
-    for first, last, text in in_portions(_rows(sheet)):
+    for first, last, text in table_portions(_rows(sheet)):
         yield Section(text=text, heading=(sheet.title, f"Rows {first} to {last}"))
 
 

@@ -11,7 +11,7 @@ MOST_UNPACKED = 512 * 1024 * 1024
 MOST_PARTS = 20_000
 
 
-def opened(file: BinaryIO) -> zipfile.ZipFile:
+def open_archive(file: BinaryIO) -> zipfile.ZipFile:
     """The archive. Raises UnreadableDocument for what is none, is encrypted, or would unpack to too much."""
     try:
         archive = zipfile.ZipFile(file)
@@ -25,17 +25,17 @@ def opened(file: BinaryIO) -> zipfile.ZipFile:
     return archive
 
 
-def part(archive: zipfile.ZipFile, name: str) -> etree._Element:
+def read_part(archive: zipfile.ZipFile, name: str) -> etree._Element:
     """A part, parsed. Raises UnreadableDocument when it is missing or broken."""
     try:
         with archive.open(name) as file:
             data = file.read(MOST_UNPACKED)
-        return xml(data)
+        return parse_xml(data)
     except KeyError as error:
         raise UnreadableDocument(f"it is broken: it has no {name}") from error
 
 
-def xml(data: bytes) -> etree._Element:
+def parse_xml(data: bytes) -> etree._Element:
     """Parse XML: no entities, no network, no other files."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
@@ -44,6 +44,6 @@ def xml(data: bytes) -> etree._Element:
         raise UnreadableDocument(f"it is broken: {error.msg}") from error
 
 
-def attribute(element: etree._Element, name: str) -> str:
+def local_attribute(element: etree._Element, name: str) -> str:
     """An attribute by its local name, whatever its namespace; "" when it has none."""
     return next((str(value) for key, value in element.items() if etree.QName(key).localname == name), "")

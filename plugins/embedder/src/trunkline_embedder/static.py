@@ -42,7 +42,7 @@ class StaticEmbedder(trunkline.Embedder):
 
     def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         encoded = self._model.tokenizer.encode_batch(
-            [plain(text) for text in texts], add_special_tokens=False
+            [normalize(text) for text in texts], add_special_tokens=False
         )
         return [self._vector(one.ids).tolist() for one in encoded]
 
@@ -77,6 +77,6 @@ class StaticEmbedder(trunkline.Embedder):
         return numpy.where(letters, LETTER_WEIGHT, ranks / (ranks + HALF)).astype(numpy.float32)
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """Lower-case words without signs: a name at the beginning of a sentence is the same name."""
     return " ".join(_NOISE.sub(" ", text).lower().split())

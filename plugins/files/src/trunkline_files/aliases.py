@@ -6,7 +6,7 @@ approvals included, holds for its other names.
 
 from typing import Any, Literal
 
-from trunkline import BlockPath, Meant, ToolError
+from trunkline import BlockPath, CanonicalCall, ToolError
 from trunkline_files.find_tool import find_files
 from trunkline_files.read_tools import list_directory, read_file
 from trunkline_files.search_tool import search_files
@@ -32,10 +32,10 @@ def fs_read(
     pattern: str = "",
     context_lines: int = 2,
     depth: int = 0,
-) -> Meant:
+) -> CanonicalCall:
     """Read lines of a file, list a folder, or search a file for a text."""
     if mode == "Directory":
-        return Meant("list_directory", {"path": path, "max_depth": depth + 1})
+        return CanonicalCall("list_directory", {"path": path, "max_depth": depth + 1})
     if mode == "Search":
         if not pattern:
             raise ToolError(
@@ -43,9 +43,9 @@ def fs_read(
                 kind="invalid_arguments",
             )
         around = {"context_lines": context_lines, "case_sensitive": False}
-        return Meant("search_files", {"query": pattern, "path": path, **around})
+        return CanonicalCall("search_files", {"query": pattern, "path": path, **around})
     lines = {} if (start_line, end_line) == (1, -1) else {"start_line": start_line, "end_line": end_line}
-    return Meant("read_file", {"path": path, **lines})
+    return CanonicalCall("read_file", {"path": path, **lines})
 
 
 @write_file.also
@@ -63,7 +63,7 @@ def fs_write(
     summary: str = "",
     dry_run: bool = True,
     confirmed: bool = False,
-) -> Meant:
+) -> CanonicalCall:
     """Write a file, or change a part of it. ``confirmed`` is nothing: only a person's own yes counts as one."""
     kind, name = _COMMANDS[command]
     text = file_text if command == "create" else new_str
@@ -79,9 +79,9 @@ def fs_write(
             kind="invalid_arguments",
         )
     if not dry_run:
-        return Meant(name, {"path": path, **given})
+        return CanonicalCall(name, {"path": path, **given})
     given["text"] = given.pop(_TEXT[kind])
-    return Meant("preview_change", {"path": path, "change": kind, **given})
+    return CanonicalCall("preview_change", {"path": path, "change": kind, **given})
 
 
 _COMMANDS = {
@@ -94,9 +94,11 @@ _TEXT = {"write": "content", "append": "content", "insert": "text", "replace": "
 
 
 @replace_in_file.also
-def file_edit(file_path: BlockPath, old_string: str, new_string: str, replace_all: bool = False) -> Meant:
+def file_edit(
+    file_path: BlockPath, old_string: str, new_string: str, replace_all: bool = False
+) -> CanonicalCall:
     """Replace a text in a file."""
-    return Meant(
+    return CanonicalCall(
         "replace_in_file", {"path": file_path, "find": old_string, "replace": new_string, "all": replace_all}
     )
 
@@ -104,9 +106,9 @@ def file_edit(file_path: BlockPath, old_string: str, new_string: str, replace_al
 @find_files.also
 def glob_search(
     pattern: str, path: BlockPath = "", max_results: int = 1_000, sort_by_mtime: bool = False
-) -> Meant:
+) -> CanonicalCall:
     """Find files by a pattern of their names."""
-    return Meant(
+    return CanonicalCall(
         "find_files",
         {
             "pattern": pattern,
@@ -127,9 +129,9 @@ def grep_search(
     output_mode: Literal["files_with_matches", "content", "count"] = "files_with_matches",
     context_lines: int = 0,
     max_results: int = 100,
-) -> Meant:
+) -> CanonicalCall:
     """Search files by a pattern of what they hold."""
-    return Meant(
+    return CanonicalCall(
         "search_files",
         {
             "query": pattern,

@@ -9,7 +9,7 @@ _PICTURES = (
 _DOCUMENTS = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 
 
-def picture_type(head: bytes) -> str | None:
+def image_media_type(head: bytes) -> str | None:
     """The media type of a picture that models look at; None for anything else."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"

@@ -8,14 +8,14 @@ from msgspec import Meta
 
 from trunkline import BlockPath, Folder, ToolContext, ToolError, tool
 from trunkline_files.globs import matches
-from trunkline_files.workspace import opened
+from trunkline_files.workspace import open_workspace
 
-MOST_FOUND = 100
+MAX_RESULTS = 100
 DEEPEST_SEARCH = 32
-MOST_SECONDS = 15.0
+SEARCH_SECONDS = 15.0
 
-Depth = Annotated[int, Meta(ge=1, le=DEEPEST_SEARCH)]
-Most = Annotated[int, Meta(ge=1, le=1_000)]
+MaxDepth = Annotated[int, Meta(ge=1, le=DEEPEST_SEARCH)]
+MaxResults = Annotated[int, Meta(ge=1, le=1_000)]
 
 
 @tool(effect="read", timeout=30.0, data=True)
@@ -23,8 +23,8 @@ def find_files(
     context: ToolContext,
     pattern: str,
     path: BlockPath = "",
-    max_depth: Depth = 8,
-    max_results: Most = MOST_FOUND,
+    max_depth: MaxDepth = 8,
+    max_results: MaxResults = MAX_RESULTS,
     newest_first: bool = False,
 ) -> str:
     """Find files and folders of the workspace by name.
@@ -40,8 +40,8 @@ def find_files(
         raise ToolError("The pattern is empty. Give a name such as *.md.", kind="invalid_arguments")
     found: list[tuple[float, str]] = []
     notes: list[str] = []
-    with opened(context) as folder:
-        for changed, name in _found(folder, pattern, path, max_depth, notes):
+    with open_workspace(context) as folder:
+        for changed, name in _find(folder, pattern, path, max_depth, notes):
             found.append((changed, name))
             if len(found) > max_results and not newest_first:
                 break
@@ -55,15 +55,15 @@ def find_files(
     return "\n".join([*names, *notes]) or f"Nothing matches {pattern!r}."
 
 
-def _found(
+def _find(
     folder: Folder, pattern: str, path: str, depth: int, notes: list[str]
 ) -> Iterator[tuple[float, str]]:
     """When each was changed, and its name; a folder's ends with a slash."""
-    deadline = time.monotonic() + MOST_SECONDS
+    deadline = time.monotonic() + SEARCH_SECONDS
     for entry in folder.walk(path, depth=depth):
         if matches(pattern, entry.path):
             name = f"{entry.path}/" if entry.kind == "folder" else entry.path
             yield entry.modified_at.timestamp(), name
         if time.monotonic() > deadline:
-            notes.append(f"[Truncated: stopped after {MOST_SECONDS:g} seconds. Look in a folder.]")
+            notes.append(f"[Truncated: stopped after {SEARCH_SECONDS:g} seconds. Look in a folder.]")
             return

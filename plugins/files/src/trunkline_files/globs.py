@@ -19,13 +19,13 @@ def _alternatives(pattern: str) -> list[str]:
     """The patterns without braces that are meant; as it stands when these would be too many."""
     found = [pattern]
     while any(_BRACES.search(one) for one in found):
-        found = [each for one in found for each in _opened(one)]
+        found = [each for one in found for each in _expand_first(one)]
         if len(found) > MOST_ALTERNATIVES:
             return [pattern]
     return found
 
 
-def _opened(pattern: str) -> Iterator[str]:
+def _expand_first(pattern: str) -> Iterator[str]:
     braces = _BRACES.search(pattern)
     if braces is None:
         yield pattern
@@ -41,11 +41,11 @@ def _matches(pattern: str, path: str) -> bool:
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
     reached = {0}  # how many parts are used up, in all ways at once, so that no pattern takes long
     for name in names:
-        reached = set(_after(parts, _past_stars(parts, reached), name))
-    return len(parts) in _past_stars(parts, reached)
+        reached = set(_advance(parts, _skip_stars(parts, reached), name))
+    return len(parts) in _skip_stars(parts, reached)
 
 
-def _past_stars(parts: list[str], reached: set[int]) -> set[int]:
+def _skip_stars(parts: list[str], reached: set[int]) -> set[int]:
     past = set(reached)
     for position in sorted(reached):
         while position < len(parts) and parts[position] == "**":
@@ -54,7 +54,7 @@ def _past_stars(parts: list[str], reached: set[int]) -> set[int]:
     return past
 
 
-def _after(parts: list[str], reached: set[int], name: str) -> Iterator[int]:
+def _advance(parts: list[str], reached: set[int], name: str) -> Iterator[int]:
     for position in reached:
         if position == len(parts):
             continue

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from trunkline import ApprovalDetail, BlockPath, Folder, ToolContext, ToolError, diff_preview, preview, tool
-from trunkline_files.text_files import whole
-from trunkline_files.workspace import opened, parent_of
+from trunkline_files.text_files import read_whole
+from trunkline_files.workspace import open_workspace, parent_path
 
 _PIECE = 1 << 20
 _SHOWN = 200_000
@@ -18,7 +18,7 @@ def create_directory(context: ToolContext, path: BlockPath) -> str:
     Args:
         path: The folder, relative to the workspace.
     """
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         if folder.exists(path) and folder.stat(path).kind != "folder":
             raise ToolError(f"{path!r} is a file already. Choose another name.", kind="conflict")
         folder.mkdir(path)
@@ -33,21 +33,21 @@ def copy_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
         source: The file to copy.
         target: The copy; its folder is made when it is absent.
     """
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         entry = folder.stat(source)
         if entry.kind != "file":
             raise ToolError(
                 f"{source!r} is a {entry.kind}. Only files can be copied.", kind="invalid_arguments"
             )
         with folder.open_read(source) as file:
-            _make_room(folder, target)
-            folder.write_atomic(target, _pieces(file))
+            _prepare_target(folder, target)
+            folder.write_atomic(target, _read_chunks(file))
     return f"Copied {source} to {target}."
 
 
 @copy_file.shows
-def _copied(context: ToolContext, source: str, target: str) -> ApprovalDetail:
-    return preview("message", f"copy {_described(context, source)}\n  to {target}")
+def _preview_copy(context: ToolContext, source: str, target: str) -> ApprovalDetail:
+    return preview("message", f"copy {_describe_entry(context, source)}\n  to {target}")
 
 
 @tool(effect="write")
@@ -58,16 +58,16 @@ def move_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
         source: What to move.
         target: Its new path; its folder is made when it is absent.
     """
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         folder.stat(source)
-        _make_room(folder, target)
+        _prepare_target(folder, target)
         folder.rename(source, target)
     return f"Moved {source} to {target}."
 
 
 @move_file.shows
-def _moved(context: ToolContext, source: str, target: str) -> ApprovalDetail:
-    return preview("message", f"move {_described(context, source)}\n  to {target}")
+def _preview_move(context: ToolContext, source: str, target: str) -> ApprovalDetail:
+    return preview("message", f"move {_describe_entry(context, source)}\n  to {target}")
 
 
 @tool(effect="write")
@@ -77,7 +77,7 @@ def delete_file(context: ToolContext, path: BlockPath) -> str:
     Args:
         path: The file or folder, relative to the workspace.
     """
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         if folder.stat(path).kind == "folder":
             folder.rmdir(path)
         else:
@@ -86,33 +86,33 @@ def delete_file(context: ToolContext, path: BlockPath) -> str:
 
 
 @delete_file.shows
-def _deleted(context: ToolContext, path: str) -> ApprovalDetail:
-    with opened(context) as folder:
+def _preview_delete(context: ToolContext, path: str) -> ApprovalDetail:
+    with open_workspace(context) as folder:
         entry = folder.stat(path)
         if entry.kind == "file" and entry.size <= _SHOWN:
             try:
-                return diff_preview(path, whole(folder, path), None)
+                return diff_preview(path, read_whole(folder, path), None)
             except ToolError:  # it is no text
                 pass
-    return preview("message", f"delete {_described(context, path)}")
+    return preview("message", f"delete {_describe_entry(context, path)}")
 
 
-def _described(context: ToolContext, path: str) -> str:
-    with opened(context) as folder:
+def _describe_entry(context: ToolContext, path: str) -> str:
+    with open_workspace(context) as folder:
         entry = folder.stat(path)
     return f"{path} ({entry.kind}, {entry.size} bytes, of {entry.modified_at:%Y-%m-%d %H:%M:%S} UTC)"
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
+def _read_chunks(file: BinaryIO) -> Iterator[bytes]:
     while piece := file.read(_PIECE):
         yield piece
 
 
-def _make_room(folder: Folder, target: str) -> None:
+def _prepare_target(folder: Folder, target: str) -> None:
     """Make the folders on the way. Raises ToolError when something is at the target."""
     if folder.exists(target):
         raise ToolError(
             f"{target!r} is there already. Choose another name, or delete it first.", kind="conflict"
         )
-    if parent := parent_of(target):
+    if parent := parent_path(target):
         folder.mkdir(parent)

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from trunkline import Folder, PathRefused
 from trunkline_files.globs import matches
-from trunkline_files.search_query import Hit, Wanted
+from trunkline_files.search_query import Hit, SearchQuery
 
 DEEPEST = 32
 PIECE = 16 * 1024
@@ -18,7 +18,7 @@ LONGEST = 32 * 1024
 _HEAD = 8192
 
 
-def scan(folder: Folder, wanted: Wanted) -> Iterator[Hit | None]:
+def search(folder: Folder, wanted: SearchQuery) -> Iterator[Hit | None]:
     """What is found, file by file in the order of their names; None now and then, to look at the clock.
 
     A file that vanished, may not be read, is protected or binary is passed by.
@@ -31,7 +31,7 @@ def scan(folder: Folder, wanted: Wanted) -> Iterator[Hit | None]:
             with folder.open_read(path) as file:
                 if b"\0" not in file.read(_HEAD):
                     file.seek(0)
-                    yield from _in_file(file, path, wanted)
+                    yield from _search_file(file, path, wanted)
         except (OSError, PathRefused):
             continue
 
@@ -41,48 +41,48 @@ def _files(folder: Folder, path: str) -> Iterator[str]:
         yield path
         return
     for entry in folder.walk(path, depth=DEEPEST):
-        if entry.kind == "file" and not is_hidden_store(entry.path):
+        if entry.kind == "file" and not is_git_internal(entry.path):
             yield entry.path
 
 
-def is_hidden_store(path: str) -> bool:
+def is_git_internal(path: str) -> bool:
     """Whether the file is one of git's own."""
     return path.startswith(".git/") or "/.git/" in path
 
 
-def _in_file(file: BinaryIO, path: str, wanted: Wanted) -> Iterator[Hit | None]:
+def _search_file(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit | None]:
     if wanted.output == "count":
-        yield from _counted(file, path, wanted)
+        yield from _count_matches(file, path, wanted)
         return
     found = 0
-    for hit in _lines(file, path, wanted):
+    for hit in _matching_lines(file, path, wanted):
         yield hit
         found += hit is not None and hit.found
         if found == wanted.most:
             return
 
 
-def _counted(file: BinaryIO, path: str, wanted: Wanted) -> Iterator[Hit | None]:
+def _count_matches(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit | None]:
     count = 0
     for piece in _pieces(file):
         if wanted.may_be_in(piece):
-            count += sum(wanted.pattern.search(line) is not None for line in _split(piece))
+            count += sum(wanted.pattern.search(line) is not None for line in _split_lines(piece))
         yield None
     if count:
         yield Hit(path, count, b"")
 
 
-def _lines(file: BinaryIO, path: str, wanted: Wanted) -> Iterator[Hit | None]:
+def _matching_lines(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit | None]:
     """The lines that are found, with those around them."""
     first, due = 1, 0
     before: deque[Hit] = deque(maxlen=wanted.around)
     for piece in _pieces(file):
         yield None
         if not due and not wanted.may_be_in(piece):
-            before.extend(_last(piece, path, first, wanted.around))
+            before.extend(_context_before(piece, path, first, wanted.around))
             first += piece.count(b"\n")
             continue
-        for at, line in enumerate(_split(piece)):
+        for at, line in enumerate(_split_lines(piece)):
             if wanted.pattern.search(line) is not None:
                 yield from before
                 before.clear()
@@ -96,12 +96,12 @@ def _lines(file: BinaryIO, path: str, wanted: Wanted) -> Iterator[Hit | None]:
         first += piece.count(b"\n")
 
 
-def _last(piece: bytes, path: str, first: int, number: int) -> Iterator[Hit]:
+def _context_before(piece: bytes, path: str, first: int, number: int) -> Iterator[Hit]:
     """The last lines of a piece whose first line is number ``first``."""
     if not number:
         return
     after = first + piece.count(b"\n") + (not piece.endswith(b"\n"))
-    lines = _split(piece)[-number:]
+    lines = _split_lines(piece)[-number:]
     yield from (Hit(path, after - len(lines) + at, line, False) for at, line in enumerate(lines))
 
 
@@ -111,7 +111,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
         yield piece if piece.endswith(b"\n") else piece + file.readline(LONGEST)
 
 
-def _split(piece: bytes) -> list[bytes]:
+def _split_lines(piece: bytes) -> list[bytes]:
     lines = piece.split(b"\n")
     if not lines[-1]:
         lines.pop()

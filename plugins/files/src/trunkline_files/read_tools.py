@@ -11,8 +11,16 @@ from msgspec import Meta
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
 from trunkline_files.file_types import is_document
-from trunkline_files.text_files import HEAD, counted, is_binary, lines_in, not_text, part_of, past_lines
-from trunkline_files.workspace import opened
+from trunkline_files.text_files import (
+    HEAD,
+    count_lines,
+    is_binary,
+    not_text_error,
+    pluralized,
+    read_part,
+    skip_lines,
+)
+from trunkline_files.workspace import open_workspace
 
 LONGEST_READ = 100_000
 MOST_ENTRIES = 2_000
@@ -20,7 +28,7 @@ DEEPEST_LIST = 16
 
 Offset = Annotated[int, Meta(ge=0)]
 Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
-Depth = Annotated[int, Meta(ge=1, le=DEEPEST_LIST)]
+MaxDepth = Annotated[int, Meta(ge=1, le=DEEPEST_LIST)]
 
 
 @tool(effect="read", timeout=180.0, data=True, always_send=True)
@@ -41,8 +49,8 @@ async def read_file(
         start_line: The first line, from 1; -1 is the last one of the file.
         end_line: The last line.
     """
-    part = _Part(path, offset, limit, start_line, end_line)
-    text = await anyio.to_thread.run_sync(partial(_from_file, context, part), abandon_on_cancel=True)
+    part = _ReadRange(path, offset, limit, start_line, end_line)
+    text = await anyio.to_thread.run_sync(partial(_read_text_file, context, part), abandon_on_cancel=True)
     if text is None:
         document = await context.documents.read(path)
         text = part.of(io.BytesIO(document.text.encode(errors="replace")))
@@ -50,7 +58,7 @@ async def read_file(
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ReadRange:
     """What of a file is read: characters from ``offset`` on, or lines."""
 
     path: str
@@ -67,11 +75,11 @@ class _Part:
         try:
             return self._lines(file) if by_lines else self._characters(file)
         except UnicodeDecodeError as error:
-            raise not_text(self.path) from error
+            raise not_text_error(self.path) from error
 
     def _characters(self, file: BinaryIO) -> str:
         file.seek(0)
-        text, more = part_of(file, self.offset, self.limit)
+        text, more = read_part(file, self.offset, self.limit)
         end = self.offset + len(text)
         if more:
             return (
@@ -83,11 +91,11 @@ class _Part:
 
     def _lines(self, file: BinaryIO) -> str:
         first, last = self._counted_from_the_beginning(file)
-        skipped = past_lines(file, first - 1)
-        text, more = ("", False) if skipped is None else part_of(file, 0, self.limit)
+        skipped = skip_lines(file, first - 1)
+        text, more = ("", False) if skipped is None else read_part(file, 0, self.limit)
         if skipped is None or not text:
-            return f"[The file has {counted(lines_in(file), 'line')}.]"
-        ended = None if last is None else _up_to(text, last - first + 1)
+            return f"[The file has {pluralized(count_lines(file), 'line')}.]"
+        ended = None if last is None else _first_lines(text, last - first + 1)
         if ended is not None or not more:
             return text if ended is None else ended
         end = skipped + len(text)
@@ -96,7 +104,7 @@ class _Part:
     def _counted_from_the_beginning(self, file: BinaryIO) -> tuple[int, int | None]:
         first, last = 1 if self.first is None else self.first, self.last
         if first < 0 or (last is not None and last < 0):
-            all_of_them = lines_in(file)
+            all_of_them = count_lines(file)
             first = max(1, all_of_them + 1 + first) if first < 0 else first
             last = all_of_them + 1 + last if last is not None and last < 0 else last
         if first < 1 or (last is not None and last < first):
@@ -107,7 +115,7 @@ class _Part:
         return first, last
 
 
-def _up_to(text: str, lines: int) -> str | None:
+def _first_lines(text: str, lines: int) -> str | None:
     """The text up to that many line ends; None when it has fewer."""
     at = 0
     for _ in range(lines):
@@ -117,9 +125,9 @@ def _up_to(text: str, lines: int) -> str | None:
     return text[:at]
 
 
-def _from_file(context: ToolContext, part: _Part) -> str | None:
+def _read_text_file(context: ToolContext, part: _ReadRange) -> str | None:
     """The part of a text file; None for a document, which others read."""
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         if folder.stat(part.path).kind == "folder":
             raise ToolError(
                 f"{part.path!r} is a folder. list_directory shows what is in it.", kind="invalid_arguments"
@@ -129,19 +137,19 @@ def _from_file(context: ToolContext, part: _Part) -> str | None:
             if is_document(head):
                 return None
             if is_binary(head):
-                raise not_text(part.path, head)
+                raise not_text_error(part.path, head)
             return part.of(file)
 
 
 @tool(effect="read", data=True, always_send=True)
-def list_directory(context: ToolContext, path: BlockPath = "", max_depth: Depth = 1) -> str:
+def list_directory(context: ToolContext, path: BlockPath = "", max_depth: MaxDepth = 1) -> str:
     """List what a folder of the workspace holds: folders end with /, files come with their size in bytes.
 
     Args:
         path: The folder, relative to the workspace; empty for the workspace itself.
         max_depth: How many folders deep to look; 1 is the folder itself.
     """
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         above = len(folder.stat(path).path.rstrip("/"))
         entries = list(islice(folder.walk(path, depth=max_depth), MOST_ENTRIES + 1))
     if not entries:
@@ -162,7 +170,7 @@ def file_info(context: ToolContext, path: BlockPath) -> str:
     Args:
         path: The file or folder, relative to the workspace.
     """
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         entry = folder.stat(path)
         if entry.kind == "link":
             raise ToolError(
@@ -171,7 +179,9 @@ def file_info(context: ToolContext, path: BlockPath) -> str:
             )
         lines = [f"path: {entry.path or '.'}", f"kind: {entry.kind}"]
         if entry.kind == "folder":
-            lines.append(f"holds: {counted(len(folder.listdir(path)), 'entry').replace('entrys', 'entries')}")
+            lines.append(
+                f"holds: {pluralized(len(folder.listdir(path)), 'entry').replace('entrys', 'entries')}"
+            )
         else:
             lines.append(f"size: {entry.size} bytes")
         if entry.kind == "file":

@@ -11,11 +11,11 @@ from contextlib import aclosing
 import anyio
 
 from trunkline import SandboxLimits, ToolContext, ToolError
-from trunkline._util.paths import is_far
+from trunkline._util.paths import is_absolute_path
 from trunkline_files.globs import matches
-from trunkline_files.python_search import DEEPEST, is_hidden_store
-from trunkline_files.ripgrep_regex import for_ripgrep
-from trunkline_files.search_query import Hit, Wanted
+from trunkline_files.python_search import DEEPEST, is_git_internal
+from trunkline_files.ripgrep_regex import to_ripgrep
+from trunkline_files.search_query import Hit, SearchQuery
 
 PROGRAM = "rg"
 
@@ -27,13 +27,13 @@ _OPTIONS = (
 _SHARE = SandboxLimits(processes=16, writable=False)
 
 
-def can(wanted: Wanted) -> bool:
+def can_search(wanted: SearchQuery) -> bool:
     """Whether it may be there, and finds what is wanted as Python does."""
-    known = not wanted.regex or for_ripgrep(wanted.query) is not None
-    return known and not is_far(wanted.path) and shutil.which(PROGRAM) is not None
+    known = not wanted.regex or to_ripgrep(wanted.query) is not None
+    return known and not is_absolute_path(wanted.path) and shutil.which(PROGRAM) is not None
 
 
-async def search(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
+async def search(context: ToolContext, wanted: SearchQuery) -> AsyncIterator[Hit]:
     """What is found. Whoever breaks off ends the program.
 
     Raises:
@@ -45,7 +45,7 @@ async def search(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
         try:
             while True:
                 *lines, rest = (rest + await process.stdout.receive()).split(b"\n")
-                for hit in _hits(lines, wanted):
+                for hit in _parse_hits(lines, wanted):
                     yield hit
         except anyio.EndOfStream:
             pass
@@ -53,14 +53,14 @@ async def search(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
             raise ToolError("ripgrep cannot search here.", kind="unsupported")
 
 
-async def all_of(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
+async def search_hits(context: ToolContext, wanted: SearchQuery) -> AsyncIterator[Hit]:
     """``search``, closed in any case."""
     async with aclosing(search(context, wanted)) as found:  # type: ignore[type-var]
         async for hit in found:
             yield hit
 
 
-def _argv(wanted: Wanted) -> list[str]:
+def _argv(wanted: SearchQuery) -> list[str]:
     argv = [PROGRAM, *_OPTIONS]
     argv.append("--ignore-case" if wanted.ignore_case else "--case-sensitive")
     if not wanted.regex:
@@ -69,15 +69,15 @@ def _argv(wanted: Wanted) -> list[str]:
         argv.append("--count")
     else:
         argv += [f"--max-count={wanted.most}", f"--context={wanted.around}"]
-    pattern = for_ripgrep(wanted.query) if wanted.regex else wanted.query
+    pattern = to_ripgrep(wanted.query) if wanted.regex else wanted.query
     return [*argv, f"--regexp={pattern}", "--", wanted.path or "."]
 
 
-def _hits(lines: list[bytes], wanted: Wanted) -> Iterator[Hit]:
+def _parse_hits(lines: list[bytes], wanted: SearchQuery) -> Iterator[Hit]:
     for line in lines:
         name, there, rest = line.partition(b"\0")
         path = name.decode(errors="surrogateescape").removeprefix("./")
-        if not there or is_hidden_store(path) or (wanted.include and not matches(wanted.include, path)):
+        if not there or is_git_internal(path) or (wanted.include and not matches(wanted.include, path)):
             continue
         digits = len(rest) - len(rest.lstrip(b"0123456789"))
         if digits:

@@ -16,19 +16,19 @@ _OUTSIDE = {
 _OTHER_INSIDE = ("[", "&&", "--", "~~")
 
 
-def for_ripgrep(pattern: str) -> str | None:
+def to_ripgrep(pattern: str) -> str | None:
     """The pattern for ripgrep; None when it may mean something else there."""
     try:
-        return "".join(_translated(pattern))
-    except _Different:
+        return "".join(_translate(pattern))
+    except _NotTranslatable:
         return None
 
 
-class _Different(Exception):
+class _NotTranslatable(Exception):
     """It may mean something else."""
 
 
-def _translated(pattern: str) -> Iterator[str]:
+def _translate(pattern: str) -> Iterator[str]:
     at = 0
     while at < len(pattern):
         if pattern[at] == "\\":
@@ -37,7 +37,7 @@ def _translated(pattern: str) -> Iterator[str]:
             at += 2
         elif pattern[at] == "[":
             end = _end_of_class(pattern, at)
-            yield "".join(_class(pattern[at:end]))
+            yield "".join(_translate_class(pattern[at:end]))
             at = end
         else:
             yield pattern[at]
@@ -56,10 +56,10 @@ def _end_of_class(pattern: str, at: int) -> int:
         else:
             at += 2 if pattern[at] == "\\" else 1
         first = False
-    raise _Different
+    raise _NotTranslatable
 
 
-def _class(text: str) -> Iterator[str]:
+def _translate_class(text: str) -> Iterator[str]:
     at, last = 1, len(text) - 1
     yield "["
     if text[at] == "^":
@@ -74,11 +74,11 @@ def _class(text: str) -> Iterator[str]:
             yield text[at:end]
             at = end
         elif text.startswith(_OTHER_INSIDE, at):
-            raise _Different
+            raise _NotTranslatable
         elif text[at] == "\\":
             letter = text[at + 1]
             if letter in "WDSbB":
-                raise _Different
+                raise _NotTranslatable
             yield _CLASSES.get(letter, f"\\{letter}")
             at += 2
         else:

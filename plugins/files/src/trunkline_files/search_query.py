@@ -21,7 +21,7 @@ LARGEST_PATTERN = 1_800
 
 _MEMORY = 2 << 20
 
-Output = Literal["content", "files_with_matches", "count"]
+OutputMode = Literal["content", "files_with_matches", "count"]
 
 
 class Hit(NamedTuple):
@@ -39,7 +39,7 @@ class Hit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchQuery:
     """A search: text or a ``regex``, where (a file or folder), and what is told of the places."""
 
     query: str
@@ -47,7 +47,7 @@ class Wanted:
     ignore_case: bool
     path: str
     include: str
-    output: Output
+    output: OutputMode
     around: int
 
     @cached_property

@@ -13,19 +13,19 @@ from msgspec import Meta
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
 from trunkline_files import ripgrep
-from trunkline_files.python_search import scan
-from trunkline_files.search_query import MOST_PER_FILE, Hit, Output, Wanted
-from trunkline_files.text_files import counted
-from trunkline_files.workspace import opened
+from trunkline_files.python_search import search
+from trunkline_files.search_query import MOST_PER_FILE, Hit, OutputMode, SearchQuery
+from trunkline_files.text_files import pluralized
+from trunkline_files.workspace import open_workspace
 
-MOST_SECONDS = 15.0
+SEARCH_SECONDS = 15.0
 QUICK_SECONDS = 1.0
 LONGEST_RESULT = 20_000
 LONGEST_QUERY = 1_000
 
 Query = Annotated[str, Meta(max_length=LONGEST_QUERY)]
-Around = Annotated[int, Meta(ge=0, le=20)]
-Most = Annotated[int, Meta(ge=1, le=1_000)]
+ContextLines = Annotated[int, Meta(ge=0, le=20)]
+MaxResults = Annotated[int, Meta(ge=1, le=1_000)]
 
 
 @tool(effect="read", timeout=45.0, data=True, always_send=True)
@@ -36,9 +36,9 @@ async def search_files(
     include: str = "",
     regex: bool = False,
     case_sensitive: bool | None = None,
-    output: Output = "content",
-    context_lines: Around = 0,
-    max_results: Most = 1_000,
+    output: OutputMode = "content",
+    context_lines: ContextLines = 0,
+    max_results: MaxResults = 1_000,
 ) -> str:
     """Search the text files of the workspace for lines with a text or pattern.
 
@@ -60,40 +60,44 @@ async def search_files(
         )
     ignore_case = query == query.lower() if case_sensitive is None else not case_sensitive
     around = context_lines if output == "content" else 0
-    wanted = Wanted(query, regex, ignore_case, path, include, output, around)
+    wanted = SearchQuery(query, regex, ignore_case, path, include, output, around)
     _ = wanted.pattern  # a pattern that is none is refused before anything is opened
-    return (await _searched(context, wanted, max_results)).text()
+    return (await _search(context, wanted, max_results)).text()
 
 
-async def _searched(context: ToolContext, wanted: Wanted, most: int) -> "Report":
-    helped = ripgrep.can(wanted)
-    report = Report(wanted, most)
-    if await _looked(context, wanted, report, QUICK_SECONDS if helped else MOST_SECONDS):
+async def _search(context: ToolContext, wanted: SearchQuery, most: int) -> "SearchReport":
+    helped = ripgrep.can_search(wanted)
+    report = SearchReport(wanted, most)
+    if await _search_in_thread(context, wanted, report, QUICK_SECONDS if helped else SEARCH_SECONDS):
         return report
     if helped:
         try:
-            report = Report(wanted, most)
-            await _handed_over(context, wanted, report)
+            report = SearchReport(wanted, most)
+            await _search_with_ripgrep(context, wanted, report)
             return report
         except ToolError:  # no sandbox, or it is not in there
-            report = Report(wanted, most)
-            if await _looked(context, wanted, report, MOST_SECONDS):
+            report = SearchReport(wanted, most)
+            if await _search_in_thread(context, wanted, report, SEARCH_SECONDS):
                 return report
-    report.stop(f"stopped after {MOST_SECONDS:g} seconds. Search a folder, or give include")
+    report.stop(f"stopped after {SEARCH_SECONDS:g} seconds. Search a folder, or give include")
     return report
 
 
-async def _looked(context: ToolContext, wanted: Wanted, report: "Report", seconds: float) -> bool:
+async def _search_in_thread(
+    context: ToolContext, wanted: SearchQuery, report: "SearchReport", seconds: float
+) -> bool:
     return await anyio.to_thread.run_sync(
-        partial(_look, context, wanted, report, seconds), abandon_on_cancel=True
+        partial(_search_in_python, context, wanted, report, seconds), abandon_on_cancel=True
     )
 
 
-def _look(context: ToolContext, wanted: Wanted, report: "Report", seconds: float) -> bool:
+def _search_in_python(
+    context: ToolContext, wanted: SearchQuery, report: "SearchReport", seconds: float
+) -> bool:
     """Search in Python; whether all is told within so many seconds."""
     deadline = time.monotonic() + seconds
-    with opened(context) as folder:
-        for hit in scan(folder, wanted):
+    with open_workspace(context) as folder:
+        for hit in search(folder, wanted):
             if hit is not None and not report.take(hit):
                 return True
             if time.monotonic() > deadline:
@@ -101,20 +105,20 @@ def _look(context: ToolContext, wanted: Wanted, report: "Report", seconds: float
     return True
 
 
-async def _handed_over(context: ToolContext, wanted: Wanted, report: "Report") -> None:
+async def _search_with_ripgrep(context: ToolContext, wanted: SearchQuery, report: "SearchReport") -> None:
     """Search with ripgrep. Raises ToolError when that cannot be done."""
-    with anyio.move_on_after(MOST_SECONDS) as deadline:
-        async for hit in ripgrep.all_of(context, wanted):
+    with anyio.move_on_after(SEARCH_SECONDS) as deadline:
+        async for hit in ripgrep.search_hits(context, wanted):
             if not report.take(hit):
                 return
     if deadline.cancelled_caught:
-        report.stop(f"stopped after {MOST_SECONDS:g} seconds. Search a folder, or give include")
+        report.stop(f"stopped after {SEARCH_SECONDS:g} seconds. Search a folder, or give include")
 
 
-class Report:
+class SearchReport:
     """What is told of the places that were found, up to a number and a length."""
 
-    def __init__(self, wanted: Wanted, most: int) -> None:
+    def __init__(self, wanted: SearchQuery, most: int) -> None:
         self._wanted = wanted
         self._most = most
         self._lines: list[str] = []
@@ -132,7 +136,7 @@ class Report:
             self._in_file += 1
         if self._in_file > MOST_PER_FILE and self._wanted.output == "content":
             if hit.found:
-                self._add(f"{hit.path}: [more than {counted(MOST_PER_FILE, 'line')}]")
+                self._add(f"{hit.path}: [more than {pluralized(MOST_PER_FILE, 'line')}]")
             return True
         self._found += hit.found
         self._tell(hit)

@@ -3,7 +3,7 @@
 from trunkline import ToolError
 
 
-def replaced(text: str, path: str, find: str, replace: str, every: bool) -> str:
+def replace_text(text: str, path: str, find: str, replace: str, every: bool) -> str:
     """The text with another one in place of ``find``. Raises ToolError unless it is clear what is to be replaced."""
     if not find:
         raise ToolError("The text to find is empty. Say what to replace.", kind="invalid_arguments")
@@ -20,7 +20,7 @@ def replaced(text: str, path: str, find: str, replace: str, every: bool) -> str:
     return text.replace(find, replace)
 
 
-def inserted(text: str, path: str, line: int, new: str) -> str:
+def insert_lines(text: str, path: str, line: int, new: str) -> str:
     """The text with new lines behind a line of it. Raises ToolError when it has no such line."""
     lines = text.split("\n")
     there = len(lines) - (not lines[-1])

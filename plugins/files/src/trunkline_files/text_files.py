@@ -5,7 +5,7 @@ import os
 from typing import BinaryIO
 
 from trunkline import Folder, ToolError
-from trunkline_files.file_types import picture_type
+from trunkline_files.file_types import image_media_type
 
 LARGEST_EDIT = 10 * 1024 * 1024
 """Bytes of a file that is read whole to be changed or searched."""
@@ -18,7 +18,7 @@ _CONTINUING = bytes(range(0x80, 0xC0))
 """Bytes that begin no character."""
 
 
-def part_of(file: BinaryIO, offset: int, limit: int) -> tuple[str, bool]:
+def read_part(file: BinaryIO, offset: int, limit: int) -> tuple[str, bool]:
     """The characters from ``offset`` on, at most ``limit``, and whether more follow. Line ends stay as they are.
 
     Raises:
@@ -38,7 +38,7 @@ def part_of(file: BinaryIO, offset: int, limit: int) -> tuple[str, bool]:
     return found[:limit], len(found) > limit
 
 
-def lines_in(file: BinaryIO) -> int:
+def count_lines(file: BinaryIO) -> int:
     """How many lines there are; what follows the last line end is one."""
     count, last = 0, b"\n"
     file.seek(0)
@@ -48,7 +48,7 @@ def lines_in(file: BinaryIO) -> int:
     return count + (last != b"\n")
 
 
-def past_lines(file: BinaryIO, lines: int) -> int | None:
+def skip_lines(file: BinaryIO, lines: int) -> int | None:
     """Go behind so many line ends from the beginning; how many characters that were. None: there are fewer."""
     passed = 0
     file.seek(0)
@@ -57,21 +57,21 @@ def past_lines(file: BinaryIO, lines: int) -> int | None:
         if not piece:
             return None
         ends = piece.count(b"\n")
-        cut = len(piece) if ends < lines else _behind(piece, lines)
+        cut = len(piece) if ends < lines else _offset_after_lines(piece, lines)
         file.seek(cut - len(piece), os.SEEK_CUR)
         passed += len(piece[:cut].translate(None, _CONTINUING))
         lines -= min(ends, lines)
     return passed
 
 
-def _behind(piece: bytes, lines: int) -> int:
+def _offset_after_lines(piece: bytes, lines: int) -> int:
     at = 0
     for _ in range(lines):
         at = piece.index(b"\n", at) + 1
     return at
 
 
-def whole(folder: Folder, path: str) -> str:
+def read_whole(folder: Folder, path: str) -> str:
     """The text of a file that is to be changed.
 
     Raises:
@@ -91,10 +91,10 @@ def whole(folder: Folder, path: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise not_text(path) from error
+        raise not_text_error(path) from error
 
 
-def encoded(content: str) -> bytes:
+def encode_text(content: str) -> bytes:
     """The text as it goes to disk. Raises ToolError when it is no text that UTF-8 has."""
     try:
         return content.encode()
@@ -119,12 +119,12 @@ def is_binary(head: bytes) -> bool:
 def refuse_binary(head: bytes, path: str) -> None:
     """Raise ToolError for what is not text."""
     if is_binary(head):
-        raise not_text(path, head)
+        raise not_text_error(path, head)
 
 
-def not_text(path: str, head: bytes = b"") -> ToolError:
+def not_text_error(path: str, head: bytes = b"") -> ToolError:
     """The error for a file that is not text; ``head`` is how it begins."""
-    if kind := picture_type(head):
+    if kind := image_media_type(head):
         return ToolError(
             f"{path!r} is no text but a picture ({kind}). describe_image tells what is on it.",
             kind="invalid_arguments",
@@ -136,6 +136,6 @@ def not_text(path: str, head: bytes = b"") -> ToolError:
     )
 
 
-def counted(number: int, noun: str) -> str:
+def pluralized(number: int, noun: str) -> str:
     """``1 line``, ``2 lines``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

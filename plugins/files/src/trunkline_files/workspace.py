@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trunkline import Folder, ToolContext, ToolError
-from trunkline.errors import kind_of_os
+from trunkline.errors import error_kind_for_os
 
 MEMORY_HINT = "What the agent remembers is no file here: memory_read reads it."
 
@@ -22,7 +22,7 @@ _ENDINGS = {
 
 
 @contextmanager
-def opened(context: ToolContext) -> Iterator[Folder]:
+def open_workspace(context: ToolContext) -> Iterator[Folder]:
     """The block's workspace, and by absolute paths what its scope has.
 
     Raises:
@@ -32,15 +32,15 @@ def opened(context: ToolContext) -> Iterator[Folder]:
         try:
             yield folder
         except OSError as error:
-            raise ToolError(_told(folder, error), kind=kind_of_os(error)) from error
+            raise ToolError(_error_text(folder, error), kind=error_kind_for_os(error)) from error
 
 
-def parent_of(path: str) -> str:
+def parent_path(path: str) -> str:
     """The folder that a path is in; "" is the workspace itself, or the root of everything."""
     return path.rstrip("/").rpartition("/")[0]
 
 
-def _told(folder: Folder, error: OSError) -> str:
+def _error_text(folder: Folder, error: OSError) -> str:
     path = str(error.filename or "")
     if isinstance(error, FileNotFoundError):
         return _missing(folder, path)
@@ -53,12 +53,12 @@ def _told(folder: Folder, error: OSError) -> str:
 
 
 def _missing(folder: Folder, path: str) -> str:
-    near = _near(folder, path.strip("/"))
+    near = _similar_paths(folder, path.strip("/"))
     meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"There is no {path!r} in the workspace.{meant} {MEMORY_HINT}"
 
 
-def _near(folder: Folder, path: str) -> list[str]:
+def _similar_paths(folder: Folder, path: str) -> list[str]:
     """Paths that look like the missing one: of the same name elsewhere, or of a like name in the same place."""
     name = path.rpartition("/")[2].lower()
     known = []

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from trunkline import ApprovalDetail, BlockPath, Folder, ToolContext, ToolError, diff_preview, tool
-from trunkline_files.text_edits import inserted, replaced
-from trunkline_files.text_files import HEAD, counted, encoded, is_binary, whole
-from trunkline_files.workspace import opened, parent_of
+from trunkline_files.text_edits import insert_lines, replace_text
+from trunkline_files.text_files import HEAD, encode_text, is_binary, pluralized, read_whole
+from trunkline_files.workspace import open_workspace, parent_path
 
-Line = Annotated[int, Meta(ge=0)]
+LineNumber = Annotated[int, Meta(ge=0)]
 
 _TAIL = 2_000
 
@@ -24,17 +24,17 @@ def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
         path: The file, relative to the workspace.
         content: The whole text.
     """
-    data = encoded(content)
-    with opened(context) as folder:
+    data = encode_text(content)
+    with open_workspace(context) as folder:
         there = folder.exists(path)
-        _make_way(folder, path)
+        _make_parent(folder, path)
         folder.write_atomic(path, data)
-    return f"{'Replaced' if there else 'Created'} {path} ({counted(len(content), 'character')})."
+    return f"{'Replaced' if there else 'Created'} {path} ({pluralized(len(content), 'character')})."
 
 
 @write_file.shows
-def _written(context: ToolContext, path: str, content: str) -> ApprovalDetail:
-    return diff_preview(path, _now(context, path), content)
+def _preview_write(context: ToolContext, path: str, content: str) -> ApprovalDetail:
+    return diff_preview(path, _current_text(context, path), content)
 
 
 @tool(effect="write", free=("content",), plan=True)
@@ -45,21 +45,21 @@ def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
         path: The file, relative to the workspace.
         content: The text to add, with its own line ends.
     """
-    data = encoded(content)
-    with opened(context) as folder:
-        _make_way(folder, path)
+    data = encode_text(content)
+    with open_workspace(context) as folder:
+        _make_parent(folder, path)
         folder.append(path, data)
-    return f"Added {counted(len(content), 'character')} to {path}."
+    return f"Added {pluralized(len(content), 'character')} to {path}."
 
 
 @append_to_file.shows
-def _appended(context: ToolContext, path: str, content: str) -> ApprovalDetail:
-    now = _end(context, path)
+def _preview_append(context: ToolContext, path: str, content: str) -> ApprovalDetail:
+    now = _tail_text(context, path)
     return diff_preview(path, now, (now or "") + content)
 
 
 @tool(effect="write", free=("text",), plan=True)
-def insert_in_file(context: ToolContext, path: BlockPath, line: Line, text: str) -> str:
+def insert_in_file(context: ToolContext, path: BlockPath, line: LineNumber, text: str) -> str:
     """Put lines of text into a file of the workspace, behind one of its lines.
 
     Args:
@@ -67,15 +67,15 @@ def insert_in_file(context: ToolContext, path: BlockPath, line: Line, text: str)
         line: The line behind which the text goes, counted from 1; 0 puts it at the beginning.
         text: The lines to put there.
     """
-    with opened(context) as folder:
-        folder.write_atomic(path, encoded(inserted(whole(folder, path), path, line, text)))
-    return f"Put {counted(len(text), 'character')} into {path} behind line {line}."
+    with open_workspace(context) as folder:
+        folder.write_atomic(path, encode_text(insert_lines(read_whole(folder, path), path, line, text)))
+    return f"Put {pluralized(len(text), 'character')} into {path} behind line {line}."
 
 
 @insert_in_file.shows
-def _inserted(context: ToolContext, path: str, line: int, text: str) -> ApprovalDetail:
-    now = _now(context, path) or ""
-    return diff_preview(path, now, inserted(now, path, line, text))
+def _preview_insert(context: ToolContext, path: str, line: int, text: str) -> ApprovalDetail:
+    now = _current_text(context, path) or ""
+    return diff_preview(path, now, insert_lines(now, path, line, text))
 
 
 @tool(effect="write", free=("find", "replace"), plan=True)
@@ -88,18 +88,18 @@ def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: s
         replace: The text to put there.
         all: Whether to replace every place.
     """
-    with opened(context) as folder:
-        text = whole(folder, path)
-        changed = replaced(text, path, find, replace, all)
-        folder.write_atomic(path, encoded(changed))
+    with open_workspace(context) as folder:
+        text = read_whole(folder, path)
+        changed = replace_text(text, path, find, replace, all)
+        folder.write_atomic(path, encode_text(changed))
     count = text.count(find)
-    return f"Replaced {counted(count, 'place')} in {path}."
+    return f"Replaced {pluralized(count, 'place')} in {path}."
 
 
 @replace_in_file.shows
-def _replaced(context: ToolContext, path: str, find: str, replace: str, all: bool) -> ApprovalDetail:
-    now = _now(context, path) or ""
-    return diff_preview(path, now, replaced(now, path, find, replace, all))
+def _preview_replace(context: ToolContext, path: str, find: str, replace: str, all: bool) -> ApprovalDetail:
+    now = _current_text(context, path) or ""
+    return diff_preview(path, now, replace_text(now, path, find, replace, all))
 
 
 @tool(effect="read", data=True)
@@ -109,7 +109,7 @@ def preview_change(
     change: Literal["write", "append", "insert", "replace"],
     text: str = "",
     find: str = "",
-    line: Line = 0,
+    line: LineNumber = 0,
     all: bool = False,
 ) -> str:
     """Show as a diff what a change of a file would do, without making it: nothing is written and nobody is asked.
@@ -122,30 +122,30 @@ def preview_change(
         line: The line behind which the text would be inserted.
         all: Whether every place would be replaced.
     """
-    encoded(text)
-    with opened(context) as folder:
+    encode_text(text)
+    with open_workspace(context) as folder:
         if change in ("insert", "replace"):
-            now: str | None = whole(folder, path)
+            now: str | None = read_whole(folder, path)
         else:
-            now = whole(folder, path) if folder.exists(path) else None
+            now = read_whole(folder, path) if folder.exists(path) else None
     changed = {
         "write": lambda: text,
         "append": lambda: (now or "") + text,
-        "insert": lambda: inserted(now or "", path, line, text),
-        "replace": lambda: replaced(now or "", path, find, text, all),
+        "insert": lambda: insert_lines(now or "", path, line, text),
+        "replace": lambda: replace_text(now or "", path, find, text, all),
     }[change]()
     return f"{diff_preview(path, now, changed).text}\n[Nothing was changed.]"
 
 
-def _now(context: ToolContext, path: str) -> str | None:
+def _current_text(context: ToolContext, path: str) -> str | None:
     """What the file holds now; None when there is none."""
-    with opened(context) as folder:
-        return whole(folder, path) if folder.exists(path) else None
+    with open_workspace(context) as folder:
+        return read_whole(folder, path) if folder.exists(path) else None
 
 
-def _end(context: ToolContext, path: str) -> str | None:
+def _tail_text(context: ToolContext, path: str) -> str | None:
     """How the file ends now, for one that may be of any size; None when there is none."""
-    with opened(context) as folder:
+    with open_workspace(context) as folder:
         if not folder.exists(path):
             return None
         with folder.open_read(path) as file:
@@ -156,8 +156,8 @@ def _end(context: ToolContext, path: str) -> str | None:
             return file.read().decode(errors="replace")
 
 
-def _make_way(folder: Folder, path: str) -> None:
+def _make_parent(folder: Folder, path: str) -> None:
     """Make the folders on the way to a file, once its whole path is known to be allowed."""
     folder.exists(path)
-    if parent := parent_of(path):
+    if parent := parent_path(path):
         folder.mkdir(parent)

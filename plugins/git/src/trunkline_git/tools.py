@@ -5,7 +5,7 @@ import msgspec
 from trunkline import (
     ApprovalDetail,
     BlockPath,
-    Meant,
+    CanonicalCall,
     Tool,
     ToolContext,
     ToolError,
@@ -13,8 +13,8 @@ from trunkline import (
     preview,
     tool,
 )
-from trunkline._util.text import words_of
-from trunkline.contracts.sandbox.report import told
+from trunkline._util.text import argv_of
+from trunkline.contracts.sandbox.report import describe_run
 from trunkline_git.committing import commit
 from trunkline_git.guard import judged, plainly, without_pager
 from trunkline_git.pushing import push
@@ -38,12 +38,12 @@ def _status(settings: GitSettings) -> Tool:
             folder: The repository, relative to the workspace; empty for the workspace itself.
         """
         git = Git(context, settings, folder)
-        return told(await git.run("status", "--short", "--branch"), git.limits)
+        return describe_run(await git.run("status", "--short", "--branch"), git.limits)
 
     @git_status.also
-    def git_status_safe() -> Meant:
+    def git_status_safe() -> CanonicalCall:
         """Tell the branch and what has changed."""
-        return Meant("git_status", {})
+        return CanonicalCall("git_status", {})
 
     return git_status
 
@@ -79,7 +79,7 @@ def _commit(settings: GitSettings) -> Tool:
             git, message, add_all=add_all, add_files=add_files, amend=amend, allow_empty=allow_empty
         )
         note = f"\nLeft out, because secrets are kept under such names: {', '.join(left)}." if left else ""
-        return told(ran, git.limits) + note
+        return describe_run(ran, git.limits) + note
 
     @git_commit.also
     def git_commit_safe(
@@ -88,10 +88,10 @@ def _commit(settings: GitSettings) -> Tool:
         add_files: list[str] = [],  # noqa: B006  part of the schema, and never changed
         amend: bool = False,
         allow_empty: bool = False,
-    ) -> Meant:
+    ) -> CanonicalCall:
         """Commit changes."""
         given = {"message": message, "add_all": add_all, "add_files": add_files}
-        return Meant("git_commit", {**given, "amend": amend, "allow_empty": allow_empty})
+        return CanonicalCall("git_commit", {**given, "amend": amend, "allow_empty": allow_empty})
 
     @git_commit.shows
     def _shown(
@@ -129,10 +129,10 @@ def _git(settings: GitSettings) -> Tool:
             raise ToolError(f"git was not run: {verdict.why}", kind="permission_denied")
         runs = Git(context, settings, folder, network)
         ran = await (push(runs, words[1:]) if words[0] == "push" else runs.run(*words))
-        return told(ran, runs.limits)
+        return describe_run(ran, runs.limits)
 
     @git.also
-    def git_safe(command: str, allow_dangerous: bool = False, reason: str = "") -> Meant:
+    def git_safe(command: str, allow_dangerous: bool = False, reason: str = "") -> CanonicalCall:
         """Run git. What is dangerous a person is asked about, whatever is said here.
 
         Args:
@@ -140,7 +140,7 @@ def _git(settings: GitSettings) -> Tool:
             allow_dangerous: Without effect: only a person can allow it.
             reason: Without effect.
         """
-        return Meant("git", {"command": command})
+        return CanonicalCall("git", {"command": command})
 
     @git.shows
     def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
@@ -158,7 +158,7 @@ def git_words(command: list[str] | str) -> list[str]:
     Raises:
         ToolError: a shell would read the line otherwise.
     """
-    words = words_of(command)
+    words = argv_of(command)
     if words is None:
         raise ToolError(
             "Give the command as a list of words: no shell reads it, so quotes and $ mean nothing.",

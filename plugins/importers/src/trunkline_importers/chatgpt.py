@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
-from trunkline_importers.conversion import items, mapping, message, text_of, time_of
+from trunkline_importers.conversion import as_list, as_mapping, build_message, parse_time, to_text
 
 HIDDEN = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 ACCOUNT = (
@@ -34,12 +34,12 @@ class ChatGpt(trunkline.Importer):
 
     def read(
         self, source: trunkline.Source
-    ) -> Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.Gap]:
+    ) -> Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.ImportGap]:
         """Every conversation."""
         instructions: dict[str, str] = {}
         for path in _files(source):
-            for number, talk in enumerate(items(source.json(path))):
-                yield from _conversation(mapping(talk), f"{path}#{number}", instructions)
+            for number, talk in enumerate(as_list(source.json(path))):
+                yield from _conversation(as_mapping(talk), f"{path}#{number}", instructions)
         for key, text in instructions.items():
             data = (text.strip() + "\n").encode()
             yield trunkline.ImportedFile(
@@ -48,7 +48,9 @@ class ChatGpt(trunkline.Importer):
         for path in source.paths:
             if path.rpartition("/")[2] in ACCOUNT:
                 source.used.add(path)
-                yield trunkline.Gap(what=path, why="it is about your account there, and has no use here")
+                yield trunkline.ImportGap(
+                    what=path, why="it is about your account there, and has no use here"
+                )
 
 
 def _files(source: trunkline.Source) -> list[str]:
@@ -58,43 +60,44 @@ def _files(source: trunkline.Source) -> list[str]:
 
 def _conversation(
     talk: Mapping[str, Any], where: str, instructions: dict[str, str]
-) -> Iterator[trunkline.ImportedConversation | trunkline.Gap]:
-    nodes = mapping(talk.get("mapping"))
-    id = text_of(talk.get("conversation_id") or talk.get("id"))
+) -> Iterator[trunkline.ImportedConversation | trunkline.ImportGap]:
+    nodes = as_mapping(talk.get("mapping"))
+    id = to_text(talk.get("conversation_id") or talk.get("id"))
     if not nodes or not id:
-        yield trunkline.Gap(what=where, why="it is no conversation")
+        yield trunkline.ImportGap(what=where, why="it is no conversation")
         return
-    began = time_of(talk.get("create_time"))
+    began = parse_time(talk.get("create_time"))
     messages: list[trunkline.Message] = []
     pictures = 0
-    branch = _branch(nodes, text_of(talk.get("current_node")))
+    branch = _branch(nodes, to_text(talk.get("current_node")))
     for key in branch:
-        said = mapping(mapping(nodes[key]).get("message"))
-        content = mapping(said.get("content"))
+        said = as_mapping(as_mapping(nodes[key]).get("message"))
+        content = as_mapping(said.get("content"))
         _note_instructions(content, instructions)
         text, lost = _text(content)
         pictures += lost
-        role = mapping(said.get("author")).get("role")
+        role = as_mapping(said.get("author")).get("role")
         if text.strip() and role and not _is_hidden(said, content):
-            at = time_of(said.get("create_time"), messages[-1].created_at if messages else began)
-            name = text_of(mapping(said.get("author")).get("name")) or None
+            at = parse_time(said.get("create_time"), messages[-1].created_at if messages else began)
+            name = to_text(as_mapping(said.get("author")).get("name")) or None
             tool: dict[str, Any] = {"name": name, "tool_call_id": key} if role == "tool" else {}
-            messages.append(message(key, role, text, at, **tool))
+            messages.append(build_message(key, role, text, at, **tool))
     yield trunkline.ImportedConversation(
-        id=id, title=text_of(talk.get("title")) or None, created_at=began, messages=messages, source=where
+        id=id, title=to_text(talk.get("title")) or None, created_at=began, messages=messages, source=where
     )
-    left = sum(1 for key in nodes if mapping(nodes[key]).get("message") and key not in set(branch))
+    left = sum(1 for key in nodes if as_mapping(nodes[key]).get("message") and key not in set(branch))
     if left:
-        yield trunkline.Gap(what=where, why=f"{left} messages of other branches were left out")
+        yield trunkline.ImportGap(what=where, why=f"{left} messages of other branches were left out")
     if pictures:
-        yield trunkline.Gap(what=where, why=f"{pictures} pictures or sounds in it did not come along")
+        yield trunkline.ImportGap(what=where, why=f"{pictures} pictures or sounds in it did not come along")
 
 
 def _branch(nodes: Mapping[str, Any], leaf: str) -> list[str]:
     """The way from the beginning to the last message."""
     if leaf not in nodes:
         leaf = max(
-            nodes, key=lambda key: time_of(mapping(mapping(nodes[key]).get("message")).get("create_time"))
+            nodes,
+            key=lambda key: parse_time(as_mapping(as_mapping(nodes[key]).get("message")).get("create_time")),
         )
     found: list[str] = []
     seen: set[str] = set()
@@ -102,7 +105,7 @@ def _branch(nodes: Mapping[str, Any], leaf: str) -> list[str]:
     while isinstance(key, str) and key in nodes and key not in seen:
         seen.add(key)
         found.append(key)
-        key = mapping(nodes[key]).get("parent")
+        key = as_mapping(nodes[key]).get("parent")
     return found[::-1]
 
 
@@ -113,25 +116,25 @@ def _text(content: Mapping[str, Any]) -> tuple[str, int]:
         return "", 0
     if kind == "code":
         return (
-            f"```{text_of(content.get('language')).replace('unknown', '')}\n{text_of(content.get('text'))}\n```",
+            f"```{to_text(content.get('language')).replace('unknown', '')}\n{to_text(content.get('text'))}\n```",
             0,
         )
     parts, lost = [], 0
-    for part in items(content.get("parts")):
+    for part in as_list(content.get("parts")):
         if isinstance(part, str):
             parts.append(part)
-        elif mapping(part).get("text"):  # what was said aloud
-            parts.append(text_of(part["text"]))
+        elif as_mapping(part).get("text"):  # what was said aloud
+            parts.append(to_text(part["text"]))
         else:
-            parts.append(f"[{text_of(mapping(part).get('content_type')) or 'something'} left out]")
+            parts.append(f"[{to_text(as_mapping(part).get('content_type')) or 'something'} left out]")
             lost += 1
     if not parts:
-        parts.append(text_of(content.get("text") or content.get("result")))
+        parts.append(to_text(content.get("text") or content.get("result")))
     return "\n".join(part for part in parts if part), lost
 
 
 def _is_hidden(said: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
-    metadata = mapping(said.get("metadata"))
+    metadata = as_mapping(said.get("metadata"))
     return bool(metadata.get("is_visually_hidden_from_conversation")) or content.get("content_type") in HIDDEN
 
 
@@ -139,5 +142,5 @@ def _note_instructions(content: Mapping[str, Any], instructions: dict[str, str])
     if content.get("content_type") != "user_editable_context":
         return
     for key, name in (("user_profile", "about-me"), ("user_instructions", "how-to-answer")):
-        if text := text_of(content.get(key)):
+        if text := to_text(content.get(key)):
             instructions[name] = text

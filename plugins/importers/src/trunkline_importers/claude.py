@@ -6,17 +6,17 @@ from typing import Any
 
 import trunkline
 from trunkline_importers.conversion import (
+    as_list,
+    as_mapping,
     block_name,
+    build_message,
+    build_tool_call,
     digest,
-    items,
-    mapping,
-    message,
-    text_of,
-    time_of,
-    tool_call,
+    parse_time,
+    to_text,
 )
 
-Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.Gap]
+Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.ImportGap]
 
 
 class Claude(trunkline.Importer):
@@ -35,17 +35,17 @@ class Claude(trunkline.Importer):
     def read(self, source: trunkline.Source) -> Items:
         """All of it."""
         for path in _named(source, "conversations.json"):
-            for number, talk in enumerate(items(source.json(path))):
-                yield from _conversation(mapping(talk), f"{path}#{number}")
+            for number, talk in enumerate(as_list(source.json(path))):
+                yield from _conversation(as_mapping(talk), f"{path}#{number}")
         for path in [*_named(source, "projects.json"), *source.below("projects", ".json")]:
             found = source.json(path)
             for project in found if isinstance(found, list) else [found]:
-                yield from _project(mapping(project), path)
+                yield from _project(as_mapping(project), path)
         for path in _named(source, "memories.json"):
             yield from _memories(source.json(path), path)
         for path in _named(source, "users.json"):
             source.used.add(path)
-            yield trunkline.Gap(what=path, why="it is about your account there, and has no use here")
+            yield trunkline.ImportGap(what=path, why="it is about your account there, and has no use here")
 
 
 def _named(source: trunkline.Source, name: str) -> list[str]:
@@ -53,82 +53,82 @@ def _named(source: trunkline.Source, name: str) -> list[str]:
 
 
 def _conversation(talk: Mapping[str, Any], where: str) -> Items:
-    id = text_of(talk.get("uuid"))
+    id = to_text(talk.get("uuid"))
     if not id:
-        yield trunkline.Gap(what=where, why="it is no conversation")
+        yield trunkline.ImportGap(what=where, why="it is no conversation")
         return
-    began = time_of(talk.get("created_at"))
+    began = parse_time(talk.get("created_at"))
     messages: list[trunkline.Message] = []
     lost = 0
-    for number, said in enumerate(map(mapping, items(talk.get("chat_messages")))):
-        at = time_of(said.get("created_at"), messages[-1].created_at if messages else began)
-        messages += _messages(said, text_of(said.get("uuid")) or f"{id}-{number}", at)
-        lost += len(items(said.get("files")))
+    for number, said in enumerate(map(as_mapping, as_list(talk.get("chat_messages")))):
+        at = parse_time(said.get("created_at"), messages[-1].created_at if messages else began)
+        messages += _messages(said, to_text(said.get("uuid")) or f"{id}-{number}", at)
+        lost += len(as_list(said.get("files")))
     yield trunkline.ImportedConversation(
-        id=id, title=text_of(talk.get("name")) or None, created_at=began, messages=messages, source=where
+        id=id, title=to_text(talk.get("name")) or None, created_at=began, messages=messages, source=where
     )
     if lost:
-        yield trunkline.Gap(what=where, why=f"{lost} uploaded files are not in the export")
+        yield trunkline.ImportGap(what=where, why=f"{lost} uploaded files are not in the export")
 
 
 def _messages(said: Mapping[str, Any], id: str, at: Any) -> list[trunkline.Message]:
     """What was said, and the results of tools that stand within it."""
     texts, calls, results = [], [], []
-    for number, part in enumerate(map(mapping, items(said.get("content")))):
+    for number, part in enumerate(map(as_mapping, as_list(said.get("content")))):
         match part.get("type"):
             case "text":
-                texts.append(text_of(part.get("text")))
+                texts.append(to_text(part.get("text")))
             case "tool_use":
                 calls.append(
-                    tool_call(part.get("id") or f"{id}-{number}", part.get("name"), part.get("input"))
+                    build_tool_call(part.get("id") or f"{id}-{number}", part.get("name"), part.get("input"))
                 )
             case "tool_result":
-                call = text_of(part.get("tool_use_id")) or (calls[-1].id if calls else f"{id}-{number}")
+                call = to_text(part.get("tool_use_id")) or (calls[-1].id if calls else f"{id}-{number}")
                 results.append(
-                    message(
+                    build_message(
                         f"{id}-{number}", "tool", _result(part.get("content")), at,
-                        tool_call_id=call, name=text_of(part.get("name")) or None, error=bool(part.get("is_error")),
+                        tool_call_id=call, name=to_text(part.get("name")) or None, error=bool(part.get("is_error")),
                     )
                 )  # fmt: skip
-    text = "\n".join(part for part in texts if part) or text_of(said.get("text"))
-    for attached in map(mapping, items(said.get("attachments"))):
-        name = text_of(attached.get("file_name")) or "attachment"
-        text += f"\n\n[{name}]\n{text_of(attached.get('extracted_content'))}"
-    return [message(id, said.get("sender"), text, at, calls=calls), *results]
+    text = "\n".join(part for part in texts if part) or to_text(said.get("text"))
+    for attached in map(as_mapping, as_list(said.get("attachments"))):
+        name = to_text(attached.get("file_name")) or "attachment"
+        text += f"\n\n[{name}]\n{to_text(attached.get('extracted_content'))}"
+    return [build_message(id, said.get("sender"), text, at, calls=calls), *results]
 
 
 def _result(content: object) -> str:
-    parts = [text_of(mapping(part).get("text")) for part in items(content)]
-    return "\n".join(part for part in parts if part) or (text_of(content) if isinstance(content, str) else "")
+    parts = [to_text(as_mapping(part).get("text")) for part in as_list(content)]
+    return "\n".join(part for part in parts if part) or (to_text(content) if isinstance(content, str) else "")
 
 
 def _project(project: Mapping[str, Any], where: str) -> Items:
-    name = block_name(project.get("name")) or digest(text_of(project.get("uuid")), length=8)
+    name = block_name(project.get("name")) or digest(to_text(project.get("uuid")), length=8)
     folder = f"documents/claude/{name}"
-    about = [text_of(project.get("description")), text_of(project.get("prompt_template"))]
+    about = [to_text(project.get("description")), to_text(project.get("prompt_template"))]
     text = "\n\n".join(part for part in about if part)
     if text:
         yield trunkline.ImportedFile(
             path=f"{folder}/instructions.md", data=f"{text}\n".encode(), source=where
         )
     taken: set[str] = set()
-    for doc in map(mapping, items(project.get("docs"))):
-        file = text_of(doc.get("filename")).replace("/", "-").replace("\\", "-").strip(". ") or "document.md"
+    for doc in map(as_mapping, as_list(project.get("docs"))):
+        file = to_text(doc.get("filename")).replace("/", "-").replace("\\", "-").strip(". ") or "document.md"
         if file in taken:
-            file = f"{digest(text_of(doc.get('uuid')), length=6)}-{file}"
+            file = f"{digest(to_text(doc.get('uuid')), length=6)}-{file}"
         taken.add(file)
-        data = text_of(doc.get("content")).encode()
+        data = to_text(doc.get("content")).encode()
         yield trunkline.ImportedFile(path=f"{folder}/{file}", data=data, source=f"{where}: {file}")
 
 
 def _memories(found: object, where: str) -> Items:
-    for owned in map(mapping, items(found) or [found]):
-        if text := text_of(owned.get("conversations_memory")):
+    for owned in map(as_mapping, as_list(found) or [found]):
+        if text := to_text(owned.get("conversations_memory")):
             yield trunkline.ImportedFile(
                 path="documents/claude/memory.md", data=f"{text}\n".encode(), source=where
             )
-        for project, text in mapping(owned.get("project_memories")).items():
-            path = f"documents/claude/memory-{digest(text_of(project), length=8)}.md"
+        for project, text in as_mapping(owned.get("project_memories")).items():
+            path = f"documents/claude/memory-{digest(to_text(project), length=8)}.md"
             yield trunkline.ImportedFile(
-                path=path, data=f"{text_of(text)}\n".encode(), source=f"{where}: {project}"
+                path=path, data=f"{to_text(text)}\n".encode(), source=f"{where}: {project}"
             )

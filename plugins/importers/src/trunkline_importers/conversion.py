@@ -10,7 +10,7 @@ from typing import Any
 
 import trunkline
 
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECONDS = 100_000_000_000
 """A number above this counts milliseconds, not seconds."""
 
@@ -18,7 +18,7 @@ CHUNK_TYPES = ("fact", "preference", "pattern", "note", "decision")
 ROLES = ("system", "user", "assistant", "tool")
 
 
-def time_of(value: object, otherwise: datetime = LONG_AGO) -> datetime:
+def parse_time(value: object, otherwise: datetime = EPOCH) -> datetime:
     """A time in seconds or milliseconds since 1970, or as ISO text (taken as UTC when it does not say)."""
     try:
         if isinstance(value, bool) or value is None:
@@ -37,7 +37,7 @@ def digest(*parts: str, length: int = 16) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:length]
 
 
-def text_of(value: object) -> str:
+def to_text(value: object) -> str:
     """Text that can be stored: no half characters; what is not text as JSON."""
     if value is None:
         return ""
@@ -45,17 +45,17 @@ def text_of(value: object) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, Any]:
     """The object, or an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def items(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """The list, or an empty one."""
     return value if isinstance(value, list) else []
 
 
-def message(
+def build_message(
     id: str,
     role: object,
     content: str,
@@ -76,14 +76,14 @@ def message(
     return trunkline.Message(
         id=id,
         role=name if name in ROLES else "assistant",  # type: ignore[arg-type]
-        content=text_of(content),
+        content=to_text(content),
         created_at=at,
         tool_calls=tuple(calls),
         **more,
     )
 
 
-def tool_call(id: object, name: object, arguments: object) -> trunkline.ToolCall:
+def build_tool_call(id: object, name: object, arguments: object) -> trunkline.ToolCall:
     """A call, with arguments as an object."""
     if isinstance(arguments, str):
         try:
@@ -91,17 +91,17 @@ def tool_call(id: object, name: object, arguments: object) -> trunkline.ToolCall
         except ValueError:
             arguments = {"text": arguments}
     found = arguments if isinstance(arguments, dict) else {} if arguments is None else {"value": arguments}
-    return trunkline.ToolCall(id=text_of(id), name=text_of(name) or "unknown", arguments=found)
+    return trunkline.ToolCall(id=to_text(id), name=to_text(name) or "unknown", arguments=found)
 
 
 def chunk_id(given: object, at: datetime, content: str) -> str:
     """The chunk's own id when it is one, else one made of its day and its text."""
     if isinstance(given, str) and re.fullmatch(r"chunk-\d{4}-\d{2}-\d{2}-[0-9a-f]{8}", given):
         return given
-    return f"chunk-{at:%Y-%m-%d}-{digest(text_of(given), content, length=8)}"
+    return f"chunk-{at:%Y-%m-%d}-{digest(to_text(given), content, length=8)}"
 
 
-def chunk(
+def build_chunk(
     id: str,
     content: str,
     at: datetime,
@@ -113,21 +113,26 @@ def chunk(
     **more: Any,
 ) -> bytes:
     """A chunk's file: one key a line, sorted."""
-    metadata = {"created_at": at, "modified_at": at, "confidence": _share(confidence), "source": "import"}
+    metadata = {
+        "created_at": at,
+        "modified_at": at,
+        "confidence": _confidence(confidence),
+        "source": "import",
+    }
     metadata.update({key: value for key, value in more.items() if value not in (None, "", {})})
     data = {
         "id": id,
-        "content": text_of(content),
+        "content": to_text(content),
         "tokens": max(1, len(content) // 4),
         "type": type if isinstance(type, str) and re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", type) else "note",
-        "tags": sorted({text_of(tag) for tag in tags if tag}),
+        "tags": sorted({to_text(tag) for tag in tags if tag}),
         "metadata": {key: _plain(value) for key, value in metadata.items()},
         "links": list(links),
     }
-    return json_file(data)
+    return encode_json_file(data)
 
 
-def json_file(data: object) -> bytes:
+def encode_json_file(data: object) -> bytes:
     """A JSON file as memory keeps them: one key a line, sorted, ending in a newline."""
     text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, default=str)
     return (text + "\n").encode("utf-8", "replace")
@@ -138,16 +143,16 @@ def iso(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def left_settings(path: str) -> trunkline.Gap:
+def settings_gap(path: str) -> trunkline.ImportGap:
     """That a file of settings, which may hold keys, was left where it is."""
-    return trunkline.Gap(
+    return trunkline.ImportGap(
         what=path,
         why="settings and keys of another system have no place here",
         hint="Set models, keys and tool servers in trunkline.toml, keys by reference.",
     )
 
 
-def curated(text: str) -> str:
+def split_curated_entries(text: str) -> str:
     """A curated memory whose entries the section sign parts, with our ``---`` between them (MN-F25)."""
     if "§" not in text:
         return text
@@ -157,7 +162,7 @@ def curated(text: str) -> str:
 
 def block_name(text: object) -> str | None:
     """A name of a block, if the text can be made one."""
-    name = re.sub(r"[^a-z0-9]+", "-", text_of(text).lower()).strip("-")[:32].strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", to_text(text).lower()).strip("-")[:32].strip("-")
     return name or None
 
 
@@ -171,15 +176,15 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return "[" + ", ".join(_toml(text_of(one)) for one in value) + "]"
-    return json.dumps(text_of(value), ensure_ascii=False)
+        return "[" + ", ".join(_toml(to_text(one)) for one in value) + "]"
+    return json.dumps(to_text(value), ensure_ascii=False)
 
 
 def _plain(value: object) -> object:
     return iso(value) if isinstance(value, datetime) else value
 
 
-def _share(value: object) -> float:
+def _confidence(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.7
     return float(min(1, max(0, value)))

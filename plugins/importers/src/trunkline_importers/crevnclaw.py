@@ -7,8 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
-from trunkline_importers.conversion import chunk, chunk_id, left_settings, mapping, message, text_of, time_of
-from trunkline_importers.sqlite_files import Database, database
+from trunkline_importers.conversion import (
+    as_mapping,
+    build_chunk,
+    build_message,
+    chunk_id,
+    parse_time,
+    settings_gap,
+    to_text,
+)
+from trunkline_importers.sqlite_files import SqliteTables, open_database
 
 FILES = {"identity/SOUL.md": "identity/SOUL.md", "identity/AGENTS.md": "AGENT.md"}
 DATABASE = "crevnclaw.db"
@@ -32,35 +40,35 @@ class CrevnClaw(trunkline.Importer):
                 yield trunkline.ImportedFile(path=target, data=source.data(path), source=path)
         for path in source.paths:
             if path.rpartition("/")[2] == DATABASE:
-                with database(source, path) as found:
+                with open_database(source, path) as found:
                     yield from _conversations(found, path)
                     yield from _facts(found, path)
                     yield from _ledger(found, path)
             elif path in ("config.json", ".pairing-token"):
                 source.used.add(path)
-                yield left_settings(path)
+                yield settings_gap(path)
 
 
 def _about(value: object) -> Mapping[str, Any]:
     try:
-        return mapping(json.loads(value)) if isinstance(value, str) else mapping(value)
+        return as_mapping(json.loads(value)) if isinstance(value, str) else as_mapping(value)
     except ValueError:
         return {}
 
 
-def _conversations(found: Database, path: str) -> Iterator[trunkline.ImportedConversation]:
+def _conversations(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedConversation]:
     talks: dict[str, list[trunkline.Message]] = {}
     for row in found.rows("conversations", order="created_at"):
-        session = text_of(row.get("session_id"))
+        session = to_text(row.get("session_id"))
         talk = talks.setdefault(session, [])
-        id = text_of(row.get("id")) or str(len(talk))
-        text, about = text_of(row.get("content")), _about(row.get("metadata"))
+        id = to_text(row.get("id")) or str(len(talk))
+        text, about = to_text(row.get("content")), _about(row.get("metadata"))
         tool: dict[str, Any] = {}
         if row.get("role") == "tool":
-            tool["tool_call_id"] = text_of(about.get("tool_call_id")) or id
+            tool["tool_call_id"] = to_text(about.get("tool_call_id")) or id
         talk.append(
-            message(
-                f"crevnclaw-{session}-{id}", row.get("role"), text, time_of(row.get("created_at")), **tool
+            build_message(
+                f"crevnclaw-{session}-{id}", row.get("role"), text, parse_time(row.get("created_at")), **tool
             )
         )
     for session, talk in talks.items():
@@ -69,18 +77,20 @@ def _conversations(found: Database, path: str) -> Iterator[trunkline.ImportedCon
         )
 
 
-def _facts(found: Database, path: str) -> Iterator[trunkline.ImportedFile]:
+def _facts(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedFile]:
     for row in found.rows("vectors", order="id"):
-        content, about = text_of(row.get("content")), _about(row.get("metadata"))
+        content, about = to_text(row.get("content")), _about(row.get("metadata"))
         if content.strip():
-            at = time_of(about.get("timestamp"))
+            at = parse_time(about.get("timestamp"))
             id = chunk_id(f"crevnclaw-{row.get('id')}", at, content)
-            data = chunk(id, content, at, type="fact", confidence=about.get("confidence"), tags=["crevnclaw"])
-            source = f"{path}: vectors {row.get('id')} ({text_of(about.get('source'))[:80]})"
+            data = build_chunk(
+                id, content, at, type="fact", confidence=about.get("confidence"), tags=["crevnclaw"]
+            )
+            source = f"{path}: vectors {row.get('id')} ({to_text(about.get('source'))[:80]})"
             yield trunkline.ImportedFile(path=f"chunks/{id[6:16]}/{id}.json", data=data, source=source)
 
 
-def _ledger(found: Database, path: str) -> Iterator[trunkline.ImportedFile]:
+def _ledger(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedFile]:
     rows = list(found.rows("ledger", order="created_at"))
     if rows:
         text = io.StringIO()

@@ -7,9 +7,9 @@ from typing import Any
 
 import trunkline
 from trunkline_importers import workspaces
-from trunkline_importers.conversion import items, left_settings, mapping, text_of, time_of
+from trunkline_importers.conversion import as_list, as_mapping, parse_time, settings_gap, to_text
 from trunkline_importers.nanobot import chat_message
-from trunkline_importers.sqlite_files import database
+from trunkline_importers.sqlite_files import open_database
 
 SESSION = re.compile(r"sessions/(?:session_)?([^/]+)\.(jsonl?)")
 SETTINGS = ("config.yaml", "cli-config.yaml", "gateway.json")
@@ -29,7 +29,7 @@ class Hermes(trunkline.Importer):
 
     def read(self, source: trunkline.Source) -> Iterator[Any]:
         """All of it; a session that is in the database is not read from its file again."""
-        yield from workspaces.files(source, "", self.name)
+        yield from workspaces.workspace_files(source, "", self.name)
         known: set[str] = set()
         if source.has("state.db"):
             for talk in _stored(source):
@@ -42,26 +42,26 @@ class Hermes(trunkline.Importer):
                 source.used.add(path)
             elif path in SETTINGS:
                 source.used.add(path)
-                yield left_settings(path)
+                yield settings_gap(path)
 
 
 def _stored(source: trunkline.Source) -> Iterator[trunkline.ImportedConversation]:
-    with database(source, "state.db") as found:
+    with open_database(source, "state.db") as found:
         lines: dict[str, list[trunkline.Message]] = {}
         for row in found.rows("messages", order="id"):
-            session = text_of(row.get("session_id"))
+            session = to_text(row.get("session_id"))
             talk = lines.setdefault(session, [])
             line = {**row, "tool_calls": _decoded(row.get("tool_calls")), "name": row.get("tool_name")}
             talk.append(
-                chat_message(line, f"hermes-{session}-{row.get('id')}", time_of(row.get("timestamp")))
+                chat_message(line, f"hermes-{session}-{row.get('id')}", parse_time(row.get("timestamp")))
             )
         for row in found.rows("sessions", order="id"):
-            id = text_of(row.get("id"))
+            id = to_text(row.get("id"))
             if lines.get(id):
                 yield trunkline.ImportedConversation(
                     id=f"hermes-{id}",
-                    title=text_of(row.get("title")) or None,
-                    created_at=time_of(row.get("started_at"), lines[id][0].created_at),
+                    title=to_text(row.get("title")) or None,
+                    created_at=parse_time(row.get("started_at"), lines[id][0].created_at),
                     messages=lines[id],
                     source=f"state.db: {id}",
                 )
@@ -77,13 +77,13 @@ def _decoded(value: object) -> object:
 def _written(source: trunkline.Source, path: str, id: str, form: str) -> trunkline.ImportedConversation:
     head: Mapping[str, Any] = {}
     if form == "jsonl":
-        lines = [mapping(line) for line in source.lines(path)]
+        lines = [as_mapping(line) for line in source.lines(path)]
     else:
-        head = mapping(source.json(path))
-        lines = [mapping(line) for line in items(head.get("messages"))]
-    began = time_of(head.get("session_start"), source.changed(path))
+        head = as_mapping(source.json(path))
+        lines = [as_mapping(line) for line in as_list(head.get("messages"))]
+    began = parse_time(head.get("session_start"), source.changed(path))
     messages = [
-        chat_message(line, f"{id}-{number}", time_of(line.get("timestamp"), began))
+        chat_message(line, f"{id}-{number}", parse_time(line.get("timestamp"), began))
         for number, line in enumerate(line for line in lines if line.get("role"))
     ]
     return trunkline.ImportedConversation(id=id, messages=messages, created_at=began, source=path)

@@ -6,7 +6,14 @@ from datetime import datetime
 from typing import Any
 
 import trunkline
-from trunkline_importers.conversion import block_settings, items, mapping, message, text_of, time_of
+from trunkline_importers.conversion import (
+    as_list,
+    as_mapping,
+    block_settings,
+    build_message,
+    parse_time,
+    to_text,
+)
 
 BLOCK = re.compile(r"(?:ws/)?blocks/([a-z0-9][a-z0-9-]{0,31})/([^/]+(?:/[^/]+)?)")
 LINE = re.compile(
@@ -48,7 +55,7 @@ class MemoryBlock(trunkline.Importer):
                 yield trunkline.ImportedFile(path="identity/USER.md", data=source.data(path), source=path)
             elif path.rpartition("/")[2] in SECRETS:
                 source.used.add(path)
-                yield trunkline.Gap(
+                yield trunkline.ImportGap(
                     what=path, why="keys never come along", hint="Set them by reference in trunkline.toml."
                 )
 
@@ -58,7 +65,7 @@ def _of_block(source: trunkline.Source, path: str, block: str, name: str) -> Ite
     if name in ("monitor.md", "memory.md"):
         yield trunkline.ImportedFile(path=f"{place}/{name}", data=source.data(path), source=path)
     elif name == "config.json":
-        yield from _settings(mapping(source.json(path)), place, path)
+        yield from _settings(as_mapping(source.json(path)), place, path)
     elif name == "chat.json":
         yield _chat(source.json(path), block, path, source.changed(path))
     elif name.startswith("logs/") and name.endswith(".txt"):
@@ -69,30 +76,34 @@ def _of_block(source: trunkline.Source, path: str, block: str, name: str) -> Ite
 
 def _settings(config: Mapping[str, Any], place: str, path: str) -> Iterator[Any]:
     data = block_settings(
-        description=text_of(config.get("description")),
-        goals=[text_of(goal) for goal in items(config.get("goals"))],
+        description=to_text(config.get("description")),
+        goals=[to_text(goal) for goal in as_list(config.get("goals"))],
         monitor_name=config.get("monitorName"),
         monitor_emoji=config.get("monitorEmoji"),
     )
     yield trunkline.ImportedFile(path=f"{place}/block.toml", data=data or b"# Imported.\n", source=path)
-    adapter = mapping(config.get("adapter"))
+    adapter = as_mapping(config.get("adapter"))
     if adapter.get("model"):
-        model = f"{text_of(adapter.get('provider'))} {text_of(adapter.get('model'))}"
-        yield trunkline.Gap(
+        model = f"{to_text(adapter.get('provider'))} {to_text(adapter.get('model'))}"
+        yield trunkline.ImportGap(
             what=path,
             why=f"it used the model {model.strip()}",
             hint=f'Set model = "..." in {place}/block.toml.',
         )
-    if mapping(config.get("permissions")).get("allowShell"):
-        yield trunkline.Gap(what=path, why="what the block was permitted there is not permitted here by that")
+    if as_mapping(config.get("permissions")).get("allowShell"):
+        yield trunkline.ImportGap(
+            what=path, why="what the block was permitted there is not permitted here by that"
+        )
 
 
 def _chat(found: object, block: str, path: str, otherwise: datetime) -> trunkline.ImportedConversation:
     id = f"memoryblock-{block}-web"
     messages: list[trunkline.Message] = []
-    for number, entry in enumerate(map(mapping, items(found) or items(mapping(found).get("messages")))):
-        at = time_of(entry.get("timestamp"), messages[-1].created_at if messages else otherwise)
-        messages.append(message(f"{id}-{number}", entry.get("role"), text_of(entry.get("content")), at))
+    for number, entry in enumerate(
+        map(as_mapping, as_list(found) or as_list(as_mapping(found).get("messages")))
+    ):
+        at = parse_time(entry.get("timestamp"), messages[-1].created_at if messages else otherwise)
+        messages.append(build_message(f"{id}-{number}", entry.get("role"), to_text(entry.get("content")), at))
     return trunkline.ImportedConversation(
         id=id, block=block, title="Web chat", messages=messages, source=path
     )
@@ -104,11 +115,11 @@ def _log(text: str, block: str, name: str, path: str) -> trunkline.ImportedConve
     said: list[tuple[str, datetime, list[str]]] = []
     for line in text.splitlines():
         if found := LINE.fullmatch(line):
-            said.append(("user" if found[3] == "user" else "assistant", time_of(found[1]), [found[4]]))
+            said.append(("user" if found[3] == "user" else "assistant", parse_time(found[1]), [found[4]]))
         elif said:
             said[-1][2].append(line)
     messages = [
-        message(f"{id}-{number}", role, "\n".join(lines).strip(), at)
+        build_message(f"{id}-{number}", role, "\n".join(lines).strip(), at)
         for number, (role, at, lines) in enumerate(said)
     ]
     return trunkline.ImportedConversation(id=id, block=block, title=name, messages=messages, source=path)

@@ -7,17 +7,17 @@ from typing import Any
 
 import trunkline
 from trunkline_importers.conversion import (
-    curated,
+    as_list,
+    as_mapping,
+    build_message,
+    build_tool_call,
     digest,
+    encode_json_file,
     iso,
-    items,
-    json_file,
-    left_settings,
-    mapping,
-    message,
-    text_of,
-    time_of,
-    tool_call,
+    parse_time,
+    settings_gap,
+    split_curated_entries,
+    to_text,
 )
 
 CONVERSATION = re.compile(r"(?:[^/]+/)?conversations/([^/]+)\.json")
@@ -47,20 +47,20 @@ class MnemoAi(trunkline.Importer):
             if found := LEARNED.fullmatch(path):
                 yield from _learned(source.json(path), found[1], found[2], path, source)
             elif found := CONVERSATION.fullmatch(path):
-                yield _conversation(mapping(source.json(path)), found[1], path, source.changed(path))
+                yield _conversation(as_mapping(source.json(path)), found[1], path, source.changed(path))
             elif path == "MEMORY.md":
-                text = curated(source.text(path))
+                text = split_curated_entries(source.text(path))
                 yield trunkline.ImportedFile(path="MEMORY.md", data=text.encode(), source=path)
             elif path.startswith("skills/") and path.count("/") > 1:
                 yield trunkline.ImportedFile(path=path, data=source.data(path), source=path)
             elif path in ("config/config.yaml", "mcp/mcp.json"):
                 source.used.add(path)
-                yield left_settings(path)
+                yield settings_gap(path)
             elif DERIVED.fullmatch(path):
                 source.used.add(path)
         if profiles:
             newest = max(profiles, key=lambda path: source.changed(path))
-            yield _profile(mapping(source.json(newest)), newest, source.changed(newest))
+            yield _profile(as_mapping(source.json(newest)), newest, source.changed(newest))
 
 
 def _conversation(
@@ -68,27 +68,29 @@ def _conversation(
 ) -> trunkline.ImportedConversation:
     id = f"mnemoai-{name}"
     stamp = re.search(r"(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)", name)
-    at = time_of("{}-{}-{}T{}:{}:{}".format(*stamp.groups())) if stamp else otherwise
+    at = parse_time("{}-{}-{}T{}:{}:{}".format(*stamp.groups())) if stamp else otherwise
     messages: list[trunkline.Message] = []
-    for number, said in enumerate(map(mapping, items(found.get("messages")))):
+    for number, said in enumerate(map(as_mapping, as_list(found.get("messages")))):
         messages += _messages(said, f"{id}-{number}", at)
     return trunkline.ImportedConversation(id=id, created_at=at, messages=messages, source=path)
 
 
 def _messages(said: Mapping[str, Any], id: str, at: datetime) -> list[trunkline.Message]:
     content = said.get("content")
-    parts = [mapping(part) for part in items(content)] or [{"text": text_of(content)}]
-    text = "\n".join(text_of(part.get("text")) for part in parts if part.get("text"))
-    used = [mapping(part["toolUse"]) for part in parts if "toolUse" in part]
-    done = [mapping(part["toolResult"]) for part in parts if "toolResult" in part]
-    calls = [tool_call(call.get("toolUseId"), call.get("name"), call.get("input")) for call in used]
-    found = [message(id, said.get("role"), text, at, calls=calls)] if text or calls else []
+    parts = [as_mapping(part) for part in as_list(content)] or [{"text": to_text(content)}]
+    text = "\n".join(to_text(part.get("text")) for part in parts if part.get("text"))
+    used = [as_mapping(part["toolUse"]) for part in parts if "toolUse" in part]
+    done = [as_mapping(part["toolResult"]) for part in parts if "toolResult" in part]
+    calls = [build_tool_call(call.get("toolUseId"), call.get("name"), call.get("input")) for call in used]
+    found = [build_message(id, said.get("role"), text, at, calls=calls)] if text or calls else []
     for number, result in enumerate(done):
         said_back = "\n".join(
-            text_of(mapping(one).get("text") or one) for one in items(result.get("content"))
+            to_text(as_mapping(one).get("text") or one) for one in as_list(result.get("content"))
         )
         found.append(
-            message(f"{id}-r{number}", "tool", said_back, at, tool_call_id=text_of(result.get("toolUseId")))
+            build_message(
+                f"{id}-r{number}", "tool", said_back, at, tool_call_id=to_text(result.get("toolUseId"))
+            )
         )
     return found
 
@@ -98,9 +100,11 @@ def _learned(found: object, model: str, kind: str, path: str, source: trunkline.
     otherwise = source.changed(path)
     if kind == "playbook":
         entries = (
-            items(found) or items(mapping(found).get("entries")) or items(mapping(found).get("strategies"))
+            as_list(found)
+            or as_list(as_mapping(found).get("entries"))
+            or as_list(as_mapping(found).get("strategies"))
         )
-        for entry in map(mapping, entries):
+        for entry in map(as_mapping, entries):
             if entry.get("strategy"):
                 yield _strategy(entry, folder, path, otherwise)
         return
@@ -113,22 +117,22 @@ def _learned(found: object, model: str, kind: str, path: str, source: trunkline.
 def _strategy(
     entry: Mapping[str, Any], folder: str, path: str, otherwise: datetime
 ) -> trunkline.ImportedFile:
-    text = text_of(entry.get("strategy"))
-    failed = entry.get("outcome") == "failure" or "fail" in text_of(entry.get("source"))
-    id = f"{'pit' if failed else 'str'}-{digest(text, text_of(entry.get('context')), length=8)}"
+    text = to_text(entry.get("strategy"))
+    failed = entry.get("outcome") == "failure" or "fail" in to_text(entry.get("source"))
+    id = f"{'pit' if failed else 'str'}-{digest(text, to_text(entry.get('context')), length=8)}"
     data = {
         "id": id,
         "section": "pitfalls" if failed else "strategies",
         "strategy": text[:500],
-        "context": text_of(entry.get("context"))[:500],
-        "tools": [text_of(tool) for tool in items(entry.get("tools"))],
+        "context": to_text(entry.get("context"))[:500],
+        "tools": [to_text(tool) for tool in as_list(entry.get("tools"))],
         "outcome": "failure" if failed else "success",
         "confidence": min(1.0, max(0.0, float(entry.get("confidence") or 0.8))),
         "source": "heuristic",
-        "timestamp": iso(time_of(entry.get("timestamp"), otherwise)),
+        "timestamp": iso(parse_time(entry.get("timestamp"), otherwise)),
     }
     return trunkline.ImportedFile(
-        path=f"models/{folder}/playbook/{id}.json", data=json_file(data), source=path
+        path=f"models/{folder}/playbook/{id}.json", data=encode_json_file(data), source=path
     )
 
 
@@ -140,7 +144,7 @@ def _texts(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
     elif isinstance(found, dict):
         text = found.get("text") or found.get("content") or found.get("page_content")
         if isinstance(text, str):
-            yield text, {**mapping(found.get("metadata")), **found}
+            yield text, {**as_mapping(found.get("metadata")), **found}
         else:
             for one in found.values():
                 yield from _texts(one)
@@ -151,7 +155,7 @@ def _texts(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _episode(
     match: "re.Match[str]", about: Mapping[str, Any], folder: str, path: str, otherwise: datetime
 ) -> trunkline.ImportedFile:
-    at = time_of(about.get("timestamp") or about.get("created_at"), otherwise)
+    at = parse_time(about.get("timestamp") or about.get("created_at"), otherwise)
     id = f"ep-{digest(match[0], length=16)}"
     tools = [tool.strip() for tool in match[2].split(",") if tool.strip() and tool.strip().lower() != "none"]
     outcome = match[3].strip()
@@ -162,15 +166,15 @@ def _episode(
         "source": {"block": "main", "conversation": "mnemoai", "turn": id},
     }  # fmt: skip
     target = f"models/{folder}/episodes/{at:%Y-%m-%d}/{id}.json"
-    return trunkline.ImportedFile(path=target, data=json_file(data), source=path)
+    return trunkline.ImportedFile(path=target, data=encode_json_file(data), source=path)
 
 
 def _profile(found: Mapping[str, Any], path: str, otherwise: datetime) -> trunkline.ImportedFile:
     data = {**found}
     for key in ("created_at", "last_updated"):
-        data[key] = iso(time_of(found.get(key), otherwise))
+        data[key] = iso(parse_time(found.get(key), otherwise))
     data["top_domains"] = [
-        {**domain, "last_seen": iso(time_of(domain.get("last_seen"), otherwise))}
-        for domain in map(mapping, items(found.get("top_domains")))
+        {**domain, "last_seen": iso(parse_time(domain.get("last_seen"), otherwise))}
+        for domain in map(as_mapping, as_list(found.get("top_domains")))
     ]
-    return trunkline.ImportedFile(path="profile.json", data=json_file(data), source=path)
+    return trunkline.ImportedFile(path="profile.json", data=encode_json_file(data), source=path)

@@ -6,7 +6,15 @@ from typing import Any
 
 import trunkline
 from trunkline_importers import workspaces
-from trunkline_importers.conversion import items, left_settings, mapping, message, text_of, time_of, tool_call
+from trunkline_importers.conversion import (
+    as_list,
+    as_mapping,
+    build_message,
+    build_tool_call,
+    parse_time,
+    settings_gap,
+    to_text,
+)
 
 SESSION = re.compile(r"(?:.*/)?sessions/([^/]+)\.jsonl")
 
@@ -19,7 +27,7 @@ class Nanobot(trunkline.Importer):
 
     def recognises(self, source: trunkline.Source) -> bool:
         """Its memory lies in ``memory/MEMORY.md`` beside a soul, or its sessions begin with their metadata."""
-        root = workspaces.root_of(source, "workspace")
+        root = workspaces.find_root(source, "workspace")
         if source.has(f"{root}memory/MEMORY.md") and source.has(f"{root}SOUL.md"):
             return True
         sessions = [path for path in source.paths if SESSION.fullmatch(path) and "/agents/" not in f"/{path}"]
@@ -27,27 +35,27 @@ class Nanobot(trunkline.Importer):
 
     def read(self, source: trunkline.Source) -> Iterator[Any]:
         """All of it."""
-        yield from workspaces.files(source, workspaces.root_of(source, "workspace"), self.name)
+        yield from workspaces.workspace_files(source, workspaces.find_root(source, "workspace"), self.name)
         for path in source.paths:
             if found := SESSION.fullmatch(path):
                 yield _session(list(source.lines(path)), found[1], path)
             elif path == "config.json":
                 source.used.add(path)
-                yield left_settings(path)
+                yield settings_gap(path)
 
 
 def _session(lines: list[Any], name: str, path: str) -> trunkline.ImportedConversation:
-    heads = [mapping(line) for line in lines if mapping(line).get("_type") == "metadata"]
+    heads = [as_mapping(line) for line in lines if as_mapping(line).get("_type") == "metadata"]
     head = heads[0] if heads else {}
     id = f"nanobot-{name}"
     messages: list[trunkline.Message] = []
-    began = time_of(head.get("created_at"))
-    for line in map(mapping, lines):
+    began = parse_time(head.get("created_at"))
+    for line in map(as_mapping, lines):
         if not line.get("role"):
             continue
-        at = time_of(line.get("timestamp"), messages[-1].created_at if messages else began)
+        at = parse_time(line.get("timestamp"), messages[-1].created_at if messages else began)
         messages.append(chat_message(line, f"{id}-{len(messages)}", at))
-    title = text_of(head.get("key")) or name
+    title = to_text(head.get("key")) or name
     return trunkline.ImportedConversation(
         id=id, title=title, messages=messages, created_at=began, source=path
     )
@@ -56,17 +64,17 @@ def _session(lines: list[Any], name: str, path: str) -> trunkline.ImportedConver
 def chat_message(line: Any, id: str, at: Any) -> trunkline.Message:
     """A message in the words of OpenAI's chat interface."""
     content = line.get("content")
-    parts = [text_of(mapping(part).get("text")) for part in items(content)]
+    parts = [to_text(as_mapping(part).get("text")) for part in as_list(content)]
     calls = [
-        tool_call(
+        build_tool_call(
             call.get("id"),
-            mapping(call.get("function")).get("name"),
-            mapping(call.get("function")).get("arguments"),
+            as_mapping(call.get("function")).get("name"),
+            as_mapping(call.get("function")).get("arguments"),
         )
-        for call in map(mapping, items(line.get("tool_calls")))
+        for call in map(as_mapping, as_list(line.get("tool_calls")))
     ]
     more = {}
     if line.get("role") == "tool":
-        more = {"tool_call_id": text_of(line.get("tool_call_id")), "name": text_of(line.get("name")) or None}
-    text = "\n".join(parts) if isinstance(content, list) else text_of(content)
-    return message(id, line.get("role"), text, at, calls=calls, **more)
+        more = {"tool_call_id": to_text(line.get("tool_call_id")), "name": to_text(line.get("name")) or None}
+    text = "\n".join(parts) if isinstance(content, list) else to_text(content)
+    return build_message(id, line.get("role"), text, at, calls=calls, **more)

@@ -7,18 +7,18 @@ from typing import Any
 import trunkline
 from trunkline_importers import workspaces
 from trunkline_importers.conversion import (
+    as_list,
+    as_mapping,
     block_name,
     block_settings,
-    items,
-    left_settings,
-    mapping,
-    message,
-    text_of,
-    time_of,
-    tool_call,
+    build_message,
+    build_tool_call,
+    parse_time,
+    settings_gap,
+    to_text,
 )
 
-Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.Gap]
+Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.ImportGap]
 SETTINGS = ("openclaw.json", "clawdbot.json", "moltbot.json")
 OWN = ("IDENTITY.md", "HEARTBEAT.md", "BOOTSTRAP.md", "TOOLS.md", "MEMORY.md")
 """What only its workspaces have beside a soul and instructions; a nanobot's memory lies in a folder."""
@@ -40,7 +40,7 @@ class OpenClaw(trunkline.Importer):
 
     def read(self, source: trunkline.Source) -> Items:
         """All of it."""
-        yield from workspaces.files(source, workspaces.root_of(source, "workspace"), self.name)
+        yield from workspaces.workspace_files(source, workspaces.find_root(source, "workspace"), self.name)
         blocks: set[str] = set()
         for path in source.paths:
             if found := SESSION.fullmatch(path):
@@ -50,7 +50,7 @@ class OpenClaw(trunkline.Importer):
             elif path.rpartition("/")[2] in (*SETTINGS, "sessions.json"):
                 source.used.add(path)
                 if path in SETTINGS:
-                    yield left_settings(path)
+                    yield settings_gap(path)
         for block in sorted(blocks - {source.block}):
             data = block_settings(description=f"The agent {block} of OpenClaw")
             yield trunkline.ImportedFile(
@@ -59,37 +59,37 @@ class OpenClaw(trunkline.Importer):
 
 
 def _session(lines: list[Any], id: str, block: str, path: str) -> trunkline.ImportedConversation:
-    head = next((mapping(line) for line in lines if mapping(line).get("type") == "session"), {})
+    head = next((as_mapping(line) for line in lines if as_mapping(line).get("type") == "session"), {})
     messages: list[trunkline.Message] = []
-    for number, line in enumerate(map(mapping, lines)):
+    for number, line in enumerate(map(as_mapping, lines)):
         if line.get("type") == "message":
             messages.append(_message(line, f"{id}-{line.get('id') or number}"))
     return trunkline.ImportedConversation(
         id=id,
         block=block,
         messages=messages,
-        created_at=time_of(head.get("timestamp"), messages[0].created_at) if messages else None,
+        created_at=parse_time(head.get("timestamp"), messages[0].created_at) if messages else None,
         source=path,
     )
 
 
 def _message(line: Mapping[str, Any], id: str) -> trunkline.Message:
-    said = mapping(line.get("message"))
-    at = time_of(line.get("timestamp") or said.get("timestamp"))
+    said = as_mapping(line.get("message"))
+    at = parse_time(line.get("timestamp") or said.get("timestamp"))
     content = said.get("content")
-    parts = [mapping(part) for part in items(content)]
-    texts = [text_of(part.get("text")) for part in parts if part.get("type") == "text"]
+    parts = [as_mapping(part) for part in as_list(content)]
+    texts = [to_text(part.get("text")) for part in parts if part.get("type") == "text"]
     text = content if isinstance(content, str) else "\n".join(texts)
     calls = [
-        tool_call(part.get("id"), part.get("name"), part.get("arguments", part.get("input")))
+        build_tool_call(part.get("id"), part.get("name"), part.get("arguments", part.get("input")))
         for part in parts
         if part.get("type") in ("toolCall", "tool_use")
     ]
     more: dict[str, Any] = {}
     if said.get("role") == "toolResult":
         more = {
-            "tool_call_id": text_of(said.get("toolCallId")),
-            "name": text_of(said.get("toolName")) or None,
+            "tool_call_id": to_text(said.get("toolCallId")),
+            "name": to_text(said.get("toolName")) or None,
         }
         more["error"] = bool(said.get("isError"))
-    return message(id, said.get("role"), text, at, calls=calls, **more)
+    return build_message(id, said.get("role"), text, at, calls=calls, **more)

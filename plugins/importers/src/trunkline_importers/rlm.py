@@ -7,7 +7,16 @@ from datetime import datetime
 from typing import Any
 
 import trunkline
-from trunkline_importers.conversion import chunk, chunk_id, digest, iso, items, mapping, text_of, time_of
+from trunkline_importers.conversion import (
+    as_list,
+    as_mapping,
+    build_chunk,
+    chunk_id,
+    digest,
+    iso,
+    parse_time,
+    to_text,
+)
 
 CHUNK = re.compile(r"(?:.*/)?(?:(\d{4}-\d\d(?:-\d\d)?)/|(archive)/)(?:.*/)?(chunk-[\w.-]+)\.json")
 LAYER = re.compile(r"(?:.*/)?(?:agents/([^/]+)|global)/memory\.jsonl")
@@ -31,11 +40,11 @@ class RlmMem(trunkline.Importer):
     def read(self, source: trunkline.Source) -> Iterator[Any]:
         """All of it. Names are given first, so that links find their ends."""
         found = [(path, match) for path in source.paths if (match := CHUNK.fullmatch(path))]
-        read = [(path, match, mapping(source.json(path))) for path, match in found]
+        read = [(path, match, as_mapping(source.json(path))) for path, match in found]
         names = {match[3]: _id(raw, match[3]) for _, match, raw in read if raw}
-        names.update({text_of(raw["id"]): _id(raw, match[3]) for _, match, raw in read if raw.get("id")})
+        names.update({to_text(raw["id"]): _id(raw, match[3]) for _, match, raw in read if raw.get("id")})
         for path, match, raw in read:
-            if not text_of(raw.get("content")):
+            if not to_text(raw.get("content")):
                 source.trouble(path, "it is no chunk that can be read")
                 continue
             folder = "chunks/archive" if match[2] else "chunks"
@@ -52,29 +61,29 @@ class RlmMem(trunkline.Importer):
 
 
 def _at(raw: Mapping[str, Any], otherwise: datetime | None = None) -> datetime:
-    about = mapping(raw.get("metadata"))
+    about = as_mapping(raw.get("metadata"))
     told = about.get("created_at") or about.get("created") or raw.get("created_at")
-    return time_of(told) if otherwise is None else time_of(told, otherwise)
+    return parse_time(told) if otherwise is None else parse_time(told, otherwise)
 
 
 def _id(raw: Mapping[str, Any], name: str) -> str:
-    return chunk_id(raw.get("id") or name, _at(raw), text_of(raw.get("content")))
+    return chunk_id(raw.get("id") or name, _at(raw), to_text(raw.get("content")))
 
 
 def _chunk(
     raw: Mapping[str, Any], id: str, names: Mapping[str, str], folder: str, path: str
 ) -> trunkline.ImportedFile:
-    about, at = mapping(raw.get("metadata")), _at(raw)
-    data = chunk(
+    about, at = as_mapping(raw.get("metadata")), _at(raw)
+    data = build_chunk(
         id,
-        text_of(raw.get("content")),
+        to_text(raw.get("content")),
         at,
         type=raw.get("type"),
-        tags=items(raw.get("tags")),
+        tags=as_list(raw.get("tags")),
         confidence=about.get("confidence"),
         links=_links(raw.get("links"), names, at),
-        modified_at=time_of(about.get("modified_at") or about.get("modified"), at),
-        conversation_id=text_of(about.get("conversation_id")),
+        modified_at=parse_time(about.get("modified_at") or about.get("modified"), at),
+        conversation_id=to_text(about.get("conversation_id")),
     )
     return trunkline.ImportedFile(path=f"{folder}/{id[6:16]}/{id}.json", data=data, source=path)
 
@@ -82,18 +91,20 @@ def _chunk(
 def _links(links: object, names: Mapping[str, str], at: datetime) -> list[dict[str, Any]]:
     """Links as a list of objects, or as lists of ids by type."""
     if isinstance(links, dict):
-        links = [{"target_id": target, "type": kind} for kind, ids in links.items() for target in items(ids)]
+        links = [
+            {"target_id": target, "type": kind} for kind, ids in links.items() for target in as_list(ids)
+        ]
     found = []
-    for link in map(mapping, items(links)):
-        target = names.get(text_of(link.get("target_id")))
+    for link in map(as_mapping, as_list(links)):
+        target = names.get(to_text(link.get("target_id")))
         if target is not None and link.get("type") not in ("context_of", "follows", "related_to"):
             strength = link.get("strength")
             found.append(
                 {
                     "target_id": target,
-                    "type": text_of(link.get("type")) or "supports",
+                    "type": to_text(link.get("type")) or "supports",
                     "strength": float(strength) if isinstance(strength, int | float) else 1.0,
-                    "created_at": iso(time_of(link.get("created_at"), at)),
+                    "created_at": iso(parse_time(link.get("created_at"), at)),
                 }
             )
     return found
@@ -101,24 +112,24 @@ def _links(links: object, names: Mapping[str, str], at: datetime) -> list[dict[s
 
 def _layer(source: trunkline.Source, path: str, agent: str | None) -> Iterator[Any]:
     bad = 0
-    for record in map(mapping, source.lines(path)):
-        content, id = text_of(record.get("content")), text_of(record.get("id"))
+    for record in map(as_mapping, source.lines(path)):
+        content, id = to_text(record.get("content")), to_text(record.get("id"))
         if not content or not id:
             bad += 1
             continue
-        at = time_of(record.get("created_at"), source.changed(path))
+        at = parse_time(record.get("created_at"), source.changed(path))
         name = chunk_id(id, at, content)
         expires = record.get("expires_at")
-        data = chunk(
+        data = build_chunk(
             name,
             content,
             at,
             type=record.get("entry_type") or record.get("type"),
-            tags=items(record.get("tags")),
+            tags=as_list(record.get("tags")),
             confidence=record.get("confidence"),
-            expires_at=time_of(expires) if expires else None,
+            expires_at=parse_time(expires) if expires else None,
         )
-        place = _place(text_of(record.get("scope")), text_of(record.get("agent_id")) or agent, source.block)
+        place = _place(to_text(record.get("scope")), to_text(record.get("agent_id")) or agent, source.block)
         yield trunkline.ImportedFile(
             path=f"{place}chunks/{name[6:16]}/{name}.json", data=data, source=f"{path}: {id}"
         )

@@ -11,11 +11,11 @@ from typing import Any
 
 import trunkline
 
-SECONDS = 120.0
+QUERY_TIMEOUT = 120.0
 """How long one question may take: a file may have been made so that it never ends."""
 
 
-class Database:
+class SqliteTables:
     """The tables of a file; nothing else of it is looked at. What cannot be read is trouble of the source."""
 
     def __init__(self, connection: sqlite3.Connection, trouble: Callable[[str], None]) -> None:
@@ -43,7 +43,7 @@ class Database:
 
 
 @contextmanager
-def database(source: trunkline.Source, path: str) -> Iterator[Database]:
+def open_database(source: trunkline.Source, path: str) -> Iterator[SqliteTables]:
     """A copy of a file, with what its log holds that is not in it yet."""
     with tempfile.TemporaryDirectory(prefix="trunkline-import-") as folder:
         copy = Path(folder) / "copy.db"
@@ -54,6 +54,6 @@ def database(source: trunkline.Source, path: str) -> Iterator[Database]:
         with closing(sqlite3.connect(copy)) as connection:
             connection.text_factory = lambda data: data.decode("utf-8", "replace")
             connection.execute("PRAGMA trusted_schema = OFF")
-            until = time.monotonic() + SECONDS
+            until = time.monotonic() + QUERY_TIMEOUT
             connection.set_progress_handler(lambda: time.monotonic() > until, 100_000)
-            yield Database(connection, lambda why: source.trouble(path, why))
+            yield SqliteTables(connection, lambda why: source.trouble(path, why))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import trunkline
-from trunkline_importers.conversion import curated
+from trunkline_importers.conversion import split_curated_entries
 
 PLACES = {
     "AGENTS.md": "AGENT.md",
@@ -19,21 +19,21 @@ PLACES = {
 """Where the files belong here (C23)."""
 
 
-def files(source: trunkline.Source, root: str, system: str) -> Iterator[trunkline.ImportedFile]:
+def workspace_files(source: trunkline.Source, root: str, system: str) -> Iterator[trunkline.ImportedFile]:
     """The files of a workspace below ``root`` ("" or a path that ends in ``/``)."""
     for path in source.paths:
         if not path.startswith(root):
             continue
         name = path.removeprefix(root)
-        target = PLACES.get(name) or _below(name, source.block, system)
+        target = PLACES.get(name) or _target_path(name, source.block, system)
         if target is not None:
             data = source.data(path)
             if target == "MEMORY.md":
-                data = curated(data.decode("utf-8", "replace")).encode()
+                data = split_curated_entries(data.decode("utf-8", "replace")).encode()
             yield trunkline.ImportedFile(path=target, data=data, source=path)
 
 
-def _below(name: str, block: str, system: str) -> str | None:
+def _target_path(name: str, block: str, system: str) -> str | None:
     if name == "IDENTITY.md":
         return f"blocks/{block}/monitor.md"
     if re.fullmatch(r"memory/.+\.md", name):
@@ -43,7 +43,7 @@ def _below(name: str, block: str, system: str) -> str | None:
     return None
 
 
-def root_of(source: trunkline.Source, *names: str) -> str:
+def find_root(source: trunkline.Source, *names: str) -> str:
     """Where the workspace lies: in a folder of that name, or where we are."""
     for name in names:
         if any(source.has(f"{name}/{file}") for file in PLACES):

@@ -13,36 +13,36 @@ from typing import Any, Generic, TypeVar
 import anyio
 
 from trunkline import Chunk, ContextGap, ContextPart, TurnInfo
-from trunkline._util.nlp.similarity import expanded
-from trunkline.contracts.conversations.messages import Message, now
+from trunkline._util.nlp.similarity import expand_query
+from trunkline.contracts.conversations.messages import Message, utc_now
 from trunkline.errors import ToolError
 from trunkline_learning import episodes, fact_selection, files, preferences, profile, strategy_selection
 from trunkline_learning.episodes import Episode
 from trunkline_learning.fact_chunks import LEARNED
-from trunkline_learning.model_folders import folder_of
+from trunkline_learning.model_folders import model_folder
 from trunkline_learning.playbook import Strategy
-from trunkline_learning.preferences import Learning, learning_in
+from trunkline_learning.preferences import LearningPreferences, parse_preferences
 from trunkline_learning.profile import Profile
-from trunkline_learning.text import tokens_of
-from trunkline_learning.turns import Place, person_of
+from trunkline_learning.text import estimate_tokens
+from trunkline_learning.turns import Audience, person_behind
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LATELY = 6
+RECENT_MESSAGES = 6
 """How many messages back the conversation still has before it what an episode would say."""
 
-SECONDS = 0.5
+LOOKUP_TIMEOUT = 0.5
 """What looking may take; a turn goes on without what took longer."""
 
-LOOKED_AT = 16
+MAX_FILES_READ = 16
 """How many files are read for a question at most: reading is what a lookup costs."""
 
 FACTS = 16
 """How many facts are looked at: some may be another person's, or were contradicted later."""
 
-FEW = 6
+MIN_OWN_RESULTS = 6
 """With fewer finds of the model's own, those of other models are looked at too (C25)."""
 
 PREFERENCES, PROFILE = f"/{preferences.FILE}", f"/{files.PROFILE}"
@@ -51,7 +51,7 @@ REST = "The owner reads all of it with `trunkline learning`."
 
 
 @dataclass(slots=True)
-class Found:
+class LookupResult:
     """What memory gave in time. ``late`` are the parts that are not complete, and why."""
 
     facts: tuple[Sequence[Chunk], Sequence[Chunk]] = ((), ())
@@ -60,7 +60,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Section(Generic[T]):
+class ContextSection(Generic[T]):
     """A part of what is told: its items, what matters most first, and how they read together."""
 
     name: str
@@ -73,12 +73,12 @@ class Section(Generic[T]):
         """As many of the first items as fit."""
         for count in range(len(self.items), 0, -1):
             text = self.rendered(self.items[:count])
-            if tokens_of(text) <= tokens:
+            if estimate_tokens(text) <= tokens:
                 return text
         return ""
 
 
-class Learned:
+class LearningContextSource:
     """The context source."""
 
     name = "learning"
@@ -87,19 +87,19 @@ class Learned:
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | ContextGap]:
         """The parts that fit this turn; fewer when memory does not answer in time, and a note of what is missing."""
         given = turn.files.get(PREFERENCES)
-        choices = learning_in(given.content if given is not None else None)
+        choices = parse_preferences(given.content if given is not None else None)
         if not (choices.on and choices.max_tokens and turn.block.memory.enabled):
             return ()
-        place = turn.request.block, person_of(turn.request.actor)
-        task = episodes.asked_of(turn.request.message.content, _asked_before(turn.history))
-        found = await _looked_up(turn, choices, task)
+        place = turn.request.block, person_behind(turn.request.actor)
+        task = episodes.lookup_query(turn.request.message.content, _asked_before(turn.history))
+        found = await _look_up(turn, choices, task)
         parts = _parts(_sections(turn, choices, place, task, found), choices.max_tokens)
         return (*parts, *(ContextGap(f"learned {name}", why) for name, why in found.late.items()))
 
 
-async def _looked_up(turn: TurnInfo, choices: Learning, task: str) -> Found:
+async def _look_up(turn: TurnInfo, choices: LearningPreferences, task: str) -> LookupResult:
     """Facts, strategies and episodes that may fit the task, each as far as it came in time."""
-    found = Found()
+    found = LookupResult()
     if not task.strip():
         return found
 
@@ -107,22 +107,22 @@ async def _looked_up(turn: TurnInfo, choices: Learning, task: str) -> Found:
         found.facts = await _facts(turn, task)
 
     async def near() -> None:
-        found.files = await _near(turn, expanded(task))
+        found.files = await _find_strategies_and_episodes(turn, expand_query(task))
 
-    with anyio.move_on_after(SECONDS):
+    with anyio.move_on_after(LOOKUP_TIMEOUT):
         async with anyio.create_task_group() as tasks:
             if choices.facts:
-                tasks.start_soon(_tried, "facts", facts, found)
+                tasks.start_soon(_try_lookup, "facts", facts, found)
             if choices.playbook or choices.episodes:
-                tasks.start_soon(_tried, "playbook and earlier tasks", near, found)
+                tasks.start_soon(_try_lookup, "playbook and earlier tasks", near, found)
     for name, why in found.late.items():
         log.info("turn %s begins without learned %s: %s", turn.request.turn, name, why)
     return found
 
 
-async def _tried(name: str, lookup: Callable[[], Awaitable[None]], found: Found) -> None:
+async def _try_lookup(name: str, lookup: Callable[[], Awaitable[None]], found: LookupResult) -> None:
     """Look something up; that it is late holds until it is there."""
-    found.late[name] = f"memory took more than {SECONDS:g} s"
+    found.late[name] = f"memory took more than {LOOKUP_TIMEOUT:g} s"
     try:
         await lookup()
     except* ToolError as errors:
@@ -132,26 +132,28 @@ async def _tried(name: str, lookup: Callable[[], Awaitable[None]], found: Found)
         del found.late[name]
 
 
-def _sections(turn: TurnInfo, choices: Learning, place: Place, task: str, found: Found) -> list[Section[Any]]:
+def _sections(
+    turn: TurnInfo, choices: LearningPreferences, place: Audience, task: str, found: LookupResult
+) -> list[ContextSection[Any]]:
     """What there is to tell, what matters most first."""
     person = _profile(turn, choices, place)
-    told = fact_selection.chosen(*found.facts, place)
+    told = fact_selection.select_facts(*found.facts, place)
     strategies = _strategies(turn, place, task, found) if choices.playbook else ()
     past = _episodes(turn, place, task, found) if choices.episodes else ()
     return [
-        Section("facts", told, fact_selection.rendered, priority=35),
-        Section("profile", person, "".join, priority=40, changing=False),
-        Section("playbook", strategies, strategy_selection.rendered, priority=30),
-        Section("earlier tasks", past, episodes.rendered, priority=25),
+        ContextSection("facts", told, fact_selection.render_facts, priority=35),
+        ContextSection("profile", person, "".join, priority=40, changing=False),
+        ContextSection("playbook", strategies, strategy_selection.render_strategies, priority=30),
+        ContextSection("earlier tasks", past, episodes.render_episodes, priority=25),
     ]
 
 
-def _parts(sections: Iterable[Section[Any]], tokens: int) -> Iterator[ContextPart]:
+def _parts(sections: Iterable[ContextSection[Any]], tokens: int) -> Iterator[ContextPart]:
     """The sections within so many tokens: the first ones whole, of the others as many items as there is room for."""
     for section in sections:
         text = section.within(tokens)
         if text:
-            tokens -= tokens_of(text)
+            tokens -= estimate_tokens(text)
             share = 0.1 if section.changing else 0.05
             yield ContextPart(
                 section.name,
@@ -163,32 +165,36 @@ def _parts(sections: Iterable[Section[Any]], tokens: int) -> Iterator[ContextPar
             )
 
 
-def _profile(turn: TurnInfo, choices: Learning, place: Place) -> tuple[str, ...]:
+def _profile(turn: TurnInfo, choices: LearningPreferences, place: Audience) -> tuple[str, ...]:
     """The owner's profile, for the owner alone; empty when there is nothing to say yet."""
     file = turn.files.get(PROFILE)
     if file is None or place[1] or not choices.profile:
         return ()
-    owner = files.read(file.content, Profile)
-    text = profile.described(owner) if owner is not None else ""
+    owner = files.decode(file.content, Profile)
+    text = profile.describe_profile(owner) if owner is not None else ""
     return (text,) if text else ()
 
 
-def _strategies(turn: TurnInfo, place: Place, task: str, found: Found) -> Sequence[Strategy]:
+def _strategies(turn: TurnInfo, place: Audience, task: str, found: LookupResult) -> Sequence[Strategy]:
     learned = [
-        (files.folder_in(path), one)
+        (files.model_folder_in(path), one)
         for path, one in found.files.items()
         if isinstance(one, Strategy) and one.reaches(place)
     ]
-    return strategy_selection.chosen(task, learned, model=turn.model, now=now())
+    return strategy_selection.select_strategies(task, learned, model=turn.model, now=utc_now())
 
 
-def _episodes(turn: TurnInfo, place: Place, task: str, found: Found) -> Sequence[tuple[float, Episode]]:
-    return episodes.scored(
+def _episodes(
+    turn: TurnInfo, place: Audience, task: str, found: LookupResult
+) -> Sequence[tuple[float, Episode]]:
+    return episodes.select_episodes(
         task,
         [one for one in found.files.values() if isinstance(one, Episode) and one.source.place == place],
         model=turn.model,
         conversation=turn.request.conversation,
-        lately=[message.content for message in turn.history[-LATELY:] if message.role == "assistant"],
+        lately=[
+            message.content for message in turn.history[-RECENT_MESSAGES:] if message.role == "assistant"
+        ],
     )
 
 
@@ -209,21 +215,21 @@ async def _facts(turn: TurnInfo, query: str) -> tuple[Sequence[Chunk], Sequence[
     return found[0], found[1]
 
 
-async def _near(turn: TurnInfo, query: str) -> dict[str, Strategy | Episode]:
+async def _find_strategies_and_episodes(turn: TurnInfo, query: str) -> dict[str, Strategy | Episode]:
     """Strategies and episodes with words of the query: the answering model's own, and if these are few, all models'."""
-    own = folder_of(turn.model)
-    paths = await _found(turn, query, (files.playbook_folder(own), files.episodes_folder(own)))
-    if len(paths) < FEW:
-        paths += [path for path in await _found(turn, query, (files.MODELS,)) if path not in paths]
+    own = model_folder(turn.model)
+    paths = await _search_files(turn, query, (files.playbook_folder(own), files.episodes_folder(own)))
+    if len(paths) < MIN_OWN_RESULTS:
+        paths += [path for path in await _search_files(turn, query, (files.MODELS,)) if path not in paths]
     return await _read(turn, paths)
 
 
-async def _found(turn: TurnInfo, query: str, places: Sequence[str]) -> list[str]:
+async def _search_files(turn: TurnInfo, query: str, places: Sequence[str]) -> list[str]:
     """The files of strategies and episodes in these folders that the index finds, those of each folder in turn."""
     found: list[Sequence[str]] = [()] * len(places)
 
     async def look(number: int) -> None:
-        path, limit = f"/{places[number]}", LOOKED_AT // len(places)
+        path, limit = f"/{places[number]}", MAX_FILES_READ // len(places)
         answer = await turn.memory.search(query, path=path, limit=limit, kinds=("file",))  # episodes too
         found[number] = [hit.path for hit in answer.hits]
 
@@ -243,12 +249,12 @@ async def _read(turn: TurnInfo, paths: Iterable[str]) -> dict[str, Strategy | Ep
         except ToolError as error:
             log.debug("%s is passed over: %s", path, error)  # it was taken out a moment ago
             return
-        one = files.read(text, Strategy) if files.is_strategy(path) else files.read(text, Episode)
+        one = files.decode(text, Strategy) if files.is_strategy(path) else files.decode(text, Episode)
         if one is not None:
             found[path] = one
 
     async with anyio.create_task_group() as tasks:
-        for path in list(paths)[:LOOKED_AT]:
+        for path in list(paths)[:MAX_FILES_READ]:
             tasks.start_soon(read, path)
     return found
 

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from trunkline._util.nlp.polarity import negated, subject, taste
-from trunkline._util.nlp.similarity import concepts, language_of_texts, similarity
+from trunkline._util.nlp.polarity import is_negated, sentiment, topic_text
+from trunkline._util.nlp.similarity import common_language, concepts, similarity
 from trunkline_learning.facts import Fact
-from trunkline_learning.text import tokens
+from trunkline_learning.text import split_words
 
 Kind = Literal["negation", "preference", "value"]
 
@@ -39,30 +39,30 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _HERE = re.compile(r"\b(now|currently|today|these days|since .*|since|for now)\b")
 
 
-def same(one: str, other: str) -> bool:
+def is_same_statement(one: str, other: str) -> bool:
     """Whether they say the same in nearly the same words."""
-    language = language_of_texts(one, other)
-    alike = negated(one, language) == negated(other, language) and similarity(one, other) >= SAME
+    language = common_language(one, other)
+    alike = is_negated(one, language) == is_negated(other, language) and similarity(one, other) >= SAME
     return alike and not _changed(one, other)
 
 
-def conflict(one: str, other: str) -> Kind | None:
+def conflict_kind(one: str, other: str) -> Kind | None:
     """Why two statements contradict each other; None when they do not."""
     if _changed(one, other):
         return "value"
-    language = language_of_texts(one, other)
-    about = subject(one, language)
-    if not about or similarity(about, subject(other, language)) < ABOUT_THE_SAME:
+    language = common_language(one, other)
+    about = topic_text(one, language)
+    if not about or similarity(about, topic_text(other, language)) < ABOUT_THE_SAME:
         return None
-    ours, theirs = taste(one, language), taste(other, language)
+    ours, theirs = sentiment(one, language), sentiment(other, language)
     if ours and theirs:
         return "preference" if ours != theirs else None
-    return "negation" if negated(one, language) != negated(other, language) else None
+    return "negation" if is_negated(one, language) != is_negated(other, language) else None
 
 
-def contradicted(fact: Fact, known: Iterable[Fact]) -> tuple[tuple[Fact, Kind], ...]:
+def contradicted_facts(fact: Fact, known: Iterable[Fact]) -> tuple[tuple[Fact, Kind], ...]:
     """The known facts that the new one contradicts."""
-    pairs = ((other, conflict(fact.text, other.text)) for other in known)
+    pairs = ((other, conflict_kind(fact.text, other.text)) for other in known)
     return tuple((other, kind) for other, kind in pairs if kind is not None)
 
 
@@ -71,7 +71,7 @@ def _changed(one: str, other: str) -> bool:
     first, second = _slot(one), _slot(other)
     if first is None or second is None or first[0] != second[0]:
         return False
-    return first[1] != second[1] and not negated(one) and not negated(other)
+    return first[1] != second[1] and not is_negated(one) and not is_negated(other)
 
 
 def _slot(text: str) -> tuple[str, tuple[str, ...]] | None:
@@ -81,5 +81,5 @@ def _slot(text: str) -> tuple[str, tuple[str, ...]] | None:
             who = found.groupdict().get("who") or ""
             about = "" if who in ("i", "we") else " ".join(concepts(who))
             value = tuple(concepts(_HERE.sub(" ", re.split(r"[,;]| and | but ", found["value"])[0])))
-            return f"{name}:{about}", value or tuple(tokens(found["value"]))
+            return f"{name}:{about}", value or tuple(split_words(found["value"]))
     return None

@@ -7,9 +7,9 @@ import msgspec
 
 from trunkline._util.nlp.similarity import similarity
 from trunkline_bus import key_of
-from trunkline_learning.model_folders import folder_of, weight
-from trunkline_learning.text import cut, tokens
-from trunkline_learning.turns import FinishedTurn, Source
+from trunkline_learning.model_folders import model_folder, model_weight
+from trunkline_learning.text import cut, split_words
+from trunkline_learning.turns import FinishedTurn, Provenance
 from trunkline_learning.verdicts import Verdict
 
 DUPLICATE = 0.95
@@ -17,8 +17,8 @@ RELEVANT = 0.7
 REDUNDANT = 0.5
 """From here on an episode says what the conversation has just said."""
 
-TOP = 5
-MOST = 1000
+MAX_SHOWN = 5
+MAX_STORED = 1000
 MAX_AGE = timedelta(days=90)
 SHORT_ANSWER = 300
 """Letters: a shorter answer without tools is no episode."""
@@ -43,7 +43,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     judged_by: str
     model: str
-    source: Source
+    source: Provenance
     created_at: datetime
 
     @property
@@ -59,7 +59,7 @@ def episode_id(turn: str) -> str:
     return f"ep-{key_of('episode', turn)[:16].lower()}"
 
 
-def worth(turn: FinishedTurn) -> bool:
+def is_worth_remembering(turn: FinishedTurn) -> bool:
     """Whether there is anything to remember: a tool was used, or the answer is not short."""
     return bool(turn.task.strip()) and (bool(turn.tools) or len(turn.answer) >= SHORT_ANSWER)
 
@@ -79,28 +79,28 @@ def episode_of(turn: FinishedTurn, verdict: Verdict) -> Episode:
     )
 
 
-def duplicate(new: Episode, others: Iterable[Episode]) -> Episode | None:
+def find_duplicate(new: Episode, others: Iterable[Episode]) -> Episode | None:
     """An episode that says the same already: the same tools and outcome for as good as the same task."""
     return next((other for other in others if _same(new, other)), None)
 
 
-def scored(
+def select_episodes(
     query: str, episodes: Iterable[Episode], *, model: str, conversation: str, lately: Sequence[str] = ()
 ) -> tuple[tuple[float, Episode], ...]:
-    """The episodes to show for a task with their similarity, nearest first: ``TOP`` at most, each ``RELEVANT``.
+    """The episodes to show for a task with their similarity, nearest first: ``MAX_SHOWN`` at most, each ``RELEVANT``.
 
     None says nearly the same as one before it, none is of the conversation itself, and none is what the conversation
     said ``lately`` anyway.
     """
     near = [
-        (similarity(query, one.task) * weight(folder_of(one.model), model), one)
+        (similarity(query, one.task) * model_weight(model_folder(one.model), model), one)
         for one in episodes
         if one.source.conversation != conversation
     ]
     near.sort(key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id))
     picked: list[tuple[float, Episode]] = []
     for score, one in near:
-        if len(picked) == TOP or score < RELEVANT:
+        if len(picked) == MAX_SHOWN or score < RELEVANT:
             break
         known = any(similarity(one.outcome, said) >= REDUNDANT for said in lately)
         if not known and all(similarity(one.text, other.text) < DUPLICATE for _, other in picked):
@@ -108,7 +108,7 @@ def scored(
     return tuple(picked)
 
 
-def rendered(picked: Sequence[tuple[float, Episode]]) -> str:
+def render_episodes(picked: Sequence[tuple[float, Episode]]) -> str:
     """The numbered list that the model is given."""
     return "\n".join(
         f"{number}. {cut(one.task, SHOWN_TASK)} → {', '.join(one.tools) or 'no tools'} "
@@ -117,18 +117,18 @@ def rendered(picked: Sequence[tuple[float, Episode]]) -> str:
     )
 
 
-def asked_of(query: str, before: str) -> str:
+def lookup_query(query: str, before: str) -> str:
     """What to look for: a short question that goes on from the task before it is taken together with that."""
-    if len(tokens(query)) < SHORT_QUERY and before and similarity(query, before) >= FOLLOW_UP:
+    if len(split_words(query)) < SHORT_QUERY and before and similarity(query, before) >= FOLLOW_UP:
         return f"{before}\n{query}"
     return query
 
 
-def outdated(paths: Sequence[tuple[str, datetime]], now: datetime) -> tuple[str, ...]:
-    """The files of episodes to drop: older than ``MAX_AGE``, and the oldest beyond ``MOST``."""
+def outdated_files(paths: Sequence[tuple[str, datetime]], now: datetime) -> tuple[str, ...]:
+    """The files of episodes to drop: older than ``MAX_AGE``, and the oldest beyond ``MAX_STORED``."""
     newest = sorted(paths, key=lambda pair: (pair[1], pair[0]), reverse=True)
-    old = [path for path, at in newest[:MOST] if now - at > MAX_AGE]
-    return (*old, *(path for path, _ in newest[MOST:]))
+    old = [path for path, at in newest[:MAX_STORED] if now - at > MAX_AGE]
+    return (*old, *(path for path, _ in newest[MAX_STORED:]))
 
 
 def _same(new: Episode, other: Episode) -> bool:

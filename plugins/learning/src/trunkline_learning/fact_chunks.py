@@ -12,7 +12,7 @@ from trunkline.contracts.memory.messages import ListMemory
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_FORGET, MEMORY_LIST
 from trunkline_learning.facts import FACT_TYPES, Fact
 from trunkline_learning.store import SECONDS
-from trunkline_learning.turns import Source
+from trunkline_learning.turns import Provenance
 
 LEARNED = "learned"
 """The source and the tag of a chunk that the learner made."""
@@ -75,7 +75,7 @@ def fact_of(chunk: Chunk, block: str | None) -> Fact | None:
         text=chunk.content,
         type=chunk.type,
         role="assistant" if about.fields.get("role") == "assistant" else "user",
-        source=Source(
+        source=Provenance(
             block=block or "",
             conversation=about.conversation_id or "",
             turn=about.turn_id or "",

@@ -12,55 +12,55 @@ import msgspec
 from trunkline.contracts.memory.chunks import Chunk
 from trunkline_learning.fact_chunks import CONTRADICTS, fact_of
 from trunkline_learning.facts import Fact
-from trunkline_learning.turns import Place
+from trunkline_learning.turns import Audience
 
-MOST = 5
+MAX_FACTS = 5
 """How many facts are told (CC-F20)."""
 
 _LINE = re.compile(r"^\[chunk-[^\]\s]+\] said \S+ in \S+: (.+?)(?: \(before: .+\))?$", re.MULTILINE)
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownFact(msgspec.Struct, frozen=True):
     """A fact that holds, and those that held before it as far as they were found."""
 
     fact: Fact
     before: tuple[Fact, ...] = ()
 
 
-def chosen(found: Iterable[Chunk], newest: Iterable[Chunk], place: Place) -> tuple[Known, ...]:
-    """The facts to tell in a place, ``MOST`` at most: those found for the message, best first, then the newest."""
+def select_facts(found: Iterable[Chunk], newest: Iterable[Chunk], place: Audience) -> tuple[KnownFact, ...]:
+    """The facts to tell in a place, ``MAX_FACTS`` at most: those found for the message, best first, then the newest."""
     chunks = {chunk.id: chunk for chunk in (*found, *newest)}
     facts = {id: fact for id, chunk in chunks.items() if (fact := fact_of(chunk, place[0])) is not None}
     mine = {id: fact for id, fact in facts.items() if fact.source.person == place[1]}
-    before = {id: _before(chunks[id], mine) for id in mine}
+    before = {id: _superseded_facts(chunks[id], mine) for id in mine}
     over = {fact.id for earlier in before.values() for fact in earlier}
-    order = [id for one in mine for id in _now(one, before) if id not in over]
-    return tuple(Known(mine[id], before[id]) for id in dict.fromkeys(order))[:MOST]
+    order = [id for one in mine for id in _current_facts(one, before) if id not in over]
+    return tuple(KnownFact(mine[id], before[id]) for id in dict.fromkeys(order))[:MAX_FACTS]
 
 
-def rendered(known: Sequence[Known]) -> str:
+def render_facts(known: Sequence[KnownFact]) -> str:
     """A line for each fact: where it comes from, what was said, what held before."""
     return "\n".join(_line(one) for one in known)
 
 
-def texts_in(context: str) -> tuple[str, ...]:
-    """The facts that stood in a context, as ``rendered`` wrote them."""
+def parse_fact_texts(context: str) -> tuple[str, ...]:
+    """The facts that stood in a context, as ``render_facts`` wrote them."""
     return tuple(_LINE.findall(context))
 
 
-def _before(chunk: Chunk, facts: dict[str, Fact]) -> tuple[Fact, ...]:
+def _superseded_facts(chunk: Chunk, facts: dict[str, Fact]) -> tuple[Fact, ...]:
     """The facts that this one contradicts and that were said before it."""
     against = (facts.get(link.target_id) for link in chunk.links if link.type == CONTRADICTS)
     said = facts[chunk.id].said_at
     return tuple(fact for fact in against if fact is not None and fact.said_at < said)
 
 
-def _now(id: str, before: dict[str, tuple[Fact, ...]]) -> list[str]:
+def _current_facts(id: str, before: dict[str, tuple[Fact, ...]]) -> list[str]:
     """The fact, or those that hold in its place."""
     return [one for one, earlier in before.items() if any(fact.id == id for fact in earlier)] or [id]
 
 
-def _line(one: Known) -> str:
+def _line(one: KnownFact) -> str:
     fact = one.fact
     earlier = "; ".join(" ".join(other.text.split()) for other in one.before)
     where = fact.source.conversation or "-"

@@ -14,37 +14,37 @@ from trunkline import Bus, RemoteFault
 from trunkline._util.nlp.similarity import similarity
 from trunkline.contracts.memory.chunks import LinkChunks, ListChunks, Recall, Remember
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_LINK, MEMORY_RECALL, MEMORY_REMEMBER
-from trunkline_learning.contradictions import conflict, contradicted, same
+from trunkline_learning.contradictions import conflict_kind, contradicted_facts, is_same_statement
 from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, MILESTONE, fact_of, forget_fact
-from trunkline_learning.facts import Fact, Finding
+from trunkline_learning.facts import Fact, FactFinding
 from trunkline_learning.milestones import Milestone
 from trunkline_learning.store import ACTOR, SECONDS, scope_of
-from trunkline_learning.turns import Source
+from trunkline_learning.turns import Provenance
 
 log = logging.getLogger(__name__)
 
 NEAR = 12
-REWORDED = 0.75
+REWORDING_SIMILARITY = 0.75
 """From here on two facts that a model found in one turn, at two times, are one."""
 
 SHOWN = 8
 """How many known facts a model is shown besides a turn."""
 
 
-class Keeper:
+class FactStore:
     """Keeps facts by the chunk commands. Raises BusError kinds."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def known(self, source: Source, text: str) -> tuple[Fact, ...]:
+    async def known(self, source: Provenance, text: str) -> tuple[Fact, ...]:
         """Kept facts of the person of ``source`` in that block that are near to a text, nearest first."""
         wish = Recall(query=text, actor=ACTOR, block=source.block, max_results=NEAR, min_confidence=0.0)
         answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
         facts = (fact_of(one.chunk, source.block) for one in answer.chunks)
         return tuple(fact for fact in facts if fact is not None and fact.source.person == source.person)
 
-    async def keep(self, findings: Sequence[Finding]) -> None:
+    async def keep(self, findings: Sequence[FactFinding]) -> None:
         """Keep what is not known yet, and link what contradicts.
 
         Doing it again for the same turn keeps nothing twice, however far it came before, and whatever other words a
@@ -58,10 +58,12 @@ class Keeper:
         mine = list(earlier)
         for one in fresh:
             known = await self.known(source, one.fact.text)
-            again = next((fact for fact in (*mine, *known) if same(one.fact.text, fact.text)), None)
-            again = again or next((fact for fact in earlier if _reworded(one.fact, fact)), None)
+            again = next(
+                (fact for fact in (*mine, *known) if is_same_statement(one.fact.text, fact.text)), None
+            )
+            again = again or next((fact for fact in earlier if _is_rewording(one.fact, fact)), None)
             if again is not None and again not in mine:
-                if not _turned(again, known):
+                if not _is_superseded(again, known):
                     continue  # it was said before
                 again = None  # it was, and then something else; now it holds again
             fact = again or await self._remember(one.fact)
@@ -69,7 +71,7 @@ class Keeper:
                 return  # the block's policy lets nothing be kept
             if again is None:
                 mine.append(fact)
-            others = (*one.against, *(other for other, _ in contradicted(fact, (*known, *mine))))
+            others = (*one.against, *(other for other, _ in contradicted_facts(fact, (*known, *mine))))
             await self._contradict(fact, others)
         await self._settle(source)
 
@@ -81,19 +83,19 @@ class Keeper:
         if any(chunk.metadata.turn_id == source.turn for chunk in page.chunks):
             return
         person = {"person": source.person} if source.person else {}
-        kept = _wish(milestone.text, source, tags, milestone.confidence, "note", person)
+        kept = _remember_request(milestone.text, source, tags, milestone.confidence, "note", person)
         await self._made(kept, source)
 
-    async def _settle(self, source: Source) -> None:
+    async def _settle(self, source: Provenance) -> None:
         """Of what two learners kept of one turn at the same moment, leave one: both choose the same, the first id."""
         left: list[Fact] = []
         for fact in sorted(await self._of_turn(source), key=lambda one: one.id):
-            if any(same(fact.text, other.text) for other in left):
+            if any(is_same_statement(fact.text, other.text) for other in left):
                 await forget_fact(self._bus, source.block, fact.id, ACTOR)
             else:
                 left.append(fact)
 
-    async def _of_turn(self, source: Source) -> tuple[Fact, ...]:
+    async def _of_turn(self, source: Provenance) -> tuple[Fact, ...]:
         """What was kept of a turn already."""
         wish = ListChunks(
             actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=(LEARNED,)
@@ -104,11 +106,11 @@ class Keeper:
 
     async def _remember(self, fact: Fact) -> Fact | None:
         tags = (LEARNED, f"said-by-{fact.role}")
-        wish = _wish(fact.text, fact.source, tags, fact.confidence, fact.type, _fields(fact))
+        wish = _remember_request(fact.text, fact.source, tags, fact.confidence, fact.type, _fields(fact))
         made = await self._made(wish, fact.source)
         return msgspec.structs.replace(fact, id=made) if made else None
 
-    async def _made(self, wish: Remember, source: Source) -> str:
+    async def _made(self, wish: Remember, source: Provenance) -> str:
         """The id of the chunk that is made; "" when the block's policy lets nothing be kept."""
         try:
             done = await self._bus.call(MEMORY_REMEMBER, wish, scope=scope_of(source), timeout=SECONDS)
@@ -135,8 +137,8 @@ class Keeper:
             log.info("%s contradicts %s and is not linked: %s", fact.id, other, fault.message)
 
 
-def _wish(
-    text: str, source: Source, tags: tuple[str, ...], confidence: float, type: str, fields: dict[str, str]
+def _remember_request(
+    text: str, source: Provenance, tags: tuple[str, ...], confidence: float, type: str, fields: dict[str, str]
 ) -> Remember:
     """A chunk in the block that all its agents may read."""
     return Remember(
@@ -160,19 +162,23 @@ def _fields(fact: Fact) -> dict[str, str]:
     return {**fields, "person": fact.source.person} if fact.source.person else fields
 
 
-def echoes(fact: Fact, known: Iterable[str]) -> bool:
+def is_echo(fact: Fact, known: Iterable[str]) -> bool:
     """Whether the agent only says again what it was told as known: that is no new evidence for it."""
-    return fact.role == "assistant" and any(similarity(fact.text, one) >= REWORDED for one in known)
+    return fact.role == "assistant" and any(
+        similarity(fact.text, one) >= REWORDING_SIMILARITY for one in known
+    )
 
 
-def _turned(fact: Fact, known: Iterable[Fact]) -> bool:
+def _is_superseded(fact: Fact, known: Iterable[Fact]) -> bool:
     """Whether something that contradicts a fact was said after it."""
-    return any(other.said_at > fact.said_at for other, _ in contradicted(fact, known))
+    return any(other.said_at > fact.said_at for other, _ in contradicted_facts(fact, known))
 
 
-def _reworded(new: Fact, earlier: Fact) -> bool:
+def _is_rewording(new: Fact, earlier: Fact) -> bool:
     """Whether a model, asked again about a turn, says what it said when it was asked before in other words."""
     models = new.by == earlier.by == "model"
     return (
-        models and similarity(new.text, earlier.text) >= REWORDED and conflict(new.text, earlier.text) is None
+        models
+        and similarity(new.text, earlier.text) >= REWORDING_SIMILARITY
+        and conflict_kind(new.text, earlier.text) is None
     )

@@ -10,12 +10,12 @@ from typing import Literal
 import msgspec
 
 from trunkline_learning.text import sentences
-from trunkline_learning.turns import FinishedTurn, Source
+from trunkline_learning.turns import FinishedTurn, Provenance
 
 FactType = Literal["fact", "preference", "decision", "pattern"]
 FACT_TYPES: tuple[FactType, ...] = ("fact", "preference", "decision", "pattern")
 
-CERTAIN, HEURISTIC = 0.8, 0.6
+MODEL_CONFIDENCE, HEURISTIC = 0.8, 0.6
 """How sure is what a model found, and what words alone found."""
 
 DECISION, PREFERENCE, FILE_PATTERN = 0.9, 0.85, 0.9
@@ -33,7 +33,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     text: str
     type: FactType
-    source: Source
+    source: Provenance
     role: Literal["user", "assistant"] = "user"
     said_at: datetime
     confidence: float = HEURISTIC
@@ -41,7 +41,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str = ""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class FactFinding(msgspec.Struct, frozen=True):
     """A fact of a turn, with what it repeats and what it contradicts as far as its finder says so."""
 
     fact: Fact
@@ -97,7 +97,7 @@ _PATH = re.compile(r"(?:^|\s)[\w.*-]*/[\w./*-]*|\*\.\w+|\b[\w-]+\.[a-z]{1,5}\b")
 _NOT_A_SUBJECT = re.compile(r"^(this|that|it|there|what|which|who|here)\b")
 
 
-def found_by_words(turn: FinishedTurn) -> tuple[Fact, ...]:
+def extract_facts(turn: FinishedTurn) -> tuple[Fact, ...]:
     """The facts in a person's messages; nothing of what a tool or a model says."""
     if not turn.by_person:
         return ()
@@ -105,20 +105,20 @@ def found_by_words(turn: FinishedTurn) -> tuple[Fact, ...]:
     for message in turn.said:
         source = msgspec.structs.replace(turn.source, message=message.id)
         for sentence in statements(message.content):
-            type = type_of(sentence)
+            type = classify(sentence)
             if type is not None:
                 fact = Fact(
                     text=sentence,
                     type=type,
                     source=source,
                     said_at=message.created_at,
-                    confidence=_sureness(sentence, type),
+                    confidence=_confidence(sentence, type),
                 )
                 found.setdefault(" ".join(sentence.casefold().split()), fact)
     return tuple(found.values())[:MOST]
 
 
-def _sureness(sentence: str, type: FactType) -> float:
+def _confidence(sentence: str, type: FactType) -> float:
     if type == "pattern" and _PATH.search(sentence):
         return FILE_PATTERN
     return {"decision": DECISION, "preference": PREFERENCE}.get(type, HEURISTIC)
@@ -131,7 +131,7 @@ def statements(text: str) -> list[str]:
     return [one for one in found if len(one.split()) > 2 and len(one) <= LONGEST and not one.endswith("?")]
 
 
-def type_of(sentence: str) -> FactType | None:
+def classify(sentence: str) -> FactType | None:
     """What a statement is by its words, first family first; None: nothing to keep."""
     said = " ".join(sentence.casefold().replace("’", "'").split())
     if _REQUEST.search(said) or _UNSURE.search(said):

@@ -7,7 +7,7 @@ program that printed its errors, are known by the families of words of MN-F23.
 import re
 from collections.abc import Mapping
 
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline_learning.turns import ToolUse
 
 ADVICE: Mapping[str, str] = {
@@ -92,9 +92,9 @@ _RUNNING = re.compile(r"execute|bash|shell|program|^run_")
 _EXITED = re.compile(r"exit code [1-9]\d*\b.*--- stderr", re.DOTALL)
 
 
-def failure_of(tool: ToolUse) -> str | None:
+def classify_failure(tool: ToolUse) -> str | None:
     """The name of the failure, one of ``ADVICE``; None when there is none, or nothing to learn from it."""
-    said = unmarked(tool.output).casefold()
+    said = unwrap_tool_result(tool.output).casefold()
     if not tool.failed:
         program = _RUNNING.search(tool.name) and _EXITED.match(said)
         return (_by_words(said) or "command_failed") if program else None

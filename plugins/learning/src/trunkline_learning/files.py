@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trunkline_learning.model_folders import folder_of
+from trunkline_learning.model_folders import model_folder
 from trunkline_learning.turns import FinishedTurn
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def episodes_folder(folder: str) -> str:
 
 def episode_path(turn: FinishedTurn, id: str) -> str:
     """The file of a turn's episode."""
-    return f"{episodes_folder(folder_of(turn.model))}/{turn.at.astimezone(UTC):%Y-%m-%d}/{id}.json"
+    return f"{episodes_folder(model_folder(turn.model))}/{turn.at.astimezone(UTC):%Y-%m-%d}/{id}.json"
 
 
 def metrics_path(folder: str) -> str:
@@ -53,7 +53,7 @@ def is_episode(path: str) -> bool:
     return len(parts) == 5 and parts[0] == MODELS and parts[2] == "episodes" and path.endswith(".json")
 
 
-def folder_in(path: str) -> str:
+def model_folder_in(path: str) -> str:
     """The model's folder that a file lies in."""
     return path.strip("/").split("/")[1]
 
@@ -66,12 +66,12 @@ def day_of(path: str) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def written(value: Any) -> str:
+def encode(value: Any) -> str:
     """The file's text: one key a line, sorted, a newline at the end."""
     return json.dumps(msgspec.to_builtins(value), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def read(text: str, type: type[T]) -> T | None:
+def decode(text: str, type: type[T]) -> T | None:
     """What a file holds; None when a person or a crash left something else there."""
     try:
         return msgspec.json.decode(text, type=type)

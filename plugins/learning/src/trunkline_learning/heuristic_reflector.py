@@ -7,13 +7,13 @@ the *Curator* (``playbook.merged``).
 import re
 from collections.abc import Iterator, Mapping
 
-from trunkline_learning.failures import ADVICE, failure_of
-from trunkline_learning.playbook import Add, Mark, Operation, Tag
+from trunkline_learning.failures import ADVICE, classify_failure
+from trunkline_learning.playbook import AddStrategy, MarkStrategy, PlaybookOperation, Tag
 from trunkline_learning.text import cut
 from trunkline_learning.turns import FinishedTurn
 from trunkline_learning.verdicts import Verdict
 
-SURE_OF_FAILURE, SURE_OF_SUCCESS = 0.9, 0.8
+FAILURE_CONFIDENCE, SUCCESS_CONFIDENCE = 0.9, 0.8
 
 _TAGS: Mapping[Verdict, Tag] = {"success": "helpful", "failure": "harmful", "unknown": "neutral"}
 
@@ -23,47 +23,47 @@ _RUNNING = re.compile(r"(execute|bash|shell|run_command|program)")
 
 def failure_kinds(turn: FinishedTurn) -> tuple[str, ...]:
     """What kinds of failure the turn's tools met, each once."""
-    return tuple(dict.fromkeys(name for tool in turn.tools if (name := failure_of(tool)) is not None))
+    return tuple(dict.fromkeys(name for tool in turn.tools if (name := classify_failure(tool)) is not None))
 
 
-def lessons(turn: FinishedTurn) -> tuple[Operation, ...]:
+def failure_lessons(turn: FinishedTurn) -> tuple[PlaybookOperation, ...]:
     """What the turn's own errors teach, whatever the person says of it."""
-    found: dict[str, Operation] = {}
+    found: dict[str, PlaybookOperation] = {}
     for tool in turn.tools:
-        name = failure_of(tool)
+        name = classify_failure(tool)
         if name is not None:
             found.setdefault(
                 name,
-                Add(
+                AddStrategy(
                     section="pitfalls",
                     strategy=ADVICE[name],
                     context=f"{tool.name}: {name.replace('_', ' ')}",
                     tools=(tool.name,),
                     outcome="failure",
-                    confidence=SURE_OF_FAILURE,
+                    confidence=FAILURE_CONFIDENCE,
                 ),
             )
     return tuple(found.values())
 
 
-def taken_back(turn: FinishedTurn, verdict: Verdict) -> tuple[Operation, ...]:
+def undo_marks(turn: FinishedTurn, verdict: Verdict) -> tuple[PlaybookOperation, ...]:
     """The marks of a verdict that turned out wrong, undone."""
-    return tuple(Mark(id=id, tag=_TAGS[verdict], undone=True) for id in turn.strategies)
+    return tuple(MarkStrategy(id=id, tag=_TAGS[verdict], undone=True) for id in turn.strategies)
 
 
-def consequences(turn: FinishedTurn, verdict: Verdict) -> tuple[Operation, ...]:
+def outcome_operations(turn: FinishedTurn, verdict: Verdict) -> tuple[PlaybookOperation, ...]:
     """What follows from a verdict: marks for the strategies that the turn had, and what worked for which task."""
-    marks = tuple(Mark(id=id, tag=_TAGS[verdict]) for id in turn.strategies)
+    marks = tuple(MarkStrategy(id=id, tag=_TAGS[verdict]) for id in turn.strategies)
     return (*marks, *_successes(turn)) if verdict == "success" else marks
 
 
-def _successes(turn: FinishedTurn) -> Iterator[Operation]:
+def _successes(turn: FinishedTurn) -> Iterator[PlaybookOperation]:
     names = [tool.name for tool in turn.tools if not tool.failed]
     for name in dict.fromkeys(names):
         if _EDITING.search(name) or _RUNNING.search(name):
             steps = " → ".join(dict.fromkeys(names))
-            yield Add(
+            yield AddStrategy(
                 section="tools", strategy=f"{steps} worked for: {cut(turn.task, 120)}", context=cut(turn.task, 200),
-                tools=(name,), outcome="success", confidence=SURE_OF_SUCCESS,
+                tools=(name,), outcome="success", confidence=SUCCESS_CONFIDENCE,
             )  # fmt: skip
             return

@@ -6,16 +6,16 @@ from datetime import datetime
 from trunkline import Bus
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
-from trunkline_learning.model_folders import folder_of
+from trunkline_learning.model_folders import model_folder
 from trunkline_learning.playbook import Playbook
-from trunkline_learning.store import Shelf
+from trunkline_learning.store import LearningStore
 
 
 class Inventory:
     """Lists what is on the shelf. Raises BusError kinds."""
 
     def __init__(self, bus: Bus) -> None:
-        self._shelf = Shelf(bus)
+        self._shelf = LearningStore(bus)
 
     async def latest_episodes(self, model: str | None, limit: int) -> list[Episode]:
         """The newest episodes of a model, or of all."""
@@ -27,7 +27,7 @@ class Inventory:
             (at for at, (_, day) in enumerate(days) if at >= limit and day != days[limit - 1][1]), len(days)
         )
         found = [
-            files.read(one.content, Episode)
+            files.decode(one.content, Episode)
             for one in (await self._shelf.files(path for path, _ in days[:end])).values()
         ]
         newest = sorted(
@@ -54,4 +54,4 @@ class Inventory:
         return {name: path for name, path in names.items() if path in there}
 
     async def _of(self, model: str | None) -> Sequence[str]:
-        return await self._shelf.folders() if model is None else [folder_of(model)]
+        return await self._shelf.folders() if model is None else [model_folder(model)]

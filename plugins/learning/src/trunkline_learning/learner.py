@@ -5,24 +5,24 @@ import logging
 from trunkline import Bus
 from trunkline.contracts.turns.messages import TurnFact
 from trunkline_learning import files
-from trunkline_learning.fact_store import SHOWN, Keeper, echoes
-from trunkline_learning.facts import Finding, found_by_words
-from trunkline_learning.lessons import Lessons
-from trunkline_learning.merger import Merger, Position
+from trunkline_learning.fact_store import SHOWN, FactStore, is_echo
+from trunkline_learning.facts import FactFinding, extract_facts
+from trunkline_learning.lessons import LessonExtractor
+from trunkline_learning.merger import LearningPosition, Merger
 from trunkline_learning.milestones import milestone_of
-from trunkline_learning.model_client import Teacher
-from trunkline_learning.playbook_reader import Library
-from trunkline_learning.preferences import Learning
-from trunkline_learning.store import Overtaken, Shelf
-from trunkline_learning.turn_reader import Reader
+from trunkline_learning.model_client import LearningModelClient
+from trunkline_learning.playbook_reader import PlaybookReader
+from trunkline_learning.preferences import LearningPreferences
+from trunkline_learning.store import LearningStore, WriteConflict
+from trunkline_learning.turn_reader import TurnReader
 from trunkline_learning.turns import FinishedTurn
 
 log = logging.getLogger(__name__)
 
-LOOKED_FOR = 400
+MAX_QUERY_LETTERS = 400
 """Letters of a message that similar facts are looked for with."""
 
-TRIES = 8
+MERGE_ATTEMPTS = 8
 """How often a commit is made anew after somebody else wrote in between."""
 
 
@@ -31,11 +31,11 @@ class Learner:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._shelf = Shelf(bus)
-        self._reader = Reader(bus)
-        self._keeper = Keeper(bus)
+        self._shelf = LearningStore(bus)
+        self._reader = TurnReader(bus)
+        self._keeper = FactStore(bus)
 
-    async def learn(self, fact: TurnFact, choices: Learning) -> bool:
+    async def learn(self, fact: TurnFact, choices: LearningPreferences) -> bool:
         """Learn from a turn; False when there was nothing to do.
 
         Raises BusError kinds, and Overtaken when others write to the same files all the time.
@@ -45,31 +45,31 @@ class Learner:
         turns = await self._reader.read(fact)
         if turns is None:
             return False
-        teacher = Teacher(self._bus, turns.turn, choices)
-        library = Library(self._shelf)
+        teacher = LearningModelClient(self._bus, turns.turn, choices)
+        library = PlaybookReader(self._shelf)
         if choices.facts:
             await self._facts(turns.turn, teacher)
-        taught = await Lessons(library, teacher, choices).of(turns)
+        taught = await LessonExtractor(library, teacher, choices).of(turns)
         if choices.milestones and taught.change is not None and taught.change.now == "success":
             await self._milestone(turns.before)
         merger = Merger(self._shelf, library, choices)
-        for _ in range(TRIES):
+        for _ in range(MERGE_ATTEMPTS):
             try:
                 return await merger.merge(turns, taught)
-            except Overtaken:
+            except WriteConflict:
                 log.info("turn %s is merged anew: its files were changed meanwhile", fact.turn)
-        raise Overtaken
+        raise WriteConflict
 
-    async def _facts(self, turn: FinishedTurn, teacher: Teacher) -> None:
+    async def _facts(self, turn: FinishedTurn, teacher: LearningModelClient) -> None:
         """Keep the facts of what a person said: found by a model, else by words."""
         if not turn.by_person or not turn.task.strip():
             return
-        known = (await self._keeper.known(turn.source, turn.task[:LOOKED_FOR]))[:SHOWN]
+        known = (await self._keeper.known(turn.source, turn.task[:MAX_QUERY_LETTERS]))[:SHOWN]
         found = await teacher.facts(known)
         if found is None:
-            found = [Finding(fact) for fact in found_by_words(turn)]
+            found = [FactFinding(fact) for fact in extract_facts(turn)]
         told = (*turn.facts, *(one.text for one in known))
-        await self._keeper.keep([one for one in found if not echoes(one.fact, told)])
+        await self._keeper.keep([one for one in found if not is_echo(one.fact, told)])
 
     async def _milestone(self, turn: FinishedTurn | None) -> None:
         """Keep a note of a task that the person says is done."""
@@ -77,6 +77,6 @@ class Learner:
         if note is not None:
             await self._keeper.note(note)
 
-    async def _position(self) -> Position:
+    async def _position(self) -> LearningPosition:
         text = await self._shelf.text(files.POSITION)
-        return (files.read(text, Position) if text is not None else None) or Position()
+        return (files.decode(text, LearningPosition) if text is not None else None) or LearningPosition()

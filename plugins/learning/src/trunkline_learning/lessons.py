@@ -6,14 +6,14 @@ import msgspec
 
 from trunkline._util.nlp.similarity import similarity
 from trunkline_learning import heuristic_reflector
-from trunkline_learning.model_client import Teacher
-from trunkline_learning.model_folders import folder_of
-from trunkline_learning.playbook import Add, Mark, Operation
-from trunkline_learning.playbook_reader import Library
-from trunkline_learning.preferences import Learning
-from trunkline_learning.turn_reader import Turns
+from trunkline_learning.model_client import LearningModelClient
+from trunkline_learning.model_folders import model_folder
+from trunkline_learning.playbook import AddStrategy, MarkStrategy, PlaybookOperation
+from trunkline_learning.playbook_reader import PlaybookReader
+from trunkline_learning.preferences import LearningPreferences
+from trunkline_learning.turn_reader import TurnPair
 from trunkline_learning.turns import FinishedTurn
-from trunkline_learning.verdicts import Change, Verdict, changed, judged
+from trunkline_learning.verdicts import Verdict, VerdictChange, judge_turn, verdict_change
 
 ALIKE = 0.3
 """From here on a strategy looks enough like an insight to be shown to the Curator."""
@@ -21,7 +21,7 @@ ALIKE = 0.3
 SHOWN = 10
 
 
-class Taught(msgspec.Struct, frozen=True, kw_only=True):
+class TurnLessons(msgspec.Struct, frozen=True, kw_only=True):
     """What a turn teaches, before it is merged.
 
     ``verdict`` is what the turn shows by itself, ``change`` what it makes of the verdict on the turn before it; None
@@ -30,52 +30,58 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     verdict: Verdict
-    delta: tuple[Operation, ...] = ()
-    change: Change | None = None
-    delta_before: tuple[Operation, ...] = ()
+    delta: tuple[PlaybookOperation, ...] = ()
+    change: VerdictChange | None = None
+    delta_before: tuple[PlaybookOperation, ...] = ()
 
 
-class Lessons:
+class LessonExtractor:
     """Draws the lessons of a turn and, with what it shows, of the turn before it."""
 
-    def __init__(self, library: Library, teacher: Teacher, choices: Learning) -> None:
+    def __init__(
+        self, library: PlaybookReader, teacher: LearningModelClient, choices: LearningPreferences
+    ) -> None:
         self._library = library
         self._teacher = teacher
         self._choices = choices
 
-    async def of(self, turns: Turns) -> Taught:
+    async def of(self, turns: TurnPair) -> TurnLessons:
         """A turn is judged when it ends, if its tools or answer failed, and by what the person says next. Their word
         counts more: where it says otherwise, the first verdict and its marks are taken back."""
         turn, before, markers = turns.turn, turns.before, self._choices.markers
-        verdict = judged(turn, markers)
+        verdict = judge_turn(turn, markers)
         delta = (*self._errors(turn), *await self._outcome(turn, verdict, ""))
-        change = None if before is None or not turn.by_person else changed(before, turn.task, markers)
+        change = None if before is None or not turn.by_person else verdict_change(before, turn.task, markers)
         if before is None or change is None:
-            return Taught(verdict=verdict, delta=delta)
+            return TurnLessons(verdict=verdict, delta=delta)
         later = await self._outcome(before, change.now, turn.task)
         if change.was != "unknown" and not self._choices.asks:  # a model tags by causes, not by the outcome
-            later = (*heuristic_reflector.taken_back(before, change.was), *later)
-        return Taught(verdict=verdict, delta=delta, change=change, delta_before=later)
+            later = (*heuristic_reflector.undo_marks(before, change.was), *later)
+        return TurnLessons(verdict=verdict, delta=delta, change=change, delta_before=later)
 
-    def _errors(self, turn: FinishedTurn) -> tuple[Operation, ...]:
-        return heuristic_reflector.lessons(turn) if self._choices.playbook else ()
+    def _errors(self, turn: FinishedTurn) -> tuple[PlaybookOperation, ...]:
+        return heuristic_reflector.failure_lessons(turn) if self._choices.playbook else ()
 
-    async def _outcome(self, turn: FinishedTurn, verdict: Verdict, said_next: str) -> tuple[Operation, ...]:
+    async def _outcome(
+        self, turn: FinishedTurn, verdict: Verdict, said_next: str
+    ) -> tuple[PlaybookOperation, ...]:
         """What follows from a verdict; nothing while there is none."""
         if verdict == "unknown" or not self._choices.playbook:
             return ()
         had = await self._library.strategies(turn)
         reflected = await self._teacher.reflection(turn, verdict, said_next, had)
         if reflected is None:
-            return heuristic_reflector.consequences(turn, verdict)
+            return heuristic_reflector.outcome_operations(turn, verdict)
         insights, marks = reflected
-        return (*_every_mark(turn, marks), *await self._curated(turn, insights))
+        return (*_complete_marks(turn, marks), *await self._curated(turn, insights))
 
-    async def _curated(self, turn: FinishedTurn, insights: Sequence[Add]) -> tuple[Operation, ...]:
+    async def _curated(
+        self, turn: FinishedTurn, insights: Sequence[AddStrategy]
+    ) -> tuple[PlaybookOperation, ...]:
         """What becomes of insights: the Curator says when there are strategies like them, else they are added."""
         if not insights:
             return ()
-        book = (await self._library.book(folder_of(turn.model))).strategies.values()
+        book = (await self._library.book(model_folder(turn.model))).strategies.values()
         near = [
             one
             for one in book
@@ -86,7 +92,7 @@ class Lessons:
         return tuple(insights if operations is None else operations)
 
 
-def _every_mark(turn: FinishedTurn, marks: Sequence[Mark]) -> tuple[Mark, ...]:
+def _complete_marks(turn: FinishedTurn, marks: Sequence[MarkStrategy]) -> tuple[MarkStrategy, ...]:
     """The Reflector's marks; what it left out was neither helpful nor harmful."""
     tagged = {mark.id for mark in marks}
-    return (*marks, *(Mark(id=id, tag="neutral") for id in turn.strategies if id not in tagged))
+    return (*marks, *(MarkStrategy(id=id, tag="neutral") for id in turn.strategies if id not in tagged))

@@ -11,31 +11,31 @@ from typing import ParamSpec, TypeVar
 import anyio
 import msgspec
 
-from trunkline._util.nlp.similarity import expanded
-from trunkline.contracts.conversations.messages import now
+from trunkline._util.nlp.similarity import expand_query
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline_learning import episodes, files, heuristic_reflector, metrics, playbook, profile
 from trunkline_learning.episodes import Episode
-from trunkline_learning.lessons import Taught
-from trunkline_learning.metrics import Metrics
-from trunkline_learning.model_folders import folder_of
-from trunkline_learning.playbook import Changes, Mark, Operation, Playbook, Strategy
-from trunkline_learning.playbook_reader import Book, Library
-from trunkline_learning.preferences import Learning
+from trunkline_learning.lessons import TurnLessons
+from trunkline_learning.metrics import ModelMetrics
+from trunkline_learning.model_folders import model_folder
+from trunkline_learning.playbook import Changes, MarkStrategy, Playbook, PlaybookOperation, Strategy
+from trunkline_learning.playbook_reader import PlaybookReader, StoredPlaybook
+from trunkline_learning.preferences import LearningPreferences
 from trunkline_learning.profile import Profile
-from trunkline_learning.store import Draft, Shelf
-from trunkline_learning.turn_reader import Turns
+from trunkline_learning.store import Draft, LearningStore
+from trunkline_learning.turn_reader import TurnPair
 from trunkline_learning.turns import FinishedTurn
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-REMEMBERED = 64
+REMEMBERED_TURNS = 64
 """How many turns the position names. One is in work at a time, so what comes again is among the last few."""
 
 MOST_PRUNED = 200
 
 
-class Position(msgspec.Struct, frozen=True, kw_only=True):
+class LearningPosition(msgspec.Struct, frozen=True, kw_only=True):
     """Which turns have been learned from: the last ones, newest last, and how many in all."""
 
     turns: tuple[str, ...] = ()
@@ -45,15 +45,15 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
 class Merger:
     """Merges one turn. Raises BusError kinds, and Overtaken when somebody wrote in between: then merge again."""
 
-    def __init__(self, shelf: Shelf, library: Library, choices: Learning) -> None:
+    def __init__(self, shelf: LearningStore, library: PlaybookReader, choices: LearningPreferences) -> None:
         self._shelf = shelf
         self._library = library
         self._choices = choices
 
-    async def merge(self, turns: Turns, taught: Taught) -> bool:
+    async def merge(self, turns: TurnPair, taught: TurnLessons) -> bool:
         """Write what the turn teaches; False when that was done before."""
         draft = await self._shelf.draft(_paths(turns))
-        position = draft.read(files.POSITION, Position) or Position()
+        position = draft.read(files.POSITION, LearningPosition) or LearningPosition()
         turn = turns.turn
         if turn.source.turn in position.turns:
             return False
@@ -64,12 +64,12 @@ class Merger:
             await self._episode(draft, turn, taught)
         if self._choices.profile and not turn.source.person:
             _learn_person(draft, turn)
-        done = (*position.turns, turn.source.turn)[-REMEMBERED:]
-        draft.put(files.POSITION, Position(turns=done, count=position.count + 1))
+        done = (*position.turns, turn.source.turn)[-REMEMBERED_TURNS:]
+        draft.put(files.POSITION, LearningPosition(turns=done, count=position.count + 1))
         await self._shelf.commit(draft, turn.source, "Learn from a turn")
         return True
 
-    async def _strategies(self, draft: Draft, turns: Turns, taught: Taught) -> int:
+    async def _strategies(self, draft: Draft, turns: TurnPair, taught: TurnLessons) -> int:
         """Put changed strategies into the draft; returns how many are new with the turn's model."""
         parts = [(turns.turn, taught.delta)]
         if turns.before is not None:
@@ -86,22 +86,24 @@ class Merger:
                     draft.drop(path, expected=known)
         return new
 
-    def _numbers(self, draft: Draft, turns: Turns, taught: Taught, new: int) -> None:
+    def _numbers(self, draft: Draft, turns: TurnPair, taught: TurnLessons, new: int) -> None:
         """A turn counts when it ends, and as good or bad once it is judged."""
         turn, before = turns.turn, turns.before
         kinds = heuristic_reflector.failure_kinds(turn)
-        numbers = {folder_of(one.model): _metrics(draft, one) for one in (before or turn, turn)}
-        mine = metrics.counted(numbers[folder_of(turn.model)], _day(turn), strategies=new, failures=kinds)
-        numbers[folder_of(turn.model)] = metrics.judged(mine, _day(turn), taught.verdict)
+        numbers = {model_folder(one.model): _metrics(draft, one) for one in (before or turn, turn)}
+        mine = metrics.count_turn(
+            numbers[model_folder(turn.model)], _day(turn), strategies=new, failures=kinds
+        )
+        numbers[model_folder(turn.model)] = metrics.count_verdict(mine, _day(turn), taught.verdict)
         if before is not None and (change := taught.change):
-            theirs = numbers[folder_of(before.model)]
-            numbers[folder_of(before.model)] = metrics.judged(
+            theirs = numbers[model_folder(before.model)]
+            numbers[model_folder(before.model)] = metrics.count_verdict(
                 theirs, _day(before), change.now, instead_of=change.was
             )
         for folder, one in numbers.items():
             draft.put(files.metrics_path(folder), one)
 
-    def _judge(self, draft: Draft, turns: Turns, taught: Taught) -> None:
+    def _judge(self, draft: Draft, turns: TurnPair, taught: TurnLessons) -> None:
         """The person's message decides about the episode before it."""
         if turns.before is None or taught.change is None:
             return
@@ -111,51 +113,57 @@ class Merger:
             said = msgspec.structs.replace(known, verdict=taught.change.now, judged_by="next message")
             draft.put(path, said)
 
-    async def _episode(self, draft: Draft, turn: FinishedTurn, taught: Taught) -> None:
+    async def _episode(self, draft: Draft, turn: FinishedTurn, taught: TurnLessons) -> None:
         """Remember the turn, unless there is nothing to it or its like is remembered; let go of what is old."""
-        if not episodes.worth(turn):
+        if not episodes.is_worth_remembering(turn):
             return
-        episode, folder = episodes.episode_of(turn, taught.verdict), folder_of(turn.model)
-        near = await self._shelf.episodes_near(folder, expanded(episode.task))
-        if await _in_thread(episodes.duplicate, episode, near) is not None:
+        episode, folder = episodes.episode_of(turn, taught.verdict), model_folder(turn.model)
+        near = await self._shelf.episodes_near(folder, expand_query(episode.task))
+        if await _in_thread(episodes.find_duplicate, episode, near) is not None:
             return
         draft.put(_episode_path(turn), episode)
-        for path in episodes.outdated(await self._shelf.episode_days(folder), now())[:MOST_PRUNED]:
+        for path in episodes.outdated_files(await self._shelf.episode_days(folder), utc_now())[:MOST_PRUNED]:
             draft.drop(path)
 
 
-def _paths(turns: Turns) -> list[str]:
+def _paths(turns: TurnPair) -> list[str]:
     """The files that a merge is always based on."""
     both = [turns.turn] if turns.before is None else [turns.turn, turns.before]
     paths = {files.POSITION, files.PROFILE, *map(_episode_path, both)}
-    return sorted(paths | {files.metrics_path(folder_of(one.model)) for one in both})
+    return sorted(paths | {files.metrics_path(model_folder(one.model)) for one in both})
 
 
-def _changes(folder: str, book: Book, parts: list[tuple[FinishedTurn, tuple[Operation, ...]]]) -> Changes:
+def _changes(
+    folder: str, book: StoredPlaybook, parts: list[tuple[FinishedTurn, tuple[PlaybookOperation, ...]]]
+) -> Changes:
     """What the deltas change in one model's playbook: of another model's turns only the marks count there."""
     strategies, changes = dict(book.strategies), Changes()
     for turn, delta in parts:
-        mine = delta if folder == folder_of(turn.model) else [one for one in delta if isinstance(one, Mark)]
-        changes |= (step := playbook.merged(strategies, mine, turn.source, turn.at))
-        strategies = _after(strategies, step)
-        changes |= (step := playbook.refined(strategies, turn.source, turn.at))
-        strategies = _after(strategies, step)
+        mine = (
+            delta
+            if folder == model_folder(turn.model)
+            else [one for one in delta if isinstance(one, MarkStrategy)]
+        )
+        changes |= (step := playbook.apply_delta(strategies, mine, turn.source, turn.at))
+        strategies = _apply_changes(strategies, step)
+        changes |= (step := playbook.refine(strategies, turn.source, turn.at))
+        strategies = _apply_changes(strategies, step)
     return changes
 
 
-def _after(strategies: Playbook, changes: Changes) -> dict[str, Strategy]:
+def _apply_changes(strategies: Playbook, changes: Changes) -> dict[str, Strategy]:
     return {id: one for id, one in {**strategies, **changes}.items() if one is not None}
 
 
 def _learn_person(draft: Draft, turn: FinishedTurn) -> None:
     known = draft.read(files.PROFILE, Profile) or Profile(created_at=turn.at, last_updated=turn.at)
-    learned = profile.updated(known, turn)
+    learned = profile.update_profile(known, turn)
     if learned is not known:
         draft.put(files.PROFILE, learned)
 
 
-def _metrics(draft: Draft, turn: FinishedTurn) -> Metrics:
-    return draft.read(files.metrics_path(folder_of(turn.model)), Metrics) or Metrics()
+def _metrics(draft: Draft, turn: FinishedTurn) -> ModelMetrics:
+    return draft.read(files.metrics_path(model_folder(turn.model)), ModelMetrics) or ModelMetrics()
 
 
 def _episode_path(turn: FinishedTurn) -> str:

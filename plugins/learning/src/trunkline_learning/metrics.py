@@ -10,7 +10,7 @@ from trunkline_learning.verdicts import Verdict
 DAYS = 90
 
 
-class Day(msgspec.Struct, frozen=True, kw_only=True):
+class DayMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """One day's turns."""
 
     total: int = 0
@@ -18,7 +18,7 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
 
 
-class Metrics(msgspec.Struct, frozen=True, kw_only=True):
+class ModelMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """``total`` are turns that were learned from; a turn that nobody has judged is neither successful nor failed, and
     ``success_rate`` is that among the judged ones."""
 
@@ -28,10 +28,10 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
     strategies_extracted: int = 0
     success_rate: float = 0.0
     failure_types: dict[str, int] = {}
-    daily_stats: dict[str, Day] = {}
+    daily_stats: dict[str, DayMetrics] = {}
 
 
-def counted(metrics: Metrics, day: date, *, strategies: int, failures: Sequence[str]) -> Metrics:
+def count_turn(metrics: ModelMetrics, day: date, *, strategies: int, failures: Sequence[str]) -> ModelMetrics:
     """One more turn."""
     types = dict(metrics.failure_types)
     for kind in failures:
@@ -45,7 +45,9 @@ def counted(metrics: Metrics, day: date, *, strategies: int, failures: Sequence[
     )
 
 
-def judged(metrics: Metrics, day: date, verdict: Verdict, *, instead_of: Verdict = "unknown") -> Metrics:
+def count_verdict(
+    metrics: ModelMetrics, day: date, verdict: Verdict, *, instead_of: Verdict = "unknown"
+) -> ModelMetrics:
     """A turn of that day was decided about. ``instead_of`` is what was counted of it before."""
     good = int(verdict == "success") - int(instead_of == "success")
     bad = int(verdict == "failure") - int(instead_of == "failure")
@@ -60,9 +62,9 @@ def judged(metrics: Metrics, day: date, verdict: Verdict, *, instead_of: Verdict
 
 
 def _day(
-    days: dict[str, Day], day: date, *, total: int = 0, successful: int = 0, failed: int = 0
-) -> dict[str, Day]:
-    old = days.get(day.isoformat(), Day())
+    days: dict[str, DayMetrics], day: date, *, total: int = 0, successful: int = 0, failed: int = 0
+) -> dict[str, DayMetrics]:
+    old = days.get(day.isoformat(), DayMetrics())
     good, bad = max(0, old.successful + successful), max(0, old.failed + failed)
-    new = Day(total=old.total + total, successful=good, failed=bad)
+    new = DayMetrics(total=old.total + total, successful=good, failed=bad)
     return dict(sorted({**days, day.isoformat(): new}.items())[-DAYS:])

@@ -6,9 +6,9 @@ import re
 import msgspec
 
 from trunkline_learning.text import cut
-from trunkline_learning.turns import FinishedTurn, Source
+from trunkline_learning.turns import FinishedTurn, Provenance
 
-SURE = 0.95
+CONFIDENCE = 0.95
 TASK, ISSUE = "task-completion", "issue-resolution"
 
 _ISSUE = re.compile(
@@ -21,8 +21,8 @@ class Milestone(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     tag: str
-    source: Source
-    confidence: float = SURE
+    source: Provenance
+    confidence: float = CONFIDENCE
 
 
 def milestone_of(turn: FinishedTurn) -> Milestone | None:
@@ -30,7 +30,7 @@ def milestone_of(turn: FinishedTurn) -> Milestone | None:
     if not turn.by_person or not turn.tools or not turn.task.strip():
         return None
     tools = ", ".join(turn.tool_names[:5])
-    if mended := _mended(turn) or _ISSUE.search(turn.task.casefold()):
+    if mended := _recovered_tool(turn) or _ISSUE.search(turn.task.casefold()):
         after = f" after {mended} had failed" if isinstance(mended, str) else ""
         return Milestone(
             text=f"Resolved: {cut(turn.task, 200)} (with {tools}{after}).", tag=ISSUE, source=turn.source
@@ -38,7 +38,7 @@ def milestone_of(turn: FinishedTurn) -> Milestone | None:
     return Milestone(text=f"Done: {cut(turn.task, 200)} (with {tools}).", tag=TASK, source=turn.source)
 
 
-def _mended(turn: FinishedTurn) -> str:
+def _recovered_tool(turn: FinishedTurn) -> str:
     """A tool that failed first and then did what it should; "" when none did."""
     failed: set[str] = set()
     for tool in turn.tools:

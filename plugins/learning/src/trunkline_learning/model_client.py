@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-from trunkline import BlockModel, Bus
+from trunkline import BlockCompleter, Bus
 from trunkline.errors import CompletionError
 from trunkline_learning import prompts
-from trunkline_learning.facts import Fact, Finding
-from trunkline_learning.playbook import Add, Mark, Operation, Strategy
-from trunkline_learning.preferences import Learning
+from trunkline_learning.facts import Fact, FactFinding
+from trunkline_learning.playbook import AddStrategy, MarkStrategy, PlaybookOperation, Strategy
+from trunkline_learning.preferences import LearningPreferences
 from trunkline_learning.turns import FinishedTurn
 from trunkline_learning.verdicts import Verdict
 
@@ -20,32 +20,34 @@ SECONDS = 120.0
 MILLION = 1_000_000
 
 
-class Teacher:
+class LearningModelClient:
     """Asks about one turn; ``spent`` is in millionths of a US dollar. What it cannot be told is None."""
 
-    def __init__(self, bus: Bus, turn: FinishedTurn, choices: Learning) -> None:
+    def __init__(self, bus: Bus, turn: FinishedTurn, choices: LearningPreferences) -> None:
         source = turn.source
-        self._model = BlockModel(bus, source.block, conversation=source.conversation, turn=source.turn)
+        self._model = BlockCompleter(bus, source.block, conversation=source.conversation, turn=source.turn)
         self._choices = choices
         self._turn = turn
         self.spent = 0
 
-    async def facts(self, known: Sequence[Fact]) -> list[Finding] | None:
+    async def facts(self, known: Sequence[Fact]) -> list[FactFinding] | None:
         """The facts of the turn, each with what it repeats and what it contradicts."""
-        answer = await self._ask(prompts.about_facts(self._turn, known))
-        return None if answer is None else prompts.read_facts(answer, self._turn, known)
+        answer = await self._ask(prompts.facts_prompt(self._turn, known))
+        return None if answer is None else prompts.parse_facts(answer, self._turn, known)
 
     async def reflection(
         self, turn: FinishedTurn, verdict: Verdict, said_next: str, playbook: Mapping[str, Strategy]
-    ) -> tuple[list[Add], list[Mark]] | None:
+    ) -> tuple[list[AddStrategy], list[MarkStrategy]] | None:
         """The Reflector: insights, and marks for the strategies that the turn had."""
-        answer = await self._ask(prompts.about_turn(turn, verdict, said_next, playbook))
-        return None if answer is None else prompts.read_reflection(answer, turn, verdict)
+        answer = await self._ask(prompts.reflection_prompt(turn, verdict, said_next, playbook))
+        return None if answer is None else prompts.parse_reflection(answer, turn, verdict)
 
-    async def curation(self, insights: Sequence[Add], near: Sequence[Strategy]) -> list[Operation] | None:
+    async def curation(
+        self, insights: Sequence[AddStrategy], near: Sequence[Strategy]
+    ) -> list[PlaybookOperation] | None:
         """The Curator: what to do with insights that look like what is there."""
-        answer = await self._ask(prompts.about_insights(insights, near))
-        return None if answer is None else prompts.read_operations(answer, insights, near)
+        answer = await self._ask(prompts.curation_prompt(insights, near))
+        return None if answer is None else prompts.parse_operations(answer, insights, near)
 
     async def _ask(self, question: str) -> str | None:
         left = round(self._choices.max_cost_usd * MILLION) - self.spent

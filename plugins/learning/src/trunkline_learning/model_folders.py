@@ -7,12 +7,12 @@ OTHER_WEIGHT = 0.8
 """How much counts what was learned with another model, against what was learned with the one that answers (C25)."""
 
 
-def folder_of(model: str) -> str:
+def model_folder(model: str) -> str:
     """The model's name as a folder's: ``/``, ``:`` and spaces become ``_``, dots stay, nothing becomes ``default``."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", model.strip())
     return plain.lstrip(".")[:100] or DEFAULT
 
 
-def weight(theirs: str, model: str) -> float:
+def model_weight(theirs: str, model: str) -> float:
     """How much counts what was learned in folder ``theirs`` for a turn that ``model`` answers; "" knows no model."""
-    return 1.0 if not model or theirs == folder_of(model) else OTHER_WEIGHT
+    return 1.0 if not model or theirs == model_folder(model) else OTHER_WEIGHT

@@ -1,9 +1,9 @@
 """The playbook: strategies with stable ids and counters, and how deltas are merged into it. Pure and deterministic.
 
 After "Agentic Context Engineering" (Zhang et al., 2025, arXiv 2510.04618): what is learned is kept as small items that
-have ids, and grows by *deltas* (``Add``, ``Mark``, ``Update``, ``Merge``, ``Remove``) that code merges. No model writes
-the whole anew: that is how details are lost (context collapse). Each item counts how often it was ``helpful`` and
-``harmful`` to a turn that had it before it.
+have ids, and grows by *deltas* (``AddStrategy``, ``MarkStrategy``, ``UpdateStrategy``, ``MergeStrategies``,
+``RemoveStrategy``) that code merges. No model writes the whole anew: that is how details are lost (context collapse).
+Each item counts how often it was ``helpful`` and ``harmful`` to a turn that had it before it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ import msgspec
 
 from trunkline._util.nlp.similarity import similarity
 from trunkline_bus import key_of
-from trunkline_learning.turns import Place, Source
+from trunkline_learning.turns import Audience, Provenance
 
 Section = Literal["strategies", "tools", "snippets", "pitfalls", "checks", "terms"]
 SECTIONS: dict[Section, str] = {
@@ -36,7 +36,7 @@ Tag = Literal["helpful", "harmful", "neutral"]
 ALIKE = 0.85
 """From here on two strategies of a section are one (MN-F23)."""
 
-MOST = 500
+MAX_STRATEGIES = 500
 STEP = 0.1
 """What a strategy that is found again gains in confidence."""
 
@@ -60,23 +60,23 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     harmful: int = 0
     neutral: int = 0
     source: Literal["heuristic", "model", "person"] = "heuristic"
-    sources: tuple[Source, ...] = ()
+    sources: tuple[Provenance, ...] = ()
     timestamp: datetime
     last_seen: datetime | None = None
 
     @property
-    def places(self) -> frozenset[Place]:
+    def places(self) -> frozenset[Audience]:
         """Where it may be told: none named means everywhere. Advice of the program's own and a person's own words may;
         what was made of a conversation may quote it, and stays where it was learned."""
         own = self.source == "person" or (self.source == "heuristic" and self.outcome == "failure")
         return frozenset() if own else frozenset(source.place for source in self.sources)
 
-    def reaches(self, place: Place) -> bool:
+    def reaches(self, place: Audience) -> bool:
         """Whether it may be told there."""
         return not self.places or place in self.places
 
 
-class Add(msgspec.Struct, frozen=True, kw_only=True):
+class AddStrategy(msgspec.Struct, frozen=True, kw_only=True):
     """A new strategy; one that is there already is confirmed instead."""
 
     section: Section
@@ -88,7 +88,7 @@ class Add(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["heuristic", "model"] = "heuristic"
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
+class MarkStrategy(msgspec.Struct, frozen=True, kw_only=True):
     """The turn had the strategy before it, and it was helpful, harmful or neither. ``undone``: it was marked so, and
     that was wrong."""
 
@@ -97,27 +97,27 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     undone: bool = False
 
 
-class Update(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateStrategy(msgspec.Struct, frozen=True, kw_only=True):
     """Better words for a strategy; id and counters stay."""
 
     id: str
     strategy: str
 
 
-class Merge(msgspec.Struct, frozen=True, kw_only=True):
+class MergeStrategies(msgspec.Struct, frozen=True, kw_only=True):
     """Several strategies that say one thing: the first keeps its id and takes the others' counters and sources."""
 
     ids: tuple[str, ...]
     strategy: str = ""
 
 
-class Remove(msgspec.Struct, frozen=True, kw_only=True):
+class RemoveStrategy(msgspec.Struct, frozen=True, kw_only=True):
     """A strategy that did harm. One that was more helpful than harmful stays: no single turn takes it out."""
 
     id: str
 
 
-Operation = Add | Mark | Update | Merge | Remove
+PlaybookOperation = AddStrategy | MarkStrategy | UpdateStrategy | MergeStrategies | RemoveStrategy
 Playbook = Mapping[str, Strategy]
 Changes = dict[str, Strategy | None]
 """Strategies that were added or changed, by id; None for one that is out."""
@@ -128,26 +128,30 @@ def strategy_id(section: Section, text: str) -> str:
     return f"{_PREFIX[section]}-{key_of('strategy', section, _plain(text))[:8].lower()}"
 
 
-def merged(playbook: Playbook, delta: Iterable[Operation], source: Source, at: datetime) -> Changes:
+def apply_delta(
+    playbook: Playbook, delta: Iterable[PlaybookOperation], source: Provenance, at: datetime
+) -> Changes:
     """What the delta changes. Operations that name what is not there, or would take out what helped, change nothing."""
-    book = _Book(playbook, source, at)
+    book = _PlaybookMerge(playbook, source, at)
     for operation in delta:
         book.take(operation)
     return book.changed
 
 
-def refined(playbook: Playbook, source: Source, at: datetime) -> Changes:
-    """Grow and refine: above ``MOST`` strategies those that are alike become one, then the least worth go."""
-    book = _Book(playbook, source, at)
-    if len(book.live()) > MOST:
-        for group in alike(book.live()):
-            book.take(Merge(ids=group))
-        for strategy in sorted(book.live(), key=_worth)[: max(0, len(book.live()) - MOST)]:
+def refine(playbook: Playbook, source: Provenance, at: datetime) -> Changes:
+    """Grow and refine: above ``MAX_STRATEGIES`` strategies those that are alike become one, then the least worth go."""
+    book = _PlaybookMerge(playbook, source, at)
+    if len(book.live()) > MAX_STRATEGIES:
+        for group in similar_groups(book.live()):
+            book.take(MergeStrategies(ids=group))
+        for strategy in sorted(book.live(), key=_retention_order)[
+            : max(0, len(book.live()) - MAX_STRATEGIES)
+        ]:
             book.drop(strategy.id)
     return book.changed
 
 
-def alike(strategies: Sequence[Strategy]) -> tuple[tuple[str, ...], ...]:
+def similar_groups(strategies: Sequence[Strategy]) -> tuple[tuple[str, ...], ...]:
     """Groups of ids that say one thing, each beginning with the most confident."""
     left = sorted(strategies, key=lambda one: (-one.confidence, -(one.helpful - one.harmful), one.id))
     groups: list[tuple[str, ...]] = []
@@ -156,7 +160,7 @@ def alike(strategies: Sequence[Strategy]) -> tuple[tuple[str, ...], ...]:
         same = [
             one
             for one in left
-            if one.section == first.section and one.places == first.places and _alike(one, first)
+            if one.section == first.section and one.places == first.places and _is_similar(one, first)
         ]
         if same:
             groups.append((first.id, *(one.id for one in same)))
@@ -164,10 +168,10 @@ def alike(strategies: Sequence[Strategy]) -> tuple[tuple[str, ...], ...]:
     return tuple(groups)
 
 
-class _Book:
+class _PlaybookMerge:
     """A playbook while a delta is merged into it."""
 
-    def __init__(self, playbook: Playbook, source: Source, at: datetime) -> None:
+    def __init__(self, playbook: Playbook, source: Provenance, at: datetime) -> None:
         self._strategies = dict(playbook)
         self._source = source
         self._at = at
@@ -177,18 +181,18 @@ class _Book:
         """All of them, in the order of their ids."""
         return [one for _, one in sorted(self._strategies.items())]
 
-    def take(self, operation: Operation) -> None:
+    def take(self, operation: PlaybookOperation) -> None:
         """Merge one operation."""
         match operation:
-            case Add():
+            case AddStrategy():
                 self._add(operation)
-            case Mark():
+            case MarkStrategy():
                 self._mark(operation)
-            case Update(id=id, strategy=text):
+            case UpdateStrategy(id=id, strategy=text):
                 self._change(id, strategy=text[:LONGEST])
-            case Merge(ids=ids, strategy=text):
+            case MergeStrategies(ids=ids, strategy=text):
                 self._merge(tuple(dict.fromkeys(ids)), text)
-            case Remove(id=id):
+            case RemoveStrategy(id=id):
                 one = self._strategies.get(id)
                 if one is not None and one.harmful >= one.helpful:
                     self.drop(id)
@@ -198,7 +202,7 @@ class _Book:
         del self._strategies[id]
         self.changed[id] = None
 
-    def _add(self, wish: Add) -> None:
+    def _add(self, wish: AddStrategy) -> None:
         text = wish.strategy.strip()[:LONGEST]
         if not text:
             return
@@ -227,11 +231,11 @@ class _Book:
             )
         )
 
-    def _says(self, one: Strategy, wish: Add, text: str) -> bool:
+    def _says(self, one: Strategy, wish: AddStrategy, text: str) -> bool:
         here = one.reaches(self._source.place)
         return here and one.section == wish.section and similarity(one.strategy, text) >= ALIKE
 
-    def _mark(self, mark: Mark) -> None:
+    def _mark(self, mark: MarkStrategy) -> None:
         one = self._strategies.get(mark.id)
         if one is None:
             return
@@ -267,15 +271,15 @@ class _Book:
     def _put(self, strategy: Strategy) -> None:
         self._strategies[strategy.id] = self.changed[strategy.id] = strategy
 
-    def _with_source(self, known: Strategy) -> tuple[Source, ...]:
+    def _with_source(self, known: Strategy) -> tuple[Provenance, ...]:
         return tuple(dict.fromkeys((*known.sources, self._source)))[-MOST_SOURCES:]
 
 
-def _alike(one: Strategy, other: Strategy) -> bool:
+def _is_similar(one: Strategy, other: Strategy) -> bool:
     return similarity(one.strategy, other.strategy) >= ALIKE
 
 
-def _worth(one: Strategy) -> tuple[float, datetime, str]:
+def _retention_order(one: Strategy) -> tuple[float, datetime, str]:
     """What goes first when there are too many: what did harm, then what was not seen for longest."""
     return (
         one.helpful - one.harmful if one.helpful < one.harmful else 0,

@@ -4,33 +4,34 @@ from collections.abc import Mapping
 
 import msgspec
 
-from trunkline_learning.model_folders import folder_of
+from trunkline_learning.model_folders import model_folder
 from trunkline_learning.playbook import Playbook, Strategy
-from trunkline_learning.store import Shelf
+from trunkline_learning.store import LearningStore
 from trunkline_learning.turns import FinishedTurn
 
 
-class Book(msgspec.Struct, frozen=True):
+class StoredPlaybook(msgspec.Struct, frozen=True):
     """One model's strategies by id, and the hash of each one's file."""
 
     strategies: Playbook
     hashes: Mapping[str, str]
 
 
-class Library:
+class PlaybookReader:
     """Reads playbooks. Raises BusError kinds."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: LearningStore) -> None:
         self._shelf = shelf
 
-    async def book(self, folder: str) -> Book:
+    async def book(self, folder: str) -> StoredPlaybook:
         """The playbook of one model, by its folder."""
-        return Book(*await self._shelf.playbook(folder))
+        return StoredPlaybook(*await self._shelf.playbook(folder))
 
-    async def books(self, *turns: FinishedTurn) -> dict[str, Book]:
+    async def books(self, *turns: FinishedTurn) -> dict[str, StoredPlaybook]:
         """Those of the models that answered; with the others' when a turn used a strategy that is in none of these."""
         books = {
-            folder: await self.book(folder) for folder in dict.fromkeys(folder_of(one.model) for one in turns)
+            folder: await self.book(folder)
+            for folder in dict.fromkeys(model_folder(one.model) for one in turns)
         }
         used = {id for turn in turns for id in turn.strategies}
         if not used.issubset({id for book in books.values() for id in book.strategies}):

@@ -14,26 +14,26 @@ def trunkline_lifespan(worker: trunkline.WorkerKind) -> Iterable[trunkline.Lifes
     """The learner, in every monitor; one of them learns."""
     if worker != "monitor":
         return []
-    from trunkline_learning.turn_consumer import following
+    from trunkline_learning.turn_consumer import learning_lifespan
 
-    return [following]
+    return [learning_lifespan]
 
 
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
     """What was learned, for the task at hand."""
-    from trunkline_learning.context import Learned
+    from trunkline_learning.context import LearningContextSource
 
-    return [Learned()]
+    return [LearningContextSource()]
 
 
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``learning.preferences``: whether the owner's choices can be read."""
-    from trunkline_learning.health_check import check_of
+    from trunkline_learning.health_check import preferences_check
 
     memory = settings.section(trunkline.RuntimeSettings).memory_root
-    return [trunkline.HealthCheck("learning.preferences", check_of(memory))]
+    return [trunkline.HealthCheck("learning.preferences", preferences_check(memory))]
 
 
 @trunkline.hookimpl
@@ -55,6 +55,6 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 @trunkline.hookimpl
 def trunkline_purgers() -> Iterable[trunkline.Purger]:
     """Episodes and strategies lose the conversations that are purged."""
-    from trunkline_learning.purger import Learnt
+    from trunkline_learning.purger import LearningPurger
 
-    return [Learnt()]
+    return [LearningPurger()]

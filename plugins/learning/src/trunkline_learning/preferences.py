@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from trunkline._util.toml import BadSettings, read_settings
+from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline_learning.verdicts import Markers
 
@@ -15,7 +15,7 @@ FILE = "preferences.toml"
 NO_MODEL = "none"
 
 
-class Learning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LearningPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is learned, and what it may cost.
 
     ``model`` is ``adapter/model``; None the one that answers in the block; ``none`` asks no model at all, and words
@@ -48,29 +48,29 @@ def is_remembered(block_file: str | None) -> bool:
         return False
     try:
         return read_settings("block.toml", block_file, BlockConfig).memory.enabled
-    except BadSettings as error:
+    except SettingsFileError as error:
         log.warning("nothing is learned there: %s", error)
         return False
 
 
 class _Preferences(msgspec.Struct, frozen=True):
-    learning: Learning = Learning()
+    learning: LearningPreferences = LearningPreferences()
 
 
-def learning_in(text: str | None) -> Learning:
+def parse_preferences(text: str | None) -> LearningPreferences:
     """The choices in the text of ``preferences.toml``; a text that cannot be read is a reported gap: nothing is learned
     (PA-F43)."""
-    choices, problem = learning_and_problem(text)
+    choices, problem = parse_preferences_with_problem(text)
     if problem:
         log.warning("nothing is learned: %s", problem)
     return choices
 
 
-def learning_and_problem(text: str | None, path: str = FILE) -> tuple[Learning, str]:
+def parse_preferences_with_problem(text: str | None, path: str = FILE) -> tuple[LearningPreferences, str]:
     """The same, and what is wrong with the text, with the line; "" when nothing is."""
     if text is None:
-        return Learning(), ""
+        return LearningPreferences(), ""
     try:
         return read_settings(path, text, _Preferences).learning, ""
-    except BadSettings as error:
-        return Learning(), str(error)
+    except SettingsFileError as error:
+        return LearningPreferences(), str(error)

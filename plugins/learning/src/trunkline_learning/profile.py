@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from trunkline_learning.text import listed, tokens
+from trunkline_learning.text import split_list, split_words
 from trunkline_learning.turns import FinishedTurn
 
 ALPHA = 0.15
@@ -31,19 +31,19 @@ _DOMAINS = {
 }
 _DOMAIN_OF = {word: domain for domain, words in _DOMAINS.items() for word in words.split()}
 
-_TECHNICAL = _DOMAIN_OF.keys() | listed(
+_TECHNICAL = _DOMAIN_OF.keys() | split_list(
     """api async thread mutex compiler latency throughput regex json yaml http tcp tls ssh git commit
     branch merge refactor function class method variable stack heap recursion algorithm cache endpoint
     schema exception traceback container"""
 )
-_ABSTRACT = listed(
+_ABSTRACT = split_list(
     """why concept idea architecture design principle theory pattern strategy approach tradeoff trade-off
     general overview compare meaning vision philosophy model"""
 )
-_CONCRETE = listed(
+_CONCRETE = split_list(
     "file line run command fix test print example code show path install error rename copy open"
 )
-_IMPERATIVES = listed(
+_IMPERATIVES = split_list(
     """add fix write show make run create delete remove change update list find explain give tell open
     check summarize refactor test build install read rename move convert translate"""
 )
@@ -96,28 +96,28 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     tool_patterns: dict[str, dict[str, ToolCount]] = {}
 
 
-def updated(profile: Profile, turn: FinishedTurn) -> Profile:
+def update_profile(profile: Profile, turn: FinishedTurn) -> Profile:
     """The profile after one more turn; unchanged when that turn is the last one counted, or no person's."""
     if not turn.by_person or not turn.task.strip() or turn.source.turn == profile.last_turn:
         return profile
     said = turn.task
-    words = tokens(said)
+    words = split_words(said)
     return Profile(
         created_at=profile.created_at,
         last_updated=turn.at,
         last_turn=turn.source.turn,
         last_conversation=turn.source.conversation,
         interaction_count=profile.interaction_count + 1,
-        verbosity=_moved(profile.verbosity, _verbosity(said)),
-        directness=_moved(profile.directness, _directness(said, words)),
-        technical_level=_moved(profile.technical_level, min(1.0, len(_TECHNICAL.intersection(words)) / 3)),
-        abstraction=_moved(profile.abstraction, _abstraction(words)),
+        verbosity=_smooth(profile.verbosity, _verbosity(said)),
+        directness=_smooth(profile.directness, _directness(said, words)),
+        technical_level=_smooth(profile.technical_level, min(1.0, len(_TECHNICAL.intersection(words)) / 3)),
+        abstraction=_smooth(profile.abstraction, _abstraction(words)),
         top_domains=_domains(profile.top_domains, words, turn.at),
         tool_patterns=_tools(profile.tool_patterns, turn, words),
     )
 
 
-def described(profile: Profile) -> str:
+def describe_profile(profile: Profile) -> str:
     """The profile in words for the model; "" before ``SHOWN_AFTER`` interactions."""
     if profile.interaction_count < SHOWN_AFTER:
         return ""
@@ -134,7 +134,7 @@ def described(profile: Profile) -> str:
     return f"<profile>\n{told}\n</profile>" if told else ""
 
 
-def _moved(old: float, new: float) -> float:
+def _smooth(old: float, new: float) -> float:
     return round((1 - ALPHA) * old + ALPHA * new, 4)
 
 

@@ -7,11 +7,11 @@ import msgspec
 
 import trunkline
 from trunkline_learning.episodes import Episode
-from trunkline_learning.files import is_episode, is_strategy, read, written
+from trunkline_learning.files import decode, encode, is_episode, is_strategy
 from trunkline_learning.playbook import Strategy
 
 
-class Learnt(trunkline.Purger):
+class LearningPurger(trunkline.Purger):
     """Episodes and strategies."""
 
     name = "learning"
@@ -21,17 +21,17 @@ class Learnt(trunkline.Purger):
         it."""
         text = data.decode("utf-8", "replace")
         if is_episode(path):
-            episode = read(text, Episode)
+            episode = decode(text, Episode)
             gone = episode is not None and episode.source.conversation in purge.conversations
             return None if gone else data
-        strategy = read(text, Strategy) if is_strategy(path) else None
-        return data if strategy is None else _left(strategy, data, purge)
+        strategy = decode(text, Strategy) if is_strategy(path) else None
+        return data if strategy is None else _without_purged_sources(strategy, data, purge)
 
 
-def _left(strategy: Strategy, data: bytes, purge: trunkline.Purge) -> bytes | None:
+def _without_purged_sources(strategy: Strategy, data: bytes, purge: trunkline.Purge) -> bytes | None:
     sources = tuple(one for one in strategy.sources if one.conversation not in purge.conversations)
     if sources == strategy.sources:
         return data
     if not sources and strategy.source != "person":
         return None
-    return written(msgspec.structs.replace(strategy, sources=sources)).encode()
+    return encode(msgspec.structs.replace(strategy, sources=sources)).encode()

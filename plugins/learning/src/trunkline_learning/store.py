@@ -1,7 +1,7 @@
 """What was learned, in memory: read when it is needed, changed in one commit that insists on what was read.
 
-Files that nobody changed are not read again. A write fails with ``Overtaken`` when somebody else, a person's editor or
-another learner, changed one of the files meanwhile: then everything is read anew and merged again.
+Files that nobody changed are not read again. A write fails with ``WriteConflict`` when somebody else, a person's
+editor or another learner, changed one of the files meanwhile: then everything is read anew and merged again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ from trunkline_bus import Scope
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
 from trunkline_learning.playbook import Playbook, Strategy
-from trunkline_learning.turns import Source
+from trunkline_learning.turns import Provenance
 
 T = TypeVar("T")
 
@@ -43,11 +43,11 @@ ABSENT = ""
 """The hash of a file that must not be there yet."""
 
 
-class Overtaken(Exception):
+class WriteConflict(Exception):
     """Somebody changed what the write is based on."""
 
 
-class Shelf:
+class LearningStore:
     """One worker's view of what was learned. Raises BusError kinds."""
 
     def __init__(self, bus: Bus) -> None:
@@ -89,7 +89,7 @@ class Shelf:
             if one.path in fresh:
                 self._strategies[one.path] = (one.modified_at, fresh[one.path])
         kept = [self._strategies[one.path][1] for one in entries if one.path in self._strategies]
-        read = [(file, files.read(file.content, Strategy)) for file in kept]
+        read = [(file, files.decode(file.content, Strategy)) for file in kept]
         book = {one.id: one for _, one in read if one is not None}
         return book, {one.id: file.hash for file, one in read if one is not None}
 
@@ -99,7 +99,7 @@ class Shelf:
         hits = (await self._bus.call(MEMORY_SEARCH, wish, timeout=SECONDS, repeatable=True)).hits
         paths = dict.fromkeys(hit.path for hit in hits if files.is_episode(hit.path))
         found = await self.files(paths)
-        read = (files.read(file.content, Episode) for file in found.values())
+        read = (files.decode(file.content, Episode) for file in found.values())
         return tuple(one for one in read if one is not None)
 
     async def episode_days(self, folder: str) -> tuple[tuple[str, datetime], ...]:
@@ -107,7 +107,7 @@ class Shelf:
         found = await self._list(files.episodes_folder(folder), recursive=True)
         return tuple((one.path, files.day_of(one.path)) for one in found if files.is_episode(one.path))
 
-    async def commit(self, draft: "Draft", source: Source, reason: str) -> None:
+    async def commit(self, draft: "Draft", source: Provenance, reason: str) -> None:
         """Write a draft in one commit. Raises Overtaken; nothing is written then."""
         wish = WriteManyMemory(
             files=draft.written, gone=tuple(draft.gone), expected=draft.expected, actor=ACTOR, reason=reason
@@ -117,7 +117,7 @@ class Shelf:
         except RemoteFault as fault:
             if fault.code == "write_conflict":
                 self._strategies.clear()
-                raise Overtaken from fault
+                raise WriteConflict from fault
             raise
 
     async def _list(self, path: str, *, recursive: bool = False) -> tuple[MemoryEntry, ...]:
@@ -133,7 +133,7 @@ class Shelf:
 class Draft:
     """Files to write and to take out, and the state that they are based on."""
 
-    def __init__(self, shelf: Shelf, paths: Iterable[str], found: Mapping[str, MemoryFile]) -> None:
+    def __init__(self, shelf: LearningStore, paths: Iterable[str], found: Mapping[str, MemoryFile]) -> None:
         self._shelf = shelf
         self._found = dict(found)
         self.expected = {path: found[path].hash if path in found else ABSENT for path in paths}
@@ -143,11 +143,11 @@ class Draft:
     def read(self, path: str, type: type[T]) -> T | None:
         """What a file of the draft holds; None when it is absent or nobody can read it."""
         file = self._found.get(path)
-        return None if file is None else files.read(file.content, type)
+        return None if file is None else files.decode(file.content, type)
 
     def put(self, path: str, value: msgspec.Struct, *, expected: str | None = None) -> None:
         """Write a file anew. ``expected`` is the hash of one that was not read by the draft itself."""
-        text = files.written(value)
+        text = files.encode(value)
         if path in self._found and self._found[path].content == text:
             return
         self.written[path] = text
@@ -161,6 +161,6 @@ class Draft:
             self.expected[path] = expected
 
 
-def scope_of(source: Source) -> Scope:
+def scope_of(source: Provenance) -> Scope:
     """The conversation and turn that history names."""
     return Scope(block=source.block, conversation=source.conversation, turn=source.turn)

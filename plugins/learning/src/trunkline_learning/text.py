@@ -6,12 +6,12 @@ _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-def listed(words: str) -> frozenset[str]:
+def split_list(words: str) -> frozenset[str]:
     """The words of a list that is written down as text."""
     return frozenset(words.split())
 
 
-def tokens(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text, folded; "don't" is one."""
     return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
 
@@ -21,7 +21,7 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
-def tokens_of(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text is: four bytes of UTF-8 to one, as for every context."""
     return -(-len(text.encode(errors="replace")) // 4)
 

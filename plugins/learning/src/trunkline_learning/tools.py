@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from trunkline import ToolContext, ToolError, tool
-from trunkline.contracts.conversations.messages import now
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.memory.chunks import Chunk
 from trunkline_learning import files, strategy_selection
 from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, fact_of
 from trunkline_learning.playbook import Strategy
-from trunkline_learning.turns import person_of
+from trunkline_learning.turns import person_behind
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 
@@ -56,8 +56,8 @@ async def known_facts(
                 limit=limit,
             )
         )
-    mine = [chunk for chunk in chunks if _is_of(chunk, person_of(context.actor))]
-    return [await _told(context, chunk) for chunk in mine[:limit]]
+    mine = [chunk for chunk in chunks if _belongs_to(chunk, person_behind(context.actor))]
+    return [await _format_chunk(context, chunk) for chunk in mine[:limit]]
 
 
 @tool(effect="read", data=True, derived=True)
@@ -71,19 +71,22 @@ async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10
     hits = (await context.memory.search(task, path=f"/{files.MODELS}", limit=100)).hits
     paths = [path for path in dict.fromkeys(hit.path for hit in hits) if files.is_strategy(path)]
     read = [
-        (path, files.read((await context.memory.read(path)).content, Strategy)) for path in paths[: 3 * limit]
+        (path, files.decode((await context.memory.read(path)).content, Strategy))
+        for path in paths[: 3 * limit]
     ]
-    place = context.block, person_of(context.actor)
-    known = [(files.folder_in(path), one) for path, one in read if one is not None and one.reaches(place)]
-    chosen = strategy_selection.chosen(task, known, model="", now=now())[:limit]
-    return strategy_selection.rendered(chosen) or "Nothing was learned about such tasks yet."
+    place = context.block, person_behind(context.actor)
+    known = [
+        (files.model_folder_in(path), one) for path, one in read if one is not None and one.reaches(place)
+    ]
+    chosen = strategy_selection.select_strategies(task, known, model="", now=utc_now())[:limit]
+    return strategy_selection.render_strategies(chosen) or "Nothing was learned about such tasks yet."
 
 
-async def _told(context: ToolContext, chunk: Chunk) -> dict[str, Any]:
+async def _format_chunk(context: ToolContext, chunk: Chunk) -> dict[str, Any]:
     fact = fact_of(chunk, None)
     links = await context.memory.linked(chunk.id, link_type=CONTRADICTS)
-    person = person_of(context.actor)
-    against = {link.chunk.id: link.chunk.content for link in links if _is_of(link.chunk, person)}
+    person = person_behind(context.actor)
+    against = {link.chunk.id: link.chunk.content for link in links if _belongs_to(link.chunk, person)}
     return {
         "id": chunk.id,
         "text": chunk.content,
@@ -96,7 +99,7 @@ async def _told(context: ToolContext, chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _is_of(chunk: Chunk, person: str) -> bool:
+def _belongs_to(chunk: Chunk, person: str) -> bool:
     """Whether it is a fact of this person; facts of others who speak in the block stay with them."""
     fact = fact_of(chunk, None)
     return fact is None or fact.source.person == person

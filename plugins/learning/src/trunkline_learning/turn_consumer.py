@@ -15,105 +15,105 @@ import msgspec
 from trunkline import Bus, RemoteFault
 from trunkline.contracts.memory.messages import ReadManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
-from trunkline.contracts.streams import LEARNER
+from trunkline.contracts.streams import LEARNER_CONSUMER
 from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import TURN_FACT
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline_bus import BusError, Delivery
 from trunkline_learning import preferences
 from trunkline_learning.learner import Learner
-from trunkline_learning.preferences import Learning
-from trunkline_learning.store import Overtaken
+from trunkline_learning.preferences import LearningPreferences
+from trunkline_learning.store import WriteConflict
 
 log = logging.getLogger(__name__)
 
-TRIES = 3
+MAX_ATTEMPTS = 3
 """How often a turn is tried that fails in a way which waiting does not mend; then it is left out and said so."""
 
-PAUSE, LONGEST_PAUSE = 0.5, 30.0
+RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 30.0
 """Seconds before the next try; twice as long each time."""
 
-AGAIN = 5.0
+RECONNECT_DELAY = 5.0
 """Seconds until turns are followed anew after that broke off."""
 
-_PASSING = ("engine_unavailable", "storage_failure", "write_failure", "internal")
+_TRANSIENT_CODES = ("engine_unavailable", "storage_failure", "write_failure", "internal")
 """What memory says of itself when it cannot work now."""
 
 SECONDS = 10.0
 
 
 @asynccontextmanager
-async def following(worker: WorkerKind, bus: Bus) -> AsyncIterator[None]:
+async def learning_lifespan(worker: WorkerKind, bus: Bus) -> AsyncIterator[None]:
     """The lifespan: learns for as long as the monitor lives."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_follow, bus)
+        tasks.start_soon(_consume, bus)
         yield
         tasks.cancel_scope.cancel()
 
 
-async def _follow(bus: Bus) -> None:
+async def _consume(bus: Bus) -> None:
     learner = Learner(bus)
     while True:
         try:
-            async with bus.pinned(LEARNER, TURN_FACT) as deliveries:
+            async with bus.pinned(LEARNER_CONSUMER, TURN_FACT) as deliveries:
                 async for delivery in deliveries:
-                    await _take(bus, learner, delivery)
+                    await _handle(bus, learner, delivery)
         except Exception:  # whatever it is: the monitor has turns to answer, and lives
             log.warning("finished turns cannot be followed right now", exc_info=True)
-            await anyio.sleep(AGAIN)
+            await anyio.sleep(RECONNECT_DELAY)
 
 
-async def _take(bus: Bus, learner: Learner, delivery: Delivery[TurnFact]) -> None:
+async def _handle(bus: Bus, learner: Learner, delivery: Delivery[TurnFact]) -> None:
     """Learn from one turn, and settle it. It is kept from coming again while it is in work."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_keep, delivery)
-        await _insist(bus, learner, delivery.data)
+        tasks.start_soon(_keep_in_progress, delivery)
+        await _learn_with_retry(bus, learner, delivery.data)
         tasks.cancel_scope.cancel()
     await delivery.ack(confirm=False)
 
 
-async def _keep(delivery: Delivery[TurnFact]) -> None:
+async def _keep_in_progress(delivery: Delivery[TurnFact]) -> None:
     while True:
-        await anyio.sleep(LEARNER.ack_wait / 3)
+        await anyio.sleep(LEARNER_CONSUMER.ack_wait / 3)
         try:
             await delivery.in_progress()
         except BusError as error:  # then it comes again, and is passed over if it was learned from
             log.debug("the turn in work could not be held: %s", error)
 
 
-async def _insist(bus: Bus, learner: Learner, fact: TurnFact) -> None:
+async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:
     """Try until it is learned from; while others are away it waits, since a turn left out is never learned from."""
-    pause, tries = PAUSE, 0
+    pause, tries = RETRY_DELAY, 0
     while True:
         try:
             choices = await _choices(bus, fact.block)
             if choices.on and await learner.learn(fact, choices):
                 log.debug("learned from turn %s", fact.turn)
             return
-        except (BusError, Overtaken) as error:
-            tries += not _passes(error)
+        except (BusError, WriteConflict) as error:
+            tries += not _is_transient(error)
             log.info("turn %s waits to be learned from: %s", fact.turn, error)
         except Exception:
             tries += 1
             log.exception("learning from turn %s failed", fact.turn)
-        if tries >= TRIES:
+        if tries >= MAX_ATTEMPTS:
             log.warning("turn %s is left out: it could not be learned from", fact.turn)
             return
         await anyio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
+        pause = min(pause * 2, MAX_RETRY_DELAY)
 
 
-def _passes(error: Exception) -> bool:
-    return not isinstance(error, RemoteFault) or error.code in _PASSING
+def _is_transient(error: Exception) -> bool:
+    return not isinstance(error, RemoteFault) or error.code in _TRANSIENT_CODES
 
 
-async def _choices(bus: Bus, block: str) -> Learning:
+async def _choices(bus: Bus, block: str) -> LearningPreferences:
     """The owner's choices as they are now, asked for each turn, so that a switch needs no restart. Nothing is learned
     in a block whose policy turns remembering off."""
     block_file = f"blocks/{block}/block.toml"
     wish = ReadManyMemory(paths=(preferences.FILE, block_file))
     found = (await bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
     texts = {file.path: file.content for file in found}
-    choices = preferences.learning_in(texts.get(preferences.FILE))
+    choices = preferences.parse_preferences(texts.get(preferences.FILE))
     remembered = preferences.is_remembered(texts.get(block_file))
     return choices if remembered else msgspec.structs.replace(choices, on=False)

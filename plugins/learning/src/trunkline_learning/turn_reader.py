@@ -8,36 +8,36 @@ import msgspec
 from trunkline import Bus
 from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
-from trunkline.contracts.turns.messages import Finished, JournalEntry, Started, TurnFact
+from trunkline.contracts.turns.messages import JournalEntry, TurnFact, TurnFinished, TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline_bus import DecodeError
-from trunkline_learning.fact_selection import texts_in
-from trunkline_learning.strategy_selection import ids_in
-from trunkline_learning.turns import FinishedTurn, Source, ToolUse, person_of
+from trunkline_learning.fact_selection import parse_fact_texts
+from trunkline_learning.strategy_selection import parse_strategy_ids
+from trunkline_learning.turns import FinishedTurn, Provenance, ToolUse, person_behind
 
 log = logging.getLogger(__name__)
 
-BACK = 200
+MAX_MESSAGES_BACK = 200
 """How many of a conversation's last messages are looked at: what a turn teaches, its predecessor may complete."""
 
 BEYOND = 2**31
 SECONDS = 30.0
 
 
-class Turns(msgspec.Struct, frozen=True):
+class TurnPair(msgspec.Struct, frozen=True):
     """A turn that ended, and the one before it in its conversation, if any."""
 
     turn: FinishedTurn
     before: FinishedTurn | None = None
 
 
-class Reader:
+class TurnReader:
     """Reads what a turn said and did."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def read(self, fact: TurnFact) -> Turns | None:
+    async def read(self, fact: TurnFact) -> TurnPair | None:
         """The turn that a fact tells of; None when its conversation is gone, or is a client's single request. Raises
         BusError when nobody answers."""
         messages = await self._messages(fact.block, fact.conversation)
@@ -47,16 +47,16 @@ class Reader:
         older = [message for message in messages[: messages.index(mine[0])] if message.turn]
         turn = await self._turn(fact.block, fact.conversation, mine)
         if not older:
-            return Turns(turn)
+            return TurnPair(turn)
         theirs = [message for message in older if message.turn == older[-1].turn]
-        return Turns(turn, await self._turn(fact.block, fact.conversation, theirs))
+        return TurnPair(turn, await self._turn(fact.block, fact.conversation, theirs))
 
     async def _messages(self, block: str, conversation: str) -> Sequence[Message]:
         """The last messages; of a long conversation not the whole."""
         end = await self._load(block, conversation, BEYOND)
         if end.summary is not None and end.summary.one_shot:
             return ()
-        return (await self._load(block, conversation, max(0, end.count - BACK))).messages
+        return (await self._load(block, conversation, max(0, end.count - MAX_MESSAGES_BACK))).messages
 
     async def _load(self, block: str, conversation: str, after: int) -> ConversationSlice:
         wish = LoadConversation(block=block, conversation=conversation, after=after)
@@ -74,12 +74,12 @@ class Reader:
         context = "\n".join(message.content for message in started.context) if started else ""
         last = answers[-1] if answers else None
         return FinishedTurn(
-            source=Source(
+            source=Provenance(
                 block=block,
                 conversation=conversation,
                 turn=turn,
                 message=last.id if last is not None else "",
-                person=person_of(started.request.actor) if started is not None else "",
+                person=person_behind(started.request.actor) if started is not None else "",
             ),
             model=started.model if started is not None else "",
             said=said,
@@ -94,14 +94,16 @@ class Reader:
                 for message in messages
                 if message.role == "tool"
             ),
-            strategies=ids_in(context),
-            facts=texts_in(context),
+            strategies=parse_strategy_ids(context),
+            facts=parse_fact_texts(context),
             by_person=started is not None and started.request.trigger == "message",
             reason=finished.reason if finished is not None else "stop",
             at=messages[-1].created_at,
         )
 
-    async def _journalled(self, conversation: str, turn: str) -> tuple[Started | None, Finished | None]:
+    async def _journalled(
+        self, conversation: str, turn: str
+    ) -> tuple[TurnStarted | None, TurnFinished | None]:
         """How the turn began and ended, as far as the journal still tells and this version can read it."""
         entries: list[JournalEntry] = []
         try:
@@ -109,5 +111,5 @@ class Reader:
                 entries.extend(stored.data.entries)
         except DecodeError as error:
             log.info("the journal of turn %s cannot be read to its end: %s", turn, error)
-        started = next((entry for entry in entries if isinstance(entry, Started)), None)
-        return started, next((entry for entry in entries if isinstance(entry, Finished)), None)
+        started = next((entry for entry in entries if isinstance(entry, TurnStarted)), None)
+        return started, next((entry for entry in entries if isinstance(entry, TurnFinished)), None)

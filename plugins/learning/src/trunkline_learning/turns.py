@@ -10,7 +10,7 @@ from trunkline.contracts.turns.messages import FinishReason
 OWNER = "owner"
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where something was learned: every derived line carries one. ``person`` is who spoke, "" for the owner."""
 
     block: str
@@ -20,16 +20,16 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     person: str = ""
 
     @property
-    def place(self) -> "Place":
+    def place(self) -> "Audience":
         """Where it may be told again."""
         return self.block, self.person
 
 
-Place = tuple[str, str]
+Audience = tuple[str, str]
 """A block, and the person who speaks there. What is learned of one person in a block is told to nobody else."""
 
 
-def person_of(actor: str) -> str:
+def person_behind(actor: str) -> str:
     """The person behind an actor: "" for the owner, who also speaks through every channel; else the actor's id."""
     return "" if actor == OWNER or actor.startswith("channel:") else actor
 
@@ -50,7 +50,7 @@ class FinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     ``strategies`` are the ids that stood in its context, ``facts`` what was told there as known.
     """
 
-    source: Source
+    source: Provenance
     model: str
     said: tuple[Message, ...]
     answer: str

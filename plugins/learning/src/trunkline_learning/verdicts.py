@@ -46,18 +46,18 @@ class Markers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     errors: tuple[str | bool | int | float, ...] = ERRORS
 
 
-USUAL = Markers()
+DEFAULT_MARKERS = Markers()
 
 
-def judged(turn: FinishedTurn, markers: Markers = USUAL) -> Verdict:
+def judge_turn(turn: FinishedTurn, markers: Markers = DEFAULT_MARKERS) -> Verdict:
     """What the turn shows by itself: ``failure``, or that nobody can tell yet."""
-    if turn.reason == "error" or _unmended(turn):
+    if turn.reason == "error" or _has_unrecovered_failure(turn):
         return "failure"
     answer = turn.answer.casefold()
     return "failure" if any(pattern in answer for pattern in _words(markers.errors)) else "unknown"
 
 
-def judged_by(next_message: str, markers: Markers = USUAL) -> Verdict:
+def judge_next_message(next_message: str, markers: Markers = DEFAULT_MARKERS) -> Verdict:
     """What the message after the turn says of it."""
     said = " ".join(next_message.casefold().replace("’", "'").split())
     if _has(said, NOT_WORKING):
@@ -69,20 +69,22 @@ def judged_by(next_message: str, markers: Markers = USUAL) -> Verdict:
     return "success" if _has(said, _words(markers.success)) else "unknown"
 
 
-class Change(msgspec.Struct, frozen=True):
+class VerdictChange(msgspec.Struct, frozen=True):
     """What the person's next message makes of a verdict."""
 
     was: Verdict
     now: Verdict
 
 
-def changed(turn: FinishedTurn, next_message: str, markers: Markers = USUAL) -> Change | None:
+def verdict_change(
+    turn: FinishedTurn, next_message: str, markers: Markers = DEFAULT_MARKERS
+) -> VerdictChange | None:
     """What the next message changes of what the turn shows by itself; None when it says nothing else."""
-    was, said = judged(turn, markers), judged_by(next_message, markers)
-    return None if said in ("unknown", was) else Change(was, said)
+    was, said = judge_turn(turn, markers), judge_next_message(next_message, markers)
+    return None if said in ("unknown", was) else VerdictChange(was, said)
 
 
-def _unmended(turn: FinishedTurn) -> bool:
+def _has_unrecovered_failure(turn: FinishedTurn) -> bool:
     """Whether a tool's last word was an error: a failed call that a later one made good is no failure."""
     last = {tool.name: tool.failed for tool in turn.tools}
     return any(last.values())

@@ -13,13 +13,13 @@ from typing import Any
 import anyio
 
 import trunkline
-from trunkline_mcp.elicitation_form import TooLong, filled_in
+from trunkline_mcp.elicitation_form import FormTooLongError, fill_form
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
-class _Call:
+class _ActiveCall:
     """A call under way. ``scopes`` are of the questions that it waits for, which end with it; they come one by one."""
 
     context: trunkline.ToolContext
@@ -27,16 +27,16 @@ class _Call:
     turn: anyio.Lock = field(default_factory=anyio.Lock)
 
 
-class Waiting:
+class ActiveCalls:
     """The calls under way on one connection."""
 
     def __init__(self) -> None:
-        self._calls: set[_Call] = set()
+        self._calls: set[_ActiveCall] = set()
 
     @contextmanager
     def during(self, context: trunkline.ToolContext) -> Iterator[None]:
         """A call is under way; what it has asked and nobody answered ends with it."""
-        call = _Call(context)
+        call = _ActiveCall(context)
         self._calls.add(call)
         try:
             yield
@@ -57,8 +57,8 @@ class Waiting:
             call.scopes.add(scope)
             try:
                 async with call.turn:
-                    return await filled_in(call.context.person, server, question, schema)
-            except TooLong as error:
+                    return await fill_form(call.context.person, server, question, schema)
+            except FormTooLongError as error:
                 self._decline(server, str(error))
             finally:
                 call.scopes.discard(scope)

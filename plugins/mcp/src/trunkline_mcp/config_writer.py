@@ -8,66 +8,74 @@ from typing import Any
 import msgspec
 
 import trunkline
-from trunkline_mcp.server_config import BLOCK, FILE, FOLDER, BadEntry, read_entries, server_of, where_to_look
+from trunkline_mcp.server_config import (
+    BLOCK,
+    CONFIG_FILE,
+    CONFIG_FOLDER,
+    InvalidEntryError,
+    parse_server,
+    read_entries,
+    unknown_server_hint,
+)
 
-KEY = "mcpServers"
+SERVERS_KEY = "mcpServers"
 
 
-def file_of(home: Path, block: str) -> Path:
+def config_path(home: Path, block: str) -> Path:
     """The file for a block's servers, or for everybody's. Raises TrunklineError for what is no block's name."""
     if block and BLOCK.fullmatch(block) is None:
         raise trunkline.TrunklineError(f"{block!r} is not the name of a block.")
-    return home / FOLDER / f"{block}.json" if block else home / FILE
+    return home / CONFIG_FOLDER / f"{block}.json" if block else home / CONFIG_FILE
 
 
-def put(home: Path, block: str, name: str, entry: Mapping[str, Any], *, replace: bool) -> None:
+def put_server(home: Path, block: str, name: str, entry: Mapping[str, Any], *, replace: bool) -> None:
     """Write an entry.
 
     Raises:
         TrunklineError: it is no entry, the file is broken, or the name is there and may not be replaced.
     """
-    file = file_of(home, block)
-    entries = _entries(file)
+    file = config_path(home, block)
+    entries = _read_entries(file)
     try:
-        server_of(name, dict(entry), block)
-    except BadEntry as error:
+        parse_server(name, dict(entry), block)
+    except InvalidEntryError as error:
         raise trunkline.TrunklineError(f"{name}: {error}.") from error
     if name in entries and not replace:
         raise trunkline.TrunklineError(
             f"There is a server {name} already in {file}.", hint="Say --replace to write over it."
         )
-    _write(file, {**entries, name: dict(entry)})
+    _write_entries(file, {**entries, name: dict(entry)})
 
 
-def take_out(home: Path, block: str, name: str) -> None:
+def remove_server(home: Path, block: str, name: str) -> None:
     """Take an entry out. Raises TrunklineError when there is none, or the file is broken."""
-    file = file_of(home, block)
-    entries = _entries(file)
+    file = config_path(home, block)
+    entries = _read_entries(file)
     if name not in entries:
         raise trunkline.TrunklineError(
             f"There is no server {name} in {file}.",
-            hint=where_to_look(home, f"{block}/{name}" if block else name),
+            hint=unknown_server_hint(home, f"{block}/{name}" if block else name),
         )
-    _write(file, {key: value for key, value in entries.items() if key != name})
+    _write_entries(file, {key: value for key, value in entries.items() if key != name})
 
 
-def _entries(file: Path) -> dict[str, Any]:
+def _read_entries(file: Path) -> dict[str, Any]:
     try:
         return read_entries(file)
-    except BadEntry as error:
+    except InvalidEntryError as error:
         raise trunkline.TrunklineError(f"{file}: {error}.", hint="Mend the file first.") from error
 
 
-def _write(file: Path, entries: Mapping[str, Any]) -> None:
+def _write_entries(file: Path, entries: Mapping[str, Any]) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    whole = {**_whole(file), KEY: entries}
+    whole = {**_read_file(file), SERVERS_KEY: entries}
     draft = file.with_suffix(".draft")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
         opened.write(msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n")
     draft.replace(file)
 
 
-def _whole(file: Path) -> dict[str, Any]:
+def _read_file(file: Path) -> dict[str, Any]:
     try:
         return dict(msgspec.json.decode(file.read_bytes()))
     except FileNotFoundError:

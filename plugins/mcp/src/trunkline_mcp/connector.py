@@ -10,9 +10,9 @@ import anyio
 
 import trunkline
 from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits
-from trunkline_mcp.elicitation import Elicitation, Person, nobody
-from trunkline_mcp.oauth import NoVisit, Tokens, Visit, signed_in
-from trunkline_mcp.server_config import FOLDER, Server
+from trunkline_mcp.elicitation import ElicitationHandler, FormAnswerer, decline_all
+from trunkline_mcp.oauth import NoSignInPage, OAuthTokenStore, SignInPage, oauth_provider
+from trunkline_mcp.server_config import CONFIG_FOLDER, ServerConfig
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 MEMORY, PROCESSES = 1024, 256
 """MiB and processes of a server: runtimes such as Node's begin with a dozen threads."""
 
-REACH_SECONDS, READ_SECONDS = 30.0, 300.0
+CONNECT_SECONDS, READ_SECONDS = 30.0, 300.0
 """Seconds for reaching a server over HTTP, and for the next piece of an answer or of a stream of events."""
 
-TOKENS = "tokens"
-OWN = "data"
+TOKENS_FOLDER = "tokens"
+DATA_FOLDER = "data"
 
 
 @dataclass(frozen=True, slots=True)
-class Dialled:
+class McpSession:
     """A connection. ``lost`` is set when it ended by itself; ``changed`` waits until the server's tools do."""
 
     client: "Client"
@@ -39,7 +39,7 @@ class Dialled:
 
 
 @dataclass(slots=True)
-class _Bell:
+class _ToolsChanged:
     """Rings when the server says that its tools are others now."""
 
     rung: anyio.Event = field(default_factory=anyio.Event)
@@ -58,7 +58,7 @@ class _Bell:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialler:
+class Connector:
     """What connections are made with.
 
     ``sandbox`` is where programs run. ``workspaces`` holds the blocks' folders. ``visit`` is how a person signs in.
@@ -67,20 +67,20 @@ class Dialler:
     home: Path
     workspaces: Path
     sandbox: Sandbox
-    visit: Callable[[Server], Visit] = NoVisit
+    visit: Callable[[ServerConfig], SignInPage] = NoSignInPage
 
-    def tokens(self, server: Server) -> Tokens:
+    def tokens(self, server: ServerConfig) -> OAuthTokenStore:
         """What is kept of a server's sign-in."""
-        return Tokens(self.home / FOLDER / TOKENS, server)
+        return OAuthTokenStore(self.home / CONFIG_FOLDER / TOKENS_FOLDER, server)
 
     @asynccontextmanager
     async def dialled(
         self,
-        server: Server,
+        server: ServerConfig,
         mode: str | None = None,
         said: list[str] | None = None,
-        person: Person = nobody,
-    ) -> AsyncIterator[Dialled]:
+        person: FormAnswerer = decline_all,
+    ) -> AsyncIterator[McpSession]:
         """A connection that has agreed on a protocol. ``said`` gets the last lines of a program's standard error,
         ``person`` answers what the server asks.
 
@@ -89,32 +89,37 @@ class Dialler:
             ConfigError: a variable that holds a secret is not set.
             Exception: whatever went wrong on the way.
         """
-        bell = _Bell()
+        bell = _ToolsChanged()
         words = [] if said is None else said
         way = self._program(server, words) if server.command else self._address(server)
         async with way as (transport, lost), self._client(server, transport, bell, mode, person) as client:
-            yield Dialled(client, lost, bell.wait)
+            yield McpSession(client, lost, bell.wait)
 
     def _client(
-        self, server: Server, transport: "Transport", bell: _Bell, mode: str | None, person: Person
+        self,
+        server: ServerConfig,
+        transport: "Transport",
+        bell: _ToolsChanged,
+        mode: str | None,
+        person: FormAnswerer,
     ) -> "Client":
         from mcp import Client
         from mcp_types import Implementation
 
         return Client(
             transport,
-            mode=mode or mode_of(server),
+            mode=mode or protocol_mode(server),
             client_info=Implementation(name="trunkline", title="Trunkline", version=trunkline.__version__),
-            elicitation_callback=Elicitation(server.identity, person),
+            elicitation_callback=ElicitationHandler(server.identity, person),
             message_handler=bell.heard,
             cache=None,
         )
 
     @asynccontextmanager
     async def _program(
-        self, server: Server, said: list[str]
+        self, server: ServerConfig, said: list[str]
     ) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
-        from trunkline_mcp.stdio_transport import Pipes
+        from trunkline_mcp.stdio_transport import StdioTransport
 
         environment = {name: one.reveal() for name, one in server.env.items()}
         folder = self.folder_of(server)
@@ -133,31 +138,31 @@ class Dialler:
             label=server.source,
         )
         async with process:
-            pipes = Pipes(process, server.identity, said)
+            pipes = StdioTransport(process, server.identity, said)
             yield pipes.streams(), pipes.ended
 
     @asynccontextmanager
-    async def _address(self, server: Server) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
+    async def _address(self, server: ServerConfig) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
         headers = {name: one.reveal() for name, one in server.headers.items()}
         own = any(name.lower() == "authorization" for name in headers)
-        auth = None if own else signed_in(server, self.tokens(server), self.visit(server))
-        patience = httpx2.Timeout(REACH_SECONDS, read=max(READ_SECONDS, server.timeout))
+        auth = None if own else oauth_provider(server, self.tokens(server), self.visit(server))
+        patience = httpx2.Timeout(CONNECT_SECONDS, read=max(READ_SECONDS, server.timeout))
         async with httpx2.AsyncClient(headers=headers, auth=auth, timeout=patience) as http:
             yield streamable_http_client(server.url, http_client=http), anyio.Event()
 
-    def folder_of(self, server: Server) -> Path:
+    def folder_of(self, server: ServerConfig) -> Path:
         """The one folder that a server's program may write: the named one, its block's workspace, or one of its own."""
         if server.folder is not None:
             return server.folder
         if server.block:
             return self.workspaces / server.block
-        return self.home / FOLDER / OWN / server.name
+        return self.home / CONFIG_FOLDER / DATA_FOLDER / server.name
 
 
-def mode_of(server: Server) -> str:
+def protocol_mode(server: ServerConfig) -> str:
     """How the SDK is to find the protocol: the handshake of before 2026, the newer way, or whichever is answered."""
     if not server.protocol:
         return "auto"

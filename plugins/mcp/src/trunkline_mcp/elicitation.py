@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Person(Protocol):
+class FormAnswerer(Protocol):
     """Whoever can be asked."""
 
     async def __call__(self, server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -19,15 +19,15 @@ class Person(Protocol):
         ...
 
 
-async def nobody(server: str, question: str, schema: Mapping[str, Any]) -> None:
+async def decline_all(server: str, question: str, schema: Mapping[str, Any]) -> None:
     """No person can be asked from here, so every question is declined."""
     log.info("the MCP server %s asked a person something and was told that nobody answers", server)
 
 
-class Elicitation:
+class ElicitationHandler:
     """Answers a server's questions with a person's words. Declines what nobody answers, and visits to a web page."""
 
-    def __init__(self, server: str, person: Person = nobody) -> None:
+    def __init__(self, server: str, person: FormAnswerer = decline_all) -> None:
         self._server = server
         self._person = person
 
@@ -42,10 +42,10 @@ class Elicitation:
         answers = await self._person(self._server, params.message, params.requested_schema)
         if answers is None:
             return ElicitResult(action="decline")
-        return ElicitResult(action="accept", content=completed(params.requested_schema, answers))
+        return ElicitResult(action="accept", content=with_defaults(params.requested_schema, answers))
 
 
-def completed(schema: Mapping[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(schema: Mapping[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:
     """The answers, with the schema's defaults for what was left out (SEP-1034)."""
     parts = schema.get("properties", {})
     defaults = {name: part["default"] for name, part in parts.items() if "default" in part}

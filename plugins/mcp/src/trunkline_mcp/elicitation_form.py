@@ -4,20 +4,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from trunkline import NoAnswer, Person
-from trunkline_mcp.form_fields import DECLINE, LEAVE_OUT, TRIES, Field, Unfit, fields_of, short
-from trunkline_mcp.form_pages import fill_pages, pages_of
+from trunkline_mcp.form_fields import (
+    DECLINE,
+    LEAVE_OUT,
+    TRIES,
+    FormField,
+    InvalidAnswerError,
+    one_line,
+    parse_fields,
+)
+from trunkline_mcp.form_pages import fill_pages, split_pages
 
-ONE_BY_ONE = 6
+SINGLE_QUESTIONS = 6
 """Fields up to which each is a question of its own: three tries for each are 18 questions; a call may ask 20."""
 
-FILL_IN = "go on"
+PROCEED = "go on"
 
 
-class TooLong(Exception):
+class FormTooLongError(Exception):
     """A form has more fields than a person is asked for; the text says so."""
 
 
-async def filled_in(
+async def fill_form(
     person: Person, server: str, message: str, schema: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """The form as a person filled it in, without what they left out; None when they declined, or nobody answered.
@@ -25,19 +33,19 @@ async def filled_in(
     Raises:
         TooLong: nobody was asked, because it has more fields than anybody would fill in.
     """
-    fields = fields_of(schema)
-    pages = pages_of(fields)
+    fields = parse_fields(schema)
+    pages = split_pages(fields)
     if fields and not pages:
-        raise TooLong(f"the form has {len(fields)} fields, more than a person is asked for")
-    head = f"The MCP server {server} wants to know: {short(message)}"
+        raise FormTooLongError(f"the form has {len(fields)} fields, more than a person is asked for")
+    head = f"The MCP server {server} wants to know: {one_line(message)}"
     try:
         if not fields:
-            return {} if await person.ask(head, [FILL_IN, DECLINE]) == FILL_IN else None
-        if len(fields) > ONE_BY_ONE:
+            return {} if await person.ask(head, [PROCEED, DECLINE]) == PROCEED else None
+        if len(fields) > SINGLE_QUESTIONS:
             return await fill_pages(person, head, pages)
         answers: dict[str, Any] = {}
         for field in fields:
-            value = await _asked(person, head, field)
+            value = await _ask_field(person, head, field)
             if value is not None:
                 answers[field.name] = value
         return answers
@@ -45,7 +53,7 @@ async def filled_in(
         return None
 
 
-async def _asked(person: Person, head: str, field: Field) -> Any:
+async def _ask_field(person: Person, head: str, field: FormField) -> Any:
     """The value of one field; None for one that is left out. Raises NoAnswer, also when no words fit it."""
     wrong = ""
     for _ in range(TRIES):
@@ -54,6 +62,6 @@ async def _asked(person: Person, head: str, field: Field) -> Any:
             return None
         try:
             return field.value(words)
-        except Unfit as unfit:
-            wrong = f"\n({short(words)!r} does not fit. {unfit})"
+        except InvalidAnswerError as unfit:
+            wrong = f"\n({one_line(words)!r} does not fit. {unfit})"
     raise NoAnswer("Nothing that was answered fits.")

@@ -13,7 +13,7 @@ _SECRET = re.compile(r"(token|key|secret|passw|authorization|credential)", re.IG
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class EnvReference:
     """A text in which ``$NAME`` and ``${NAME}`` stand for variables of the environment."""
 
     text: str
@@ -37,17 +37,17 @@ class Reference:
         return _VARIABLE.sub(value, self.text)
 
 
-def reference(value: Any) -> Reference:
+def parse_reference(value: Any) -> EnvReference:
     """What an entry says: ``{"env": "NAME"}``, text, or a number. Raises ValueError for anything else."""
     match value:
         case {"env": str(name), **rest} if not rest and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            return Reference(f"${{{name}}}")
+            return EnvReference(f"${{{name}}}")
         case bool():
-            return Reference("true" if value else "false")
+            return EnvReference("true" if value else "false")
         case str() if "\0" not in value:
-            return Reference(value)
+            return EnvReference(value)
         case int() | float():
-            return Reference(str(value))
+            return EnvReference(str(value))
         case _:
             raise ValueError('a value is text, a number or {"env": "NAME"}')
 

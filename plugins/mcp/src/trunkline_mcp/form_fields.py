@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline._util.untrusted_text import disarmed
+from trunkline._util.untrusted_text import escape_tag
 
 TRIES = 3
 """How often a person is asked for one thing."""
@@ -20,12 +20,12 @@ YES, NO = "yes", "no"
 DECLINE = "decline"
 
 
-class Unfit(Exception):
+class InvalidAnswerError(Exception):
     """The words are no value of the field; the text says what would be."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field of a form."""
 
     name: str
@@ -44,7 +44,7 @@ class Field:
         about = str(self.schema.get("description") or "")
         default = f" (otherwise: {self.schema['default']})" if "default" in self.schema else ""
         several = " Several, with commas between them." if self.schema.get("type") == "array" else ""
-        return short(f"{title}{default}{f': {about}' if about else ''}{several}")
+        return one_line(f"{title}{default}{f': {about}' if about else ''}{several}")
 
     @property
     def options(self) -> list[str]:
@@ -84,25 +84,27 @@ class Field:
         for shown, value in choices.items():
             if words.casefold() in (shown.casefold(), value.casefold()):
                 return value
-        raise Unfit(f"One of: {', '.join(choices)[:LONGEST]}.")
+        raise InvalidAnswerError(f"One of: {', '.join(choices)[:LONGEST]}.")
 
     def _number(self, words: str) -> float | int:
         try:
             number = int(words) if self.schema.get("type") == "integer" else float(words)
         except ValueError as error:
-            raise Unfit("A number is wanted.") from error
+            raise InvalidAnswerError("A number is wanted.") from error
         low, high = (_bound(self.schema.get(name)) for name in ("minimum", "maximum"))
         if number != number or (low is not None and number < low) or (high is not None and number > high):
-            raise Unfit(f"A number from {low} to {high} is wanted.")
+            raise InvalidAnswerError(f"A number from {low} to {high} is wanted.")
         return number
 
 
-def fields_of(schema: Mapping[str, Any]) -> list[Field]:
+def parse_fields(schema: Mapping[str, Any]) -> list[FormField]:
     """The fields in the server's order."""
     parts, required = schema.get("properties"), _list(schema.get("required"))
     if not isinstance(parts, Mapping):
         return []
-    return [Field(name, part, name in required) for name, part in parts.items() if isinstance(part, Mapping)]
+    return [
+        FormField(name, part, name in required) for name, part in parts.items() if isinstance(part, Mapping)
+    ]
 
 
 def _boolean(words: str) -> bool:
@@ -111,7 +113,7 @@ def _boolean(words: str) -> bool:
         return True
     if said in (NO, "n", "false"):
         return False
-    raise Unfit("Yes or no is wanted.")
+    raise InvalidAnswerError("Yes or no is wanted.")
 
 
 def _list(value: object) -> list[Any]:
@@ -126,7 +128,7 @@ def _line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def short(text: str, most: int = LONGEST) -> str:
+def one_line(text: str, most: int = LONGEST) -> str:
     """A server's own words on one line, bounded, and unable to end a mark around data."""
-    line = disarmed(_line(text))
+    line = escape_tag(_line(text))
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trunkline import NoAnswer, Person
-from trunkline_mcp.form_fields import DECLINE, LEAVE_OUT, TRIES, Field, Unfit, short
+from trunkline_mcp.form_fields import DECLINE, LEAVE_OUT, TRIES, FormField, InvalidAnswerError, one_line
 
 PAGE_FIELDS, MOST_PAGES = 12, 6
 """Fields of a page, and pages. Three tries for each of six pages are 18 questions; a call may ask 20."""
@@ -16,26 +16,28 @@ PAGE_FIELDS, MOST_PAGES = 12, 6
 LONGEST_LINE = 380
 """Characters of a field's line: twelve of them fit into a question that a person is shown whole."""
 
-HOW = 'Answer with "name: value" for each, on lines of their own or with ; between them.'
+INSTRUCTIONS = 'Answer with "name: value" for each, on lines of their own or with ; between them.'
 
 
-def pages_of(fields: Sequence[Field]) -> list[Sequence[Field]]:
+def split_pages(fields: Sequence[FormField]) -> list[Sequence[FormField]]:
     """The fields, page by page; none when they are more than a person is asked for."""
     pages = [fields[at : at + PAGE_FIELDS] for at in range(0, len(fields), PAGE_FIELDS)]
     return pages if len(pages) <= MOST_PAGES else []
 
 
-async def fill_pages(person: Person, head: str, pages: Sequence[Sequence[Field]]) -> dict[str, Any]:
+async def fill_pages(person: Person, head: str, pages: Sequence[Sequence[FormField]]) -> dict[str, Any]:
     """All that a person filled in. Raises NoAnswer when they declined, or nobody answered, or no words fit."""
     fields = [field for page in pages for field in page]
     answers: dict[str, Any] = {}
     for number, page in enumerate(pages, 1):
-        await _fill(person, f"{head}\nPage {number} of {len(pages)}. {HOW}", page, fields, answers)
+        await _fill_page(
+            person, f"{head}\nPage {number} of {len(pages)}. {INSTRUCTIONS}", page, fields, answers
+        )
     return answers
 
 
-async def _fill(
-    person: Person, head: str, page: Sequence[Field], fields: Sequence[Field], answers: dict[str, Any]
+async def _fill_page(
+    person: Person, head: str, page: Sequence[FormField], fields: Sequence[FormField], answers: dict[str, Any]
 ) -> None:
     """Ask for a page. What fitted need not be said again, and what belongs to a later page counts there."""
     wrong: list[str] = []
@@ -46,7 +48,7 @@ async def _fill(
         words = await person.ask("\n".join([head, *map(_line, left), *wrong]), [DECLINE])
         if words == DECLINE:
             break
-        fitting, unfit = _read(words, fields)
+        fitting, unfit = _parse_answers(words, fields)
         answers |= fitting
         missing = {field.name: "missing." for field in left if not field.may_be_left_out}
         problems = {**missing, **unfit}
@@ -58,32 +60,32 @@ async def _fill(
     raise NoAnswer("The form was declined, or nothing that was answered fits.")
 
 
-def _line(field: Field) -> str:
+def _line(field: FormField) -> str:
     what = field.question if field.question.startswith(field.name) else f"{field.name}: {field.question}"
     proposed = [option for option in field.options if option != LEAVE_OUT]
     choices = f" [{', '.join(proposed)}]" if proposed else ""
     need = " (may be left out)" if field.may_be_left_out else ""
-    return "- " + short(f"{what}{choices}", LONGEST_LINE - len(need)) + need
+    return "- " + one_line(f"{what}{choices}", LONGEST_LINE - len(need)) + need
 
 
-def _read(words: str, fields: Sequence[Field]) -> tuple[dict[str, Any], dict[str, str]]:
+def _parse_answers(words: str, fields: Sequence[FormField]) -> tuple[dict[str, Any], dict[str, str]]:
     """The values by their fields' names, and what is wrong with words that are none."""
     answers: dict[str, Any] = {}
     wrong: dict[str, str] = {}
-    for name, said in _said(words, _names(fields)):
-        field = _named(name, fields)
+    for name, said in _split_answers(words, _names(fields)):
+        field = _field_named(name, fields)
         try:
             answers[field.name] = field.value(said)
-        except Unfit as unfit:
-            wrong[field.name] = f"{short(said, LONGEST_LINE)!r} does not fit. {unfit}"
+        except InvalidAnswerError as unfit:
+            wrong[field.name] = f"{one_line(said, LONGEST_LINE)!r} does not fit. {unfit}"
     return answers, wrong
 
 
-def _names(fields: Sequence[Field]) -> list[str]:
+def _names(fields: Sequence[FormField]) -> list[str]:
     return [field.name for field in fields]
 
 
-def _said(words: str, names: Sequence[str]) -> list[tuple[str, str]]:
+def _split_answers(words: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """Each name that stands at the beginning of a part, and what follows it. Only the form's names begin a part, so a
     value may have colons and semicolons in it."""
     known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
@@ -92,7 +94,7 @@ def _said(words: str, names: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, said.strip()) for name, said in pairs if said.strip()]
 
 
-def _named(name: str, fields: Sequence[Field]) -> Field:
+def _field_named(name: str, fields: Sequence[FormField]) -> FormField:
     """The field of this name, by the letter if there is one, else in other case."""
     return next(
         (field for field in fields if field.name == name),

@@ -5,17 +5,17 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from trunkline import HealthResult
-from trunkline_mcp.host import read_standings
-from trunkline_mcp.server_config import find_servers
-from trunkline_mcp.server_connection import Standing
+from trunkline_mcp.host import read_statuses
+from trunkline_mcp.server_config import load_servers
+from trunkline_mcp.server_connection import ServerStatus
 
 
-def check_of(home: Path) -> Callable[[], Awaitable[HealthResult]]:
+def server_check(home: Path) -> Callable[[], Awaitable[HealthResult]]:
     """The check for a home."""
 
     async def check() -> HealthResult:
-        found = find_servers(home)
-        standings = read_standings(home) or {}
+        found = load_servers(home)
+        standings = read_statuses(home) or {}
         down = [
             f"{name}: {standing.why}"
             for name, standing in standings.items()
@@ -41,7 +41,7 @@ def check_of(home: Path) -> Callable[[], Awaitable[HealthResult]]:
     return check
 
 
-def _summary(servers: int, standings: dict[str, Standing]) -> str:
+def _summary(servers: int, standings: dict[str, ServerStatus]) -> str:
     if not servers:
         return "No MCP servers are configured."
     named = f"{servers} MCP server{'s' if servers != 1 else ''}"

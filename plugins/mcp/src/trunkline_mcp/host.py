@@ -10,29 +10,29 @@ import msgspec
 from anyio.abc import TaskGroup
 
 import trunkline
-from trunkline_mcp.connector import Dialler
-from trunkline_mcp.server_config import Found, Server, files_of, find_servers
-from trunkline_mcp.server_connection import Line, Standing
+from trunkline_mcp.connector import Connector
+from trunkline_mcp.server_config import ServerConfig, ServerConfigs, config_files, load_servers
+from trunkline_mcp.server_connection import ServerConnection, ServerStatus
 
 log = logging.getLogger(__name__)
 
-LOOK = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks at the files."""
 
-STANDING = Path("cache", "mcp.json")
+STATUS_FILE = Path("cache", "mcp.json")
 """Where in the home is told how the servers stand, for commands and for ``doctor``."""
 
-Mark = tuple[tuple[str, int, int], ...]
+Fingerprint = tuple[tuple[str, int, int], ...]
 
 
-class Told(msgspec.Struct, frozen=True):
+class HostStatus(msgspec.Struct, frozen=True):
     """How all servers stand. ``pid`` is the process that keeps the lines."""
 
     pid: int
-    servers: dict[str, Standing]
+    servers: dict[str, ServerStatus]
 
 
-class Host(trunkline.ToolSource):
+class McpHost(trunkline.ToolSource):
     """The tools of all MCP servers of a home."""
 
     name = "mcp"
@@ -40,23 +40,23 @@ class Host(trunkline.ToolSource):
     def __init__(self, home: Path, workspaces: Path) -> None:
         self._home = home
         self._workspaces = workspaces
-        self._lines: dict[str, tuple[Line, anyio.CancelScope]] = {}
+        self._lines: dict[str, tuple[ServerConnection, anyio.CancelScope]] = {}
         self._moved = anyio.Event()
 
     async def run(self, context: trunkline.SourceContext) -> None:
         """Connect to what the files name, now and when they change, until cancelled."""
-        dialler = Dialler(self._home, self._workspaces, context.sandbox)
+        dialler = Connector(self._home, self._workspaces, context.sandbox)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._publish, context)
-            seen: Mark | None = None
+            seen: Fingerprint | None = None
             while True:
-                mark = mark_of(self._home)
+                mark = fingerprint(self._home)
                 if mark != seen:
                     seen = mark
-                    self._follow(find_servers(self._home), dialler, tasks)
-                await anyio.sleep(LOOK)
+                    self._follow(load_servers(self._home), dialler, tasks)
+                await anyio.sleep(POLL_SECONDS)
 
-    def _follow(self, found: Found, dialler: Dialler, tasks: TaskGroup) -> None:
+    def _follow(self, found: ServerConfigs, dialler: Connector, tasks: TaskGroup) -> None:
         for problem in found.problems:
             log.warning("%s: %s", problem.where, problem.what)
         wanted = {server.identity: server for server in found.active}
@@ -69,8 +69,10 @@ class Host(trunkline.ToolSource):
                 self._lines[identity] = self._new_line(server, dialler, tasks)
         self._moved.set()
 
-    def _new_line(self, server: Server, dialler: Dialler, tasks: TaskGroup) -> tuple[Line, anyio.CancelScope]:
-        line, scope = Line(server, dialler, self._ring), anyio.CancelScope()
+    def _new_line(
+        self, server: ServerConfig, dialler: Connector, tasks: TaskGroup
+    ) -> tuple[ServerConnection, anyio.CancelScope]:
+        line, scope = ServerConnection(server, dialler, self._ring), anyio.CancelScope()
 
         async def keep() -> None:
             with scope:
@@ -96,33 +98,33 @@ class Host(trunkline.ToolSource):
                 self._tell, {line.server.identity: line.standing for line in lines}
             )
 
-    def _tell(self, standings: dict[str, Standing]) -> None:
-        file = self._home / STANDING
+    def _tell(self, standings: dict[str, ServerStatus]) -> None:
+        file = self._home / STATUS_FILE
         try:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = file.with_name(f".mcp-{os.getpid()}.json")
-            draft.write_bytes(msgspec.json.encode(Told(os.getpid(), standings)))
+            draft.write_bytes(msgspec.json.encode(HostStatus(os.getpid(), standings)))
             draft.replace(file)
         except OSError as error:
             log.warning("how the MCP servers stand cannot be told: %s", error)
 
 
-def read_standings(home: Path) -> dict[str, Standing] | None:
+def read_statuses(home: Path) -> dict[str, ServerStatus] | None:
     """How the servers stand, as the tools worker told last; None when none runs."""
     try:
-        told = msgspec.json.decode((home / STANDING).read_bytes(), type=Told)
+        told = msgspec.json.decode((home / STATUS_FILE).read_bytes(), type=HostStatus)
         os.kill(told.pid, 0)
     except (OSError, msgspec.MsgspecError):
         return None
     return told.servers
 
 
-def mark_of(home: Path) -> Mark:
+def fingerprint(home: Path) -> Fingerprint:
     """The files as they are now."""
-    return tuple(_mark(path) for _, path in files_of(home))
+    return tuple(_file_fingerprint(path) for _, path in config_files(home))
 
 
-def _mark(path: Path) -> tuple[str, int, int]:
+def _file_fingerprint(path: Path) -> tuple[str, int, int]:
     try:
         status = path.stat()
     except OSError:

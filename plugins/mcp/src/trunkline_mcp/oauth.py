@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from trunkline_mcp.server_config import Server
+from trunkline_mcp.server_config import ServerConfig
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     Kept = TypeVar("Kept", bound=BaseModel)
 
 CALLBACK = "http://127.0.0.1:{port}/callback"
-CLIENT = "Trunkline"
+CLIENT_NAME = "Trunkline"
 
 
-class SignInNeeded(Exception):
+class SignInRequiredError(Exception):
     """A person has to sign in first."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerConfig) -> None:
         super().__init__(f'a person has to sign in: "trunkline mcp login {server.identity}"')
 
 
-class Visit(Protocol):
+class SignInPage(Protocol):
     """How a person gets to the server's page and back."""
 
     callback: str
@@ -42,27 +42,27 @@ class Visit(Protocol):
         ...
 
 
-class NoVisit:
+class NoSignInPage:
     """Where no person is."""
 
     callback = CALLBACK.format(port=0)
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerConfig) -> None:
         self._server = server
 
     async def show(self, url: str) -> None:
         """Say that a person is needed."""
-        raise SignInNeeded(self._server)
+        raise SignInRequiredError(self._server)
 
     async def answer(self) -> "AuthorizationCodeResult":
         """Nobody answers."""
-        raise SignInNeeded(self._server)
+        raise SignInRequiredError(self._server)
 
 
-class Tokens:
+class OAuthTokenStore:
     """What is kept of one server: its tokens, and as whom we are registered there. The SDK's ``TokenStorage``."""
 
-    def __init__(self, folder: Path, server: Server) -> None:
+    def __init__(self, folder: Path, server: ServerConfig) -> None:
         self._server = server
         name = server.identity.replace("/", ".")
         self._tokens = folder / f"{name}.tokens.json"
@@ -101,7 +101,7 @@ class Tokens:
             file.unlink(missing_ok=True)
 
 
-def signed_in(server: Server, tokens: Tokens, visit: Visit) -> "OAuthClientProvider":
+def oauth_provider(server: ServerConfig, tokens: OAuthTokenStore, visit: SignInPage) -> "OAuthClientProvider":
     """What adds the tokens to requests, renews them, and has a person sign in where one is."""
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
@@ -109,7 +109,7 @@ def signed_in(server: Server, tokens: Tokens, visit: Visit) -> "OAuthClientProvi
 
     return OAuthClientProvider(
         server_url=server.url,
-        client_metadata=OAuthClientMetadata(client_name=CLIENT, redirect_uris=[AnyUrl(visit.callback)]),
+        client_metadata=OAuthClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(visit.callback)]),
         storage=tokens,
         redirect_handler=visit.show,
         callback_handler=visit.answer,

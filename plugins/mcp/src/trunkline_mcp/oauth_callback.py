@@ -9,20 +9,22 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from trunkline.home.listeners import Listener, listed
+from trunkline.home.listeners import Listener, registered_listener
 from trunkline_mcp.oauth import CALLBACK
 
 if TYPE_CHECKING:
     from mcp.shared.auth import AuthorizationCodeResult
 
-PATIENCE = 300.0
+CALLBACK_SECONDS = 300.0
 """Seconds that a person has for the page."""
 
-DONE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nYou may close this page.\n"
-NO = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n"
+DONE_RESPONSE = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nYou may close this page.\n"
+)
+NOT_FOUND_RESPONSE = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n"
 
 
-class Here:
+class CallbackListener:
     """A visit whose answer comes to this machine. The SDK checks ``state``, so only the page that was opened counts."""
 
     def __init__(self, port: int, tell: Callable[[str], None]) -> None:
@@ -36,10 +38,10 @@ class Here:
         self._tell(url)
 
     async def answer(self) -> "AuthorizationCodeResult":
-        """Wait for the way back. Raises TimeoutError after ``PATIENCE`` seconds."""
+        """Wait for the way back. Raises TimeoutError after ``CALLBACK_SECONDS`` seconds."""
         from mcp.shared.auth import AuthorizationCodeResult
 
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(CALLBACK_SECONDS):
             await self._came.wait()
         back = self._back
         return AuthorizationCodeResult(
@@ -54,22 +56,24 @@ class Here:
                 method, target, *_ = [*line.split(" "), "", ""]
                 place = urlsplit(target)
                 if method != "GET" or place.path != "/callback":
-                    return await stream.send(NO)
+                    return await stream.send(NOT_FOUND_RESPONSE)
                 self._back = {name: values[0] for name, values in parse_qs(place.query).items()}
-                await stream.send(DONE)
+                await stream.send(DONE_RESPONSE)
                 self._came.set()
 
 
 @asynccontextmanager
-async def visit_here(home: Path, tell: Callable[[str], None]) -> AsyncIterator[Here]:
+async def listen_for_callback(home: Path, tell: Callable[[str], None]) -> AsyncIterator[CallbackListener]:
     """A visit, for as long as the context lasts; doctor tells of its port."""
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0) as listener:
-        here = Here(int(listener.extra(SocketAttribute.local_port)), tell)
+        here = CallbackListener(int(listener.extra(SocketAttribute.local_port)), tell)
         purpose, credential = (
             "the way back from a sign-in page (mcp login)",
             "the state that the page was given",
         )
-        with listed(home / "run", Listener(address=here.callback, purpose=purpose, credential=credential)):
+        with registered_listener(
+            home / "run", Listener(address=here.callback, purpose=purpose, credential=credential)
+        ):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(listener.serve, here.heard)
                 yield here

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 @trunkline.hookimpl
 def trunkline_tool_sources(settings: trunkline.PluginSettings) -> Iterable[trunkline.ToolSource]:
     """The tools of all servers that ``mcp.json`` names."""
-    from trunkline_mcp.host import Host
+    from trunkline_mcp.host import McpHost
 
-    return [Host(settings.home, settings.section(trunkline.ToolsSettings).workspaces)]
+    return [McpHost(settings.home, settings.section(trunkline.ToolsSettings).workspaces)]
 
 
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``mcp.servers``: what is wrong in the files, and which servers are not connected."""
-    from trunkline_mcp.health import check_of
+    from trunkline_mcp.health import server_check
 
-    return [trunkline.HealthCheck("mcp.servers", check_of(settings.home))]
+    return [trunkline.HealthCheck("mcp.servers", server_check(settings.home))]
 
 
 @trunkline.hookimpl

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trunkline._util.untrusted_text import fenced
+from trunkline._util.untrusted_text import wrap_context
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
@@ -13,12 +13,12 @@ LARGEST = 4 * 1024 * 1024
 """Characters of a result; what is beyond is left out, and said to be."""
 
 
-def text_of(result: "CallToolResult", source: str) -> str:
+def fenced_text(result: "CallToolResult", source: str) -> str:
     """All parts of a result that can be read, one after the other, in a block that says whose words they are."""
-    return fenced(source, plain(result))
+    return wrap_context(source, plain_text(result))
 
 
-def plain(result: "CallToolResult") -> str:
+def plain_text(result: "CallToolResult") -> str:
     """The same without the block."""
     parts = [*_parts(result)]
     if not parts and result.structured_content is not None:

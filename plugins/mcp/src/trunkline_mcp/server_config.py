@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trunkline._util.json_file import read_json
-from trunkline._util.toml import BadSettings
-from trunkline_mcp.env_references import Reference, literal_secrets, reference
+from trunkline._util.toml import SettingsFileError
+from trunkline_mcp.env_references import EnvReference, literal_secrets, parse_reference
 
-FILE = "mcp.json"
-FOLDER = "mcp"
+CONFIG_FILE = "mcp.json"
+CONFIG_FOLDER = "mcp"
 
 CALL_SECONDS = 300.0
 """Seconds that a call may take unless ``timeout`` says otherwise (MN-F10)."""
@@ -38,22 +38,22 @@ KEYS = (
 )  # fmt: skip
 
 
-class BadEntry(ValueError):
+class InvalidEntryError(ValueError):
     """A server's entry cannot be used; the text says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class ClientRegistration:
     """As whom we are known to a server's authorization server, where somebody registered us by hand; or where it can
     read who we are."""
 
     client_id: str = ""
-    client_secret: Reference | None = None
+    client_secret: EnvReference | None = None
     metadata_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerConfig:
     """One server.
 
     ``command`` runs in the sandbox, ``url`` is asked over HTTP; one of them is there. ``trust`` says whether what the
@@ -66,9 +66,9 @@ class Server:
     name: str
     block: str = ""
     command: tuple[str, ...] = ()
-    env: Mapping[str, Reference] = field(default_factory=dict)
+    env: Mapping[str, EnvReference] = field(default_factory=dict)
     url: str = ""
-    headers: Mapping[str, Reference] = field(default_factory=dict)
+    headers: Mapping[str, EnvReference] = field(default_factory=dict)
     trust: Trust = "untrusted"
     network: bool = False
     host_network: bool = False
@@ -77,7 +77,7 @@ class Server:
     timeout: float = CALL_SECONDS
     start_timeout: float = START_SECONDS
     protocol: str = ""
-    registration: Registration = Registration()
+    registration: ClientRegistration = ClientRegistration()
     disabled: bool = False
 
     @property
@@ -98,7 +98,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ServerProblem:
     """Something of a file that is not used as it stands there. ``fatal``: the server, or the file, is left out."""
 
     where: str
@@ -107,36 +107,36 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ServerConfigs:
     """The servers of a home, and what is wrong."""
 
-    servers: tuple[Server, ...]
-    problems: tuple[Problem, ...]
+    servers: tuple[ServerConfig, ...]
+    problems: tuple[ServerProblem, ...]
 
     @property
-    def active(self) -> tuple[Server, ...]:
+    def active(self) -> tuple[ServerConfig, ...]:
         """Those that are not disabled."""
         return tuple(server for server in self.servers if not server.disabled)
 
 
-def files_of(home: Path) -> list[tuple[str, Path]]:
+def config_files(home: Path) -> list[tuple[str, Path]]:
     """The files that may name servers: the block (none for all) and the path, whether it is there or not."""
-    own = sorted((home / FOLDER).glob("*.json"))
-    return [("", home / FILE), *((path.stem, path) for path in own)]
+    own = sorted((home / CONFIG_FOLDER).glob("*.json"))
+    return [("", home / CONFIG_FILE), *((path.stem, path) for path in own)]
 
 
-def find_servers(home: Path) -> Found:
+def load_servers(home: Path) -> ServerConfigs:
     """All servers of a home. Never raises for what is in the files."""
-    servers: list[Server] = []
-    problems: list[Problem] = []
-    for block, path in files_of(home):
+    servers: list[ServerConfig] = []
+    problems: list[ServerProblem] = []
+    for block, path in config_files(home):
         if block and BLOCK.fullmatch(block) is None:
-            problems.append(Problem(str(path), f"{block!r} is not the name of a block"))
+            problems.append(ServerProblem(str(path), f"{block!r} is not the name of a block"))
             continue
-        found = _of_file(block, path)
+        found = _load_file(block, path)
         servers += found.servers
         problems += found.problems
-    return Found(tuple(servers), tuple(problems))
+    return ServerConfigs(tuple(servers), tuple(problems))
 
 
 def read_entries(path: Path) -> dict[str, Any]:
@@ -150,61 +150,65 @@ def read_entries(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise BadEntry(f"it cannot be read: {error.strerror}") from error
-    except BadSettings as error:
-        raise BadEntry(f"not readable: {error}") from error
+        raise InvalidEntryError(f"it cannot be read: {error.strerror}") from error
+    except SettingsFileError as error:
+        raise InvalidEntryError(f"not readable: {error}") from error
     entries = data.get("mcpServers", {}) if isinstance(data, dict) else None
     if not isinstance(entries, dict):
-        raise BadEntry('it has to look like {"mcpServers": {"name": {"command": "...", "args": []}}}')
+        raise InvalidEntryError(
+            'it has to look like {"mcpServers": {"name": {"command": "...", "args": []}}}'
+        )
     return entries
 
 
-def where_to_look(home: Path, identity: str) -> str:
+def unknown_server_hint(home: Path, identity: str) -> str:
     """What to tell somebody who names a server that there is not: one that is called like it, and the list."""
-    known = [server.identity for server in find_servers(home).servers if server.identity != identity]
+    known = [server.identity for server in load_servers(home).servers if server.identity != identity]
     name = identity.rpartition("/")[2]
     meant = [one for one in known if one.rpartition("/")[2] == name] or get_close_matches(identity, known, 1)
     slip = f"Did you mean {meant[0]}? " if meant else ""
     return f'{slip}"trunkline mcp list" shows those that are there.'
 
 
-def _of_file(block: str, path: Path) -> Found:
+def _load_file(block: str, path: Path) -> ServerConfigs:
     try:
         entries = read_entries(path)
-    except BadEntry as error:
-        return Found((), (Problem(str(path), str(error)),))
-    servers: list[Server] = []
-    problems: list[Problem] = []
+    except InvalidEntryError as error:
+        return ServerConfigs((), (ServerProblem(str(path), str(error)),))
+    servers: list[ServerConfig] = []
+    problems: list[ServerProblem] = []
     for name, entry in entries.items():
         where = f"{path.name}: {name}"
         try:
-            servers.append(server_of(name, entry, block))
-        except BadEntry as error:
-            problems.append(Problem(where, str(error)))
+            servers.append(parse_server(name, entry, block))
+        except InvalidEntryError as error:
+            problems.append(ServerProblem(where, str(error)))
         else:
-            problems += [Problem(where, what, fatal=False) for what in _remarks(entry)]
-    return Found(tuple(servers), tuple(problems))
+            problems += [ServerProblem(where, what, fatal=False) for what in _warnings(entry)]
+    return ServerConfigs(tuple(servers), tuple(problems))
 
 
-def server_of(name: str, entry: Any, block: str = "") -> Server:
+def parse_server(name: str, entry: Any, block: str = "") -> ServerConfig:
     """A server as its entry describes it. Raises BadEntry."""
     if NAME.fullmatch(name) is None:
-        raise BadEntry("a server's name has 1 to 32 letters, digits, _ and -")
+        raise InvalidEntryError("a server's name has 1 to 32 letters, digits, _ and -")
     if not isinstance(entry, dict):
-        raise BadEntry("it has to be an object with a command or a url")
+        raise InvalidEntryError("it has to be an object with a command or a url")
     for key in entry.keys() - set(KEYS):
         if near := get_close_matches(
             key, KEYS, 1, cutoff=0.75
         ):  # a slip in "disabled" must not begin the server
-            raise BadEntry(f"there is no {key!r}; did you mean {near[0]!r}?")
+            raise InvalidEntryError(f"there is no {key!r}; did you mean {near[0]!r}?")
     command, url = _command(entry), _url(entry)
     if bool(command) == bool(url):
-        raise BadEntry("it needs a command or a url" if not url else "it has a command and a url; keep one")
+        raise InvalidEntryError(
+            "it needs a command or a url" if not url else "it has a command and a url; keep one"
+        )
     trust = entry.get("trust", "untrusted")
     if trust not in ("untrusted", "trusted"):
-        raise BadEntry('trust is "untrusted" or "trusted"')
+        raise InvalidEntryError('trust is "untrusted" or "trusted"')
     network = _network(entry, default=trust == "trusted")
-    return Server(
+    return ServerConfig(
         name=name,
         block=block,
         command=command,
@@ -220,49 +224,49 @@ def server_of(name: str, entry: Any, block: str = "") -> Server:
         start_timeout=_seconds(entry, "start_timeout", START_SECONDS),
         protocol=_protocol(entry),
         registration=_registration(entry.get("oauth") or {}),
-        disabled=_yes_or_no(entry, "disabled", default=False),
+        disabled=_boolean(entry, "disabled", default=False),
     )
 
 
 def _command(entry: Mapping[str, Any]) -> tuple[str, ...]:
     program, arguments = entry.get("command", ""), entry.get("args", [])
     if not isinstance(program, str):
-        raise BadEntry("command has to be text: the program alone")
+        raise InvalidEntryError("command has to be text: the program alone")
     if not isinstance(arguments, list) or not all(isinstance(one, str | int | float) for one in arguments):
-        raise BadEntry('args has to be a list of texts, as in ["-y", "server"]')
+        raise InvalidEntryError('args has to be a list of texts, as in ["-y", "server"]')
     words = (program, *map(str, arguments))
     if any("\0" in word for word in words):
-        raise BadEntry("command and args may hold no NUL")
+        raise InvalidEntryError("command and args may hold no NUL")
     return words if program.strip() else ()
 
 
 def _url(entry: Mapping[str, Any]) -> str:
     url, kind = entry.get("url", ""), entry.get("type", "")
     if kind == "sse":
-        raise BadEntry(
+        raise InvalidEntryError(
             "the transport sse is no longer spoken; ask the server for its Streamable HTTP address"
         )
     if not isinstance(url, str):
-        raise BadEntry("url has to be text")
+        raise InvalidEntryError("url has to be text")
     if url and not re.match(r"https?://[^\s/]+", url):
-        raise BadEntry("url has to begin with https:// or http://")
+        raise InvalidEntryError("url has to begin with https:// or http://")
     return url
 
 
-def _references(entry: Mapping[str, Any], key: str) -> dict[str, Reference]:
+def _references(entry: Mapping[str, Any], key: str) -> dict[str, EnvReference]:
     given = entry.get(key) or {}
     if not isinstance(given, dict):
-        raise BadEntry(f"{key} has to be an object of names and values")
+        raise InvalidEntryError(f"{key} has to be an object of names and values")
     try:
-        return {str(name): reference(value) for name, value in given.items()}
+        return {str(name): parse_reference(value) for name, value in given.items()}
     except ValueError as error:
-        raise BadEntry(f"{key}: {error}") from error
+        raise InvalidEntryError(f"{key}: {error}") from error
 
 
-def _yes_or_no(entry: Mapping[str, Any], key: str, *, default: bool) -> bool:
+def _boolean(entry: Mapping[str, Any], key: str, *, default: bool) -> bool:
     value = entry.get(key, default)
     if not isinstance(value, bool):
-        raise BadEntry(f"{key} is true or false")
+        raise InvalidEntryError(f"{key} is true or false")
     return value
 
 
@@ -271,52 +275,54 @@ def _network(entry: Mapping[str, Any], *, default: bool) -> bool | Literal["host
     if value == "host":
         return "host"
     if not isinstance(value, bool):
-        raise BadEntry('network is true, false, or "host" for this machine\'s own')
+        raise InvalidEntryError('network is true, false, or "host" for this machine\'s own')
     return value
 
 
 def _folders(entry: Mapping[str, Any], key: str) -> tuple[Path, ...]:
     given = entry.get(key, [])
     if not isinstance(given, list):
-        raise BadEntry(f"{key} has to be a list of folders")
+        raise InvalidEntryError(f"{key} has to be a list of folders")
     return tuple(_folder(one, key) for one in given)
 
 
 def _folder(given: Any, key: str) -> Path:
     folder = Path(given).expanduser() if isinstance(given, str) and "\0" not in given else None
     if folder is None or not folder.is_absolute():
-        raise BadEntry(f"{key}: a folder is named from the root on, as in /srv/notes")
+        raise InvalidEntryError(f"{key}: a folder is named from the root on, as in /srv/notes")
     return folder
 
 
 def _seconds(entry: Mapping[str, Any], key: str, default: float) -> float:
     value = entry.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
-        raise BadEntry(f"{key} is a number of seconds above 0, a day at most")
+        raise InvalidEntryError(f"{key} is a number of seconds above 0, a day at most")
     return float(value)
 
 
 def _protocol(entry: Mapping[str, Any]) -> str:
     value = entry.get("protocol", "")
     if value not in PROTOCOLS:
-        raise BadEntry(f"protocol is one of {', '.join(PROTOCOLS[1:])}, or left out to find it out")
+        raise InvalidEntryError(f"protocol is one of {', '.join(PROTOCOLS[1:])}, or left out to find it out")
     return str(value)
 
 
-def _registration(given: Any) -> Registration:
+def _registration(given: Any) -> ClientRegistration:
     if not isinstance(given, dict):
-        raise BadEntry('oauth has to look like {"client_id": "...", "client_secret": {"env": "NAME"}}')
+        raise InvalidEntryError(
+            'oauth has to look like {"client_id": "...", "client_secret": {"env": "NAME"}}'
+        )
     client, metadata = given.get("client_id", ""), given.get("client_metadata_url")
     if not isinstance(client, str) or not (metadata is None or isinstance(metadata, str)):
-        raise BadEntry("oauth: client_id and client_metadata_url are texts")
+        raise InvalidEntryError("oauth: client_id and client_metadata_url are texts")
     try:
-        secret = reference(given["client_secret"]) if given.get("client_secret") else None
+        secret = parse_reference(given["client_secret"]) if given.get("client_secret") else None
     except ValueError as error:
-        raise BadEntry(f"oauth: {error}") from error
-    return Registration(client, secret, metadata)
+        raise InvalidEntryError(f"oauth: {error}") from error
+    return ClientRegistration(client, secret, metadata)
 
 
-def _remarks(entry: Mapping[str, Any]) -> Iterator[str]:
+def _warnings(entry: Mapping[str, Any]) -> Iterator[str]:
     unknown = [key for key in entry if key not in KEYS]
     if unknown:
         yield f"{', '.join(map(repr, unknown))} is not known and not heeded"

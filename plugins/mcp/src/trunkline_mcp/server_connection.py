@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 import trunkline
-from trunkline_mcp.active_calls import Waiting
-from trunkline_mcp.connector import Dialled, Dialler
-from trunkline_mcp.oauth import SignInNeeded
-from trunkline_mcp.server_config import Server
-from trunkline_mcp.tool_listing import page_of
-from trunkline_mcp.tools import Broken, NotSent, tools_of
+from trunkline_mcp.active_calls import ActiveCalls
+from trunkline_mcp.connector import Connector, McpSession
+from trunkline_mcp.oauth import SignInRequiredError
+from trunkline_mcp.server_config import ServerConfig
+from trunkline_mcp.tool_listing import list_tools_page
+from trunkline_mcp.tools import ConnectionBrokenError, NotSentError, build_tools
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SHORTEST, LONGEST = 1.0, 60.0
+MIN_BACKOFF, MAX_BACKOFF = 1.0, 60.0
 """Seconds between two attempts to connect; the pause doubles from the shortest to the longest."""
 
-STEADY = 30.0
+STABLE_SECONDS = 30.0
 """Seconds of a connection after which the next pause is the shortest again."""
 
-PATIENCE = 5.0
+CALL_WAIT_SECONDS = 5.0
 """Seconds that a call waits for a connection that is being made."""
 
 MOST_TOOLS, MOST_PAGES = 1000, 200
 """How many tools and pages of them are read of one server."""
 
-PAUSE = 0.2
+DEBOUNCE_SECONDS = 0.2
 """Seconds after a change before the tools are asked for: changes come in swarms."""
 
-State = Literal["connecting", "ready", "failed", "sign-in"]
+ConnectionState = Literal["connecting", "ready", "failed", "sign-in"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ServerStatus:
     """How a server stands: ``why`` it failed, what it calls itself, the protocol, its tools and those left out."""
 
-    state: State = "connecting"
+    state: ConnectionState = "connecting"
     why: str = ""
     title: str = ""
     protocol: str = ""
@@ -53,30 +53,30 @@ class Standing:
     left_out: tuple[str, ...] = ()
 
 
-class Line:
+class ServerConnection:
     """One server's line. ``tools`` are the last ones that were told; they stay while it is being connected again."""
 
-    def __init__(self, server: Server, dialler: Dialler, changed: Callable[[], None]) -> None:
+    def __init__(self, server: ServerConfig, dialler: Connector, changed: Callable[[], None]) -> None:
         self.server = server
         self.tools: tuple[trunkline.Tool, ...] = ()
-        self.standing = Standing()
+        self.standing = ServerStatus()
         self._dialler = dialler
         self._changed = changed
-        self._dialled: Dialled | None = None
+        self._dialled: McpSession | None = None
         self._up = anyio.Event()
-        self._waiting = Waiting()
+        self._waiting = ActiveCalls()
 
     async def keep(self) -> None:
         """Keep the line up until cancelled."""
-        pause, mode = SHORTEST, None
+        pause, mode = MIN_BACKOFF, None
         while True:
             began = anyio.current_time()
             why = await self._once(mode)
             log.warning("the line to the MCP server %s is down: %s", self.server.identity, why)
-            pause = SHORTEST if anyio.current_time() - began > STEADY else pause
-            mode = "legacy" if why == SILENT and mode is None and not self.server.protocol else None
+            pause = MIN_BACKOFF if anyio.current_time() - began > STABLE_SECONDS else pause
+            mode = "legacy" if why == TIMED_OUT and mode is None and not self.server.protocol else None
             await anyio.sleep(pause)
-            pause = min(2 * pause, LONGEST)
+            pause = min(2 * pause, MAX_BACKOFF)
 
     async def _once(self, mode: str | None) -> str:
         """Connect and stay connected; why that ended."""
@@ -84,52 +84,52 @@ class Line:
         try:
             with anyio.move_on_after(self.server.start_timeout) as start:
                 async with self._dialler.dialled(self.server, mode, said, self._waiting.ask) as dialled:
-                    offered, problems = await all_tools(dialled.client)
+                    offered, problems = await list_all_tools(dialled.client)
                     start.deadline = float("inf")
                     self._ready(dialled, offered, problems)
                     await self._stay(dialled)
-            why = SILENT if start.cancelled_caught else ENDED
-            return self._down("failed", _with_words(why, said))
+            why = TIMED_OUT if start.cancelled_caught else CONNECTION_ENDED
+            return self._down("failed", _with_stderr(why, said))
         except Exception as error:
-            found = cause(error)
-            state: State = "sign-in" if isinstance(found, SignInNeeded) else "failed"
-            return self._down(state, _with_words(worded(found), said))
+            found = root_cause(error)
+            state: ConnectionState = "sign-in" if isinstance(found, SignInRequiredError) else "failed"
+            return self._down(state, _with_stderr(error_text(found), said))
 
-    async def _stay(self, dialled: Dialled) -> None:
+    async def _stay(self, dialled: McpSession) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._hear, dialled)
             tasks.start_soon(self._renew, dialled)
             await dialled.lost.wait()
             tasks.cancel_scope.cancel()
 
-    async def _renew(self, dialled: Dialled) -> None:
+    async def _renew(self, dialled: McpSession) -> None:
         while True:
             await dialled.changed()
-            await anyio.sleep(PAUSE)
+            await anyio.sleep(DEBOUNCE_SECONDS)
             await self._look(dialled)
 
-    async def _look(self, dialled: Dialled) -> None:
+    async def _look(self, dialled: McpSession) -> None:
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED
 
         try:
-            self._ready(dialled, *await all_tools(dialled.client))
+            self._ready(dialled, *await list_all_tools(dialled.client))
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 return self._lose(dialled)
             log.warning("the MCP server %s does not tell its new tools: %s", self.server.identity, error)
 
-    async def _hear(self, dialled: Dialled) -> None:
+    async def _hear(self, dialled: McpSession) -> None:
         """Since 2026-07-28 a client that wants to hear of changes keeps asking for them."""
         from mcp import MCPError
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
         said = dialled.client.server_capabilities.tools
-        pause = SHORTEST
+        pause = MIN_BACKOFF
         while said is not None and said.list_changed:
             try:
                 async with dialled.client.listen(tools_list_changed=True) as events:
-                    pause = SHORTEST
+                    pause = MIN_BACKOFF
                     async for _ in events:
                         await self._look(dialled)
             except ListenNotSupportedError:
@@ -137,16 +137,16 @@ class Line:
             except (SubscriptionLost, MCPError, TimeoutError) as error:
                 log.debug("the MCP server %s stopped telling of changes: %s", self.server.identity, error)
             await anyio.sleep(pause)
-            pause = min(2 * pause, LONGEST)
+            pause = min(2 * pause, MAX_BACKOFF)
             await self._look(dialled)
 
-    def _ready(self, dialled: Dialled, offered: "list[Offered]", problems: list[str]) -> None:
-        tools, left_out = tools_of(self, offered)
+    def _ready(self, dialled: McpSession, offered: "list[Offered]", problems: list[str]) -> None:
+        tools, left_out = build_tools(self, offered)
         for problem in (left_out := [*problems, *left_out]):
             log.warning("the MCP server %s: %s", self.server.identity, problem)
         about = dialled.client.server_info
         self.tools = tuple(tools)
-        self.standing = Standing(
+        self.standing = ServerStatus(
             state="ready",
             title=f"{about.name} {about.version}"[:100] if about else "",
             protocol=dialled.client.protocol_version,
@@ -157,18 +157,18 @@ class Line:
         self._up.set()
         self._changed()
 
-    def _down(self, state: State, why: str) -> str:
+    def _down(self, state: ConnectionState, why: str) -> str:
         self._dialled = None
         self._up = anyio.Event()
         self.standing = replace(self.standing, state=state, why=why)
         self._changed()
         return why
 
-    def _lose(self, dialled: Dialled) -> None:
+    def _lose(self, dialled: McpSession) -> None:
         """The connection is known to be gone: no further call is to use it."""
         dialled.lost.set()
         if self._dialled is dialled:
-            self._down("failed", ENDED)
+            self._down("failed", CONNECTION_ENDED)
 
     async def call(
         self, name: str, arguments: dict[str, Any], context: trunkline.ToolContext
@@ -176,7 +176,7 @@ class Line:
         """Have a tool run at the server. Cancelling tells the server.
 
         Raises:
-            NotSent: there is no connection, and none came about in ``PATIENCE`` seconds.
+            NotSent: there is no connection, and none came about in ``CALL_WAIT_SECONDS`` seconds.
             Broken: the connection broke meanwhile, or the answer is none.
         """
         from mcp import MCPError
@@ -188,33 +188,35 @@ class Line:
         except MCPError as error:
             return self._refused(dialled, error)
         except Exception as error:
-            found = cause(error)
+            found = root_cause(error)
             if dialled.lost.is_set() or _is_network(found):
                 self._lose(dialled)
-            raise Broken(worded(found)) from error
+            raise ConnectionBrokenError(error_text(found)) from error
 
-    async def _connection(self) -> Dialled:
-        with anyio.move_on_after(PATIENCE):
+    async def _connection(self) -> McpSession:
+        with anyio.move_on_after(CALL_WAIT_SECONDS):
             await self._up.wait()
         if self._dialled is None:
             why = self.standing.why or "it does not answer yet"
-            raise NotSent(f"the MCP server {self.server.identity} is not connected: {why}")
+            raise NotSentError(f"the MCP server {self.server.identity} is not connected: {why}")
         return self._dialled
 
-    def _refused(self, dialled: Dialled, error: Any) -> "CallToolResult":
+    def _refused(self, dialled: McpSession, error: Any) -> "CallToolResult":
         from mcp_types import CONNECTION_CLOSED, CallToolResult, TextContent
 
         if error.code == CONNECTION_CLOSED or dialled.lost.is_set():
             self._lose(dialled)
-            raise Broken(f"the connection to the MCP server {self.server.identity} broke") from error
+            raise ConnectionBrokenError(
+                f"the connection to the MCP server {self.server.identity} broke"
+            ) from error
         return CallToolResult(content=[TextContent(type="text", text=error.message)], is_error=True)
 
 
-SILENT = "it did not answer in time"
-ENDED = "it ended the connection"
+TIMED_OUT = "it did not answer in time"
+CONNECTION_ENDED = "it ended the connection"
 
 
-async def all_tools(client: "Client") -> "tuple[list[Offered], list[str]]":
+async def list_all_tools(client: "Client") -> "tuple[list[Offered], list[str]]":
     """The tools of all pages, and what is wrong with them. A server without tools has none."""
     if client.server_capabilities.tools is None and client.protocol_version < "2026":
         return [], []
@@ -223,7 +225,7 @@ async def all_tools(client: "Client") -> "tuple[list[Offered], list[str]]":
     cursor: str | None = None
     problems: list[str] = []
     for _ in range(MOST_PAGES):
-        page, unreadable = await page_of(client, cursor, MOST_TOOLS - len(found))
+        page, unreadable = await list_tools_page(client, cursor, MOST_TOOLS - len(found))
         problems += unreadable
         found += page.tools
         cursor = page.next_cursor
@@ -243,17 +245,17 @@ def _progress(context: trunkline.ToolContext) -> Any:
     return report
 
 
-def cause(error: BaseException) -> BaseException:
+def root_cause(error: BaseException) -> BaseException:
     """What went wrong, out of the groups in which it came."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return error
 
 
-def worded(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """A failure in a line."""
     if isinstance(error, TimeoutError):
-        return SILENT
+        return TIMED_OUT
     text = " ".join(str(error).split())[:300]
     return (
         text
@@ -272,5 +274,5 @@ def _is_network(error: BaseException) -> bool:
     return False
 
 
-def _with_words(why: str, said: list[str]) -> str:
+def _with_stderr(why: str, said: list[str]) -> str:
     return f"{why}; it said: {said[-1]}"[:400] if said else why

@@ -23,17 +23,17 @@ LONGEST_LINE = 32 * 1024 * 1024
 LOGGED_LINES = 200
 """Lines of standard error that are logged a connection; after that only every thousandth is."""
 
-TAIL = 20
+STDERR_LINES = 20
 """Lines of standard error that are kept to say why a program ended."""
 
-GRACE = 2.0
+SHUTDOWN_SECONDS = 2.0
 """Seconds that a program has to end once its standard input is closed; then it is killed."""
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]
 
 
-class Process(Protocol):
+class PipedProcess(Protocol):
     """A program as this module needs it; ``trunkline.SandboxProcess`` is one."""
 
     stdin: ByteSendStream
@@ -43,10 +43,10 @@ class Process(Protocol):
     async def wait(self) -> int | None: ...
 
 
-class Pipes:
+class StdioTransport:
     """The transport of one program. ``ended`` is set when it has closed its output, ``said`` gets its last words."""
 
-    def __init__(self, process: Process, name: str, said: list[str]) -> None:
+    def __init__(self, process: PipedProcess, name: str, said: list[str]) -> None:
         self.ended = anyio.Event()
         self._silent = anyio.Event()
         self._said = said
@@ -80,16 +80,16 @@ class Pipes:
         """Say good-bye as the protocol has it: no more input, and some time to end. Who began the program kills it."""
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             await self._process.stdin.aclose()
-        with anyio.move_on_after(GRACE):
+        with anyio.move_on_after(SHUTDOWN_SECONDS):
             await self._process.wait()
             await self._silent.wait()
 
     async def _read(self, incoming: Incoming) -> None:
         try:
             async with incoming:
-                async for line in lines(self._process.stdout, LONGEST_LINE):
+                async for line in read_lines(self._process.stdout, LONGEST_LINE):
                     await self._deliver(incoming, line)
-        except TooLong:
+        except LineTooLongError:
             log.error("the MCP server %s sent a message of more than %d bytes", self._name, LONGEST_LINE)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             log.debug("the output of the MCP server %s broke off", self._name, exc_info=True)
@@ -114,7 +114,7 @@ class Pipes:
 
     async def _listen(self) -> None:
         try:
-            async for line in lines(self._process.stderr, 4096, cut=True):
+            async for line in read_lines(self._process.stderr, 4096, cut=True):
                 self._note(line.decode(errors="replace"))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             log.debug("the standard error of the MCP server %s broke off", self._name, exc_info=True)
@@ -122,7 +122,7 @@ class Pipes:
             self._silent.set()
 
     def _note(self, line: str) -> None:
-        self._said[:] = [*self._said[1 - TAIL :], line[:500]]
+        self._said[:] = [*self._said[1 - STDERR_LINES :], line[:500]]
         self._logged += 1
         if self._logged <= LOGGED_LINES or self._logged % 1000 == 0:
             log.info("MCP server %s says: %s", self._name, line[:500])
@@ -130,11 +130,11 @@ class Pipes:
             log.warning("the MCP server %s says so much that only some of it is logged", self._name)
 
 
-class TooLong(Exception):
+class LineTooLongError(Exception):
     """A line is longer than it may be."""
 
 
-async def lines(stream: ByteReceiveStream, longest: int, *, cut: bool = False) -> AsyncIterator[bytes]:
+async def read_lines(stream: ByteReceiveStream, longest: int, *, cut: bool = False) -> AsyncIterator[bytes]:
     """The lines of a stream, however its chunks fall, without their ends; the last one too that has no end.
 
     A line longer than ``longest`` is given without what is too much when it may be ``cut``.
@@ -158,5 +158,5 @@ async def lines(stream: ByteReceiveStream, longest: int, *, cut: bool = False) -
 
 def _bounded(line: bytearray, longest: int, *, cut: bool) -> bytes:
     if len(line) > longest and not cut:
-        raise TooLong
+        raise LineTooLongError
     return bytes(line[:longest])

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from mcp_types import ListToolsResult
 
 
-async def page_of(client: "Client", cursor: str | None, most: int) -> "tuple[ListToolsResult, list[str]]":
+async def list_tools_page(
+    client: "Client", cursor: str | None, most: int
+) -> "tuple[ListToolsResult, list[str]]":
     """A page, and a sentence for each tool of it that cannot be read. Where there are such, no more than ``most`` are
     looked at. Raises as the SDK does for anything else."""
     from pydantic import ValidationError
@@ -21,10 +23,12 @@ async def page_of(client: "Client", cursor: str | None, most: int) -> "tuple[Lis
     try:
         return await client.list_tools(cursor=cursor), []
     except ValidationError:
-        return await _salvaged(client, cursor, most)
+        return await _readable_tools(client, cursor, most)
 
 
-async def _salvaged(client: "Client", cursor: str | None, most: int) -> "tuple[ListToolsResult, list[str]]":
+async def _readable_tools(
+    client: "Client", cursor: str | None, most: int
+) -> "tuple[ListToolsResult, list[str]]":
     from mcp_types import ListToolsResult
 
     raw = await _raw_page(client, cursor)
@@ -35,9 +39,9 @@ async def _salvaged(client: "Client", cursor: str | None, most: int) -> "tuple[L
         left_out.append(f"of {len(told)} tools on a page only {most} are looked at")
     for one in told[:most]:
         await anyio.lowlevel.checkpoint()  # others have their turn between two tools
-        why = _unreadable({**raw, "tools": [one]}, client.protocol_version)
+        why = _parse_error({**raw, "tools": [one]}, client.protocol_version)
         if why:
-            left_out.append(f"{_name(one)} is left out: {why}")
+            left_out.append(f"{_tool_label(one)} is left out: {why}")
         else:
             tools.append(one)
     page = ListToolsResult.model_validate({**raw, "tools": tools}, by_name=False)
@@ -57,7 +61,7 @@ async def _raw_page(client: "Client", cursor: str | None) -> dict[str, Any]:
     )
 
 
-def _unreadable(page: dict[str, Any], version: str) -> str:
+def _parse_error(page: dict[str, Any], version: str) -> str:
     """Why a page with one tool is none; "" for one that can be read."""
     from mcp_types import ListToolsResult
     from mcp_types.methods import validate_server_result
@@ -73,6 +77,6 @@ def _unreadable(page: dict[str, Any], version: str) -> str:
     return ""
 
 
-def _name(one: object) -> str:
+def _tool_label(one: object) -> str:
     name = one.get("name") if isinstance(one, dict) else None
     return repr(name[:80]) if isinstance(name, str) and name else "a tool without a name"

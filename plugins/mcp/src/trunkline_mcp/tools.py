@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trunkline
-from trunkline._util.untrusted_text import disarmed
+from trunkline._util.untrusted_text import escape_tag
 from trunkline.errors import OutcomeUnknown, ToolError
-from trunkline_mcp.server_config import Server
+from trunkline_mcp.server_config import ServerConfig
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -25,31 +25,31 @@ LONGEST_NAME = 64
 VERIFY = "It may have had its effect, whole or in part. Find out what is the case before you call it again."
 
 
-class Line(Protocol):
+class ToolConnection(Protocol):
     """What a tool needs of the connection to its server."""
 
-    server: Server
+    server: ServerConfig
 
     async def call(
         self, name: str, arguments: dict[str, Any], context: trunkline.ToolContext
     ) -> "CallToolResult":
-        """Have a tool run there. Raises ``NotSent`` or ``Broken``."""
+        """Have a tool run there. Raises ``NotSentError`` or ``ConnectionBrokenError``."""
         ...
 
 
-class NotSent(Exception):
+class NotSentError(Exception):
     """The call never reached the server; the text says why."""
 
 
-class Broken(Exception):
+class ConnectionBrokenError(Exception):
     """The connection broke while the server was at it; the text says how."""
 
 
 class McpTool(trunkline.Tool):
     """A tool that runs at a server, called there by its own name."""
 
-    def __init__(self, line: Line, offered: "Offered") -> None:
-        self.spec = spec_of(line.server, offered)
+    def __init__(self, line: ToolConnection, offered: "Offered") -> None:
+        self.spec = tool_spec(line.server, offered)
         self._line = line
         self._name = offered.name
 
@@ -60,20 +60,20 @@ class McpTool(trunkline.Tool):
             ToolError: the server says that it failed, or was not asked at all.
             OutcomeUnknown: the connection broke while it was at it, and the tool does more than read.
         """
-        from trunkline_mcp.result_text import plain, text_of
+        from trunkline_mcp.result_text import fenced_text, plain_text
 
         try:
             result = await self._line.call(self._name, arguments, context)
-        except NotSent as error:
+        except NotSentError as error:
             raise ToolError(f"{self.spec.name} was not run: {error}", kind="unavailable") from error
-        except Broken as error:
+        except ConnectionBrokenError as error:
             raise self._lost(str(error)) from error
         if result.is_error:
             raise ToolError(
-                f"{self._line.server.source} says of {self._name}: {disarmed(plain(result))}",
+                f"{self._line.server.source} says of {self._name}: {escape_tag(plain_text(result))}",
                 kind="upstream_error",
             )
-        return text_of(result, self._line.server.source)
+        return fenced_text(result, self._line.server.source)
 
     def _lost(self, why: str) -> ToolError:
         if self.spec.repeatable:
@@ -83,13 +83,13 @@ class McpTool(trunkline.Tool):
         return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown: {why}. {VERIFY}")
 
 
-def tools_of(line: Line, offered: Iterable["Offered"]) -> tuple[list[trunkline.Tool], list[str]]:
+def build_tools(line: ToolConnection, offered: Iterable["Offered"]) -> tuple[list[trunkline.Tool], list[str]]:
     """The tools that can be used, and a sentence for each that cannot. Of two with one name the first counts."""
     tools: dict[str, trunkline.Tool] = {}
     left_out: list[str] = []
     for one in offered:
-        name = name_of(one.name)
-        reason = f"the name {one.name!r} is there already" if name in tools else _unusable(one)
+        name = tool_name(one.name)
+        reason = f"the name {one.name!r} is there already" if name in tools else _rejection_reason(one)
         if reason:
             left_out.append(f"{one.name[:80]!r} is left out: {reason}")
         else:
@@ -97,7 +97,7 @@ def tools_of(line: Line, offered: Iterable["Offered"]) -> tuple[list[trunkline.T
     return [*tools.values()], left_out
 
 
-def _unusable(offered: "Offered") -> str:
+def _rejection_reason(offered: "Offered") -> str:
     if not offered.name.strip():
         return "it has no name"
     if offered.input_schema.get("type") != "object":
@@ -109,7 +109,7 @@ def _unusable(offered: "Offered") -> str:
     return f"its schema of {size} characters is too large" if size > LARGEST_SCHEMA else ""
 
 
-def spec_of(server: Server, offered: "Offered") -> trunkline.ToolSpec:
+def tool_spec(server: ServerConfig, offered: "Offered") -> trunkline.ToolSpec:
     """The definition of a tool for the catalogue."""
     said = (
         offered.description or offered.title or f"The tool {offered.name}; its server says no more."
@@ -117,10 +117,10 @@ def spec_of(server: Server, offered: "Offered") -> trunkline.ToolSpec:
     hints = offered.annotations
     trusted = server.trust == "trusted" and hints is not None
     return trunkline.ToolSpec(
-        name=name_of(offered.name),
-        description=f"[Of the MCP server {server.identity}] {disarmed(said)[:LONGEST_DESCRIPTION]}",
-        parameters=_quiet(offered.input_schema),
-        effect=effect_of(server, offered),
+        name=tool_name(offered.name),
+        description=f"[Of the MCP server {server.identity}] {escape_tag(said)[:LONGEST_DESCRIPTION]}",
+        parameters=_disarmed_schema(offered.input_schema),
+        effect=tool_effect(server, offered),
         idempotent=bool(trusted and hints is not None and hints.idempotent_hint),
         timeout=server.timeout,
         network=server.network or bool(server.url),
@@ -129,7 +129,7 @@ def spec_of(server: Server, offered: "Offered") -> trunkline.ToolSpec:
     )
 
 
-def effect_of(server: Server, offered: "Offered") -> trunkline.Effect:
+def tool_effect(server: ServerConfig, offered: "Offered") -> trunkline.Effect:
     """What a call of the tool counts as (the annotations are hints that a server gives of itself)."""
     hints = offered.annotations
     if server.trust != "trusted" or hints is None:
@@ -139,18 +139,18 @@ def effect_of(server: Server, offered: "Offered") -> trunkline.Effect:
     return "write" if hints.open_world_hint is False else "send"
 
 
-def name_of(name: str) -> str:
+def tool_name(name: str) -> str:
     """The name as models take it: letters, digits, ``_`` and ``-``, 64 at most."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:LONGEST_NAME] or "_"
 
 
-def _quiet(schema: Any) -> Any:
+def _disarmed_schema(schema: Any) -> Any:
     """The schema with descriptions that can end no mark around data."""
     if isinstance(schema, dict):
         return {
-            key: disarmed(value)[:LONGEST_DESCRIPTION]
+            key: escape_tag(value)[:LONGEST_DESCRIPTION]
             if key in ("description", "title") and isinstance(value, str)
-            else _quiet(value)
+            else _disarmed_schema(value)
             for key, value in schema.items()
         }
-    return [_quiet(one) for one in schema] if isinstance(schema, list) else schema
+    return [_disarmed_schema(one) for one in schema] if isinstance(schema, list) else schema

@@ -23,10 +23,10 @@ from mcp.shared.auth import AuthorizationCodeResult
 from trunkline import Person, ToolError
 from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline.testing.contexts import tool_context
-from trunkline_mcp.connector import Dialler
+from trunkline_mcp.connector import Connector
 from trunkline_mcp.form_fields import LEAVE_OUT
-from trunkline_mcp.server_config import Server, server_of
-from trunkline_mcp.server_connection import Line
+from trunkline_mcp.server_config import ServerConfig, parse_server
+from trunkline_mcp.server_connection import ServerConnection
 from trunkline_mcp.tools import McpTool
 
 AT_ONCE = 4
@@ -40,7 +40,7 @@ class Browser:
 
     callback = "http://localhost:3000/callback"
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerConfig) -> None:
         self._place = ""
 
     async def show(self, url: str) -> None:
@@ -73,11 +73,11 @@ def sample(schema: Mapping[str, Any]) -> Any:
     )
 
 
-def server_at(url: str, told: Mapping[str, Any]) -> Server:
+def server_at(url: str, told: Mapping[str, Any]) -> ServerConfig:
     oauth = {"client_metadata_url": METADATA}
     if told.get("client_id"):
         oauth |= {"client_id": told["client_id"], "client_secret": told.get("client_secret", "")}
-    return server_of("suite", {"url": url, "oauth": oauth, "trust": "trusted", "start_timeout": 100})
+    return parse_server("suite", {"url": url, "oauth": oauth, "trust": "trusted", "start_timeout": 100})
 
 
 async def scenario(url: str, environ: Mapping[str, str]) -> None:
@@ -86,9 +86,9 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
     server = server_at(url, told)
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
-        dialler = Dialler(home, home / "workspaces", NoSandbox(), Browser)
+        dialler = Connector(home, home / "workspaces", NoSandbox(), Browser)
         async with anyio.create_task_group() as tasks:
-            line = Line(server, dialler, lambda: None)
+            line = ServerConnection(server, dialler, lambda: None)
             tasks.start_soon(line.keep)
             with anyio.fail_after(100):
                 while line.standing.state != "ready":
@@ -99,7 +99,7 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
             tasks.cancel_scope.cancel()
 
 
-async def call_all(line: Line, told: Mapping[str, Any], home: Path) -> None:
+async def call_all(line: ServerConnection, told: Mapping[str, Any], home: Path) -> None:
     """What the scenario wants called; else each tool once."""
     by_name = {tool._name: tool for tool in line.tools if isinstance(tool, McpTool)}
     wanted = [(one["name"], one["arguments"]) for one in told.get("toolCalls", ())]

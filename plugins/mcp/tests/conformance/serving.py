@@ -11,7 +11,7 @@ import anyio
 import uvicorn
 from mcp.server.lowlevel import Server
 
-from trunkline_mcp.block_server.transports import PATH, app_of
+from trunkline_mcp.block_server.transports import PATH, build_app
 
 TOKEN = "the-suite's-token"
 
@@ -36,7 +36,7 @@ async def at_address(server: Server[Any], port: int = 0) -> AsyncIterator[str]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         config = uvicorn.Config(
-            WithToken(app_of(server, TOKEN)), log_config=None, lifespan="on", timeout_graceful_shutdown=1
+            WithToken(build_app(server, TOKEN)), log_config=None, lifespan="on", timeout_graceful_shutdown=1
         )
         running = uvicorn.Server(config)
         async with anyio.create_task_group() as tasks:

@@ -11,14 +11,14 @@ from itertools import combinations
 from typing import Any, Literal
 
 from trunkline import Chunk
-from trunkline._util.nlp.polarity import negated, subject, taste
-from trunkline._util.nlp.similarity import concepts, language_of_texts
-from trunkline._util.nlp.tokenizer import words_in
+from trunkline._util.nlp.polarity import is_negated, sentiment, topic_text
+from trunkline._util.nlp.similarity import common_language, concepts
+from trunkline._util.nlp.tokenizer import tokenize
 
 Analysis = Literal["synthesis", "comparison", "pattern", "gap"]
 
 INSIGHTS = 5
-ALIKE = 0.5
+SIMILARITY_THRESHOLD = 0.5
 """The share of words in common from which two chunks speak of the same thing."""
 
 
@@ -32,7 +32,7 @@ class Contradiction:
 
 
 @dataclass
-class Reasoned:
+class AnalysisResult:
     """What came out. ``confidence`` is that of the chunks, lowered by every contradiction."""
 
     analysis_type: Analysis
@@ -48,9 +48,9 @@ class Reasoned:
         return asdict(self)
 
 
-def reasoned(
+def analyze(
     query: str, chunks: Iterable[Chunk], linked: Iterable[tuple[str, str]], kind: Analysis
-) -> Reasoned:
+) -> AnalysisResult:
     """Weigh chunks against each other. ``linked`` are pairs of ids that contradict each other by link.
 
     Raises:
@@ -59,9 +59,9 @@ def reasoned(
     held = distinct(chunks)
     if kind == "comparison" and len(held) < 2:
         raise ValueError("A comparison needs two chunks at least that say different things.")
-    found = contradictions(held, linked)
+    found = find_contradictions(held, linked)
     sure = sum(chunk.metadata.confidence for chunk in held) / len(held) if held else 0.0
-    return Reasoned(
+    return AnalysisResult(
         analysis_type=kind,
         synthesis=_synthesis(query, held, kind),
         insights=_insights(query, held, found, kind)[:INSIGHTS],
@@ -81,11 +81,11 @@ def distinct(chunks: Iterable[Chunk]) -> list[Chunk]:
     )
     found: dict[str, Chunk] = {}
     for one in ordered:
-        found.setdefault(" ".join(words_in(one.content)), one)
+        found.setdefault(" ".join(tokenize(one.content)), one)
     return list(found.values())
 
 
-def contradictions(chunks: Sequence[Chunk], linked: Iterable[tuple[str, str]]) -> list[Contradiction]:
+def find_contradictions(chunks: Sequence[Chunk], linked: Iterable[tuple[str, str]]) -> list[Contradiction]:
     """The pairs that disagree, each once; what a link says comes first."""
     explicit = {frozenset(pair) for pair in linked}
     found: list[Contradiction] = []
@@ -100,27 +100,27 @@ def contradictions(chunks: Sequence[Chunk], linked: Iterable[tuple[str, str]]) -
 # Words -------------------------------------------------------------------------------------------------------
 
 
-def _spoken(text: str, language: str) -> dict[str, str]:
+def _topics(text: str, language: str) -> dict[str, str]:
     """What a text speaks of, each with the word that it is from."""
-    found = ((concepts(word, language), word) for word in words_in(text))
+    found = ((concepts(word, language), word) for word in tokenize(text))
     return {about[0]: word for about, word in found if about}
 
 
 def _conflict(first: Chunk, second: Chunk) -> str:
     """How two chunks seem to disagree; "" when they do not."""
     one, other = first.content, second.content
-    language = language_of_texts(one, other)
-    ours = frozenset(concepts(subject(one, language), language))
-    theirs = frozenset(concepts(subject(other, language), language))
+    language = common_language(one, other)
+    ours = frozenset(concepts(topic_text(one, language), language))
+    theirs = frozenset(concepts(topic_text(other, language), language))
     if not ours or not theirs:
         return ""
-    liking, likes = taste(one, language), taste(other, language)
-    if negated(one, language) != negated(other, language):
-        return "negation_conflict" if _alike(ours, theirs) >= ALIKE else ""
+    liking, likes = sentiment(one, language), sentiment(other, language)
+    if is_negated(one, language) != is_negated(other, language):
+        return "negation_conflict" if _alike(ours, theirs) >= SIMILARITY_THRESHOLD else ""
     if not (liking and likes):
         return ""
     if liking != likes:
-        return "potential_preference_conflict" if _alike(ours, theirs) >= ALIKE else ""
+        return "potential_preference_conflict" if _alike(ours, theirs) >= SIMILARITY_THRESHOLD else ""
     rivals = len(ours - theirs) == len(theirs - ours) == 1 and bool(ours & theirs)
     return "potential_preference_conflict" if rivals else ""
 
@@ -170,8 +170,8 @@ def _insights(
 
 
 def _compared(chunks: Sequence[Chunk]) -> list[str]:
-    language = language_of_texts(*(chunk.content for chunk in chunks))
-    spoken = [_spoken(chunk.content, language) for chunk in chunks]
+    language = common_language(*(chunk.content for chunk in chunks))
+    spoken = [_topics(chunk.content, language) for chunk in chunks]
     shared = frozenset.intersection(*(frozenset(one) for one in spoken))
     told = [f"All speak of: {_listed(spoken[0], shared)}."] if shared else []
     for chunk, ours in zip(chunks, spoken, strict=True):
@@ -186,8 +186,8 @@ def _listed(spoken: dict[str, str], stems: Iterable[str]) -> str:
 
 
 def _recurring(chunks: Sequence[Chunk]) -> list[str]:
-    language = language_of_texts(*(chunk.content for chunk in chunks))
-    said = (word for chunk in chunks for word in _spoken(chunk.content, language).values())
+    language = common_language(*(chunk.content for chunk in chunks))
+    said = (word for chunk in chunks for word in _topics(chunk.content, language).values())
     words = Counter(word for word in said if len(word) > 2)
     tags = Counter(tag.casefold() for chunk in chunks for tag in set(chunk.tags))
     types = Counter(chunk.type for chunk in chunks)
@@ -199,9 +199,9 @@ def _recurring(chunks: Sequence[Chunk]) -> list[str]:
 
 def _missing(query: str, chunks: Sequence[Chunk]) -> list[str]:
     texts = [f"{one.content} {' '.join(one.tags)}" for one in chunks]
-    language = language_of_texts(query, *texts)
+    language = common_language(query, *texts)
     said = {about for text in texts for about in concepts(text, language)}
-    asked = ((word, concepts(word, language)) for word in dict.fromkeys(words_in(query)) if len(word) > 2)
+    asked = ((word, concepts(word, language)) for word in dict.fromkeys(tokenize(query)) if len(word) > 2)
     return [word for word, about in asked if about and about[0] not in said]
 
 

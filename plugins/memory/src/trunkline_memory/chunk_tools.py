@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from trunkline import Chunk, ToolContext, ToolError, tool
-from trunkline.contracts.memory.chunks import TRUSTED
-from trunkline_memory.chunk_analysis import Analysis, reasoned
+from trunkline.contracts.memory.chunks import DEFAULT_CONFIDENCE
+from trunkline_memory.chunk_analysis import Analysis, analyze
 
 Limit = Annotated[int, Meta(ge=1, le=50)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
-CONSIDERED = 12
+MAX_ANALYZED = 12
 """Chunks that ``reason`` looks at when it is given none."""
 
 
@@ -20,7 +20,7 @@ async def remember(
     context: ToolContext,
     content: str,
     tags: list[str] | None = None,
-    confidence: Share = TRUSTED,
+    confidence: Share = DEFAULT_CONFIDENCE,
     chunk_type: str | None = None,
     fields: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -76,7 +76,7 @@ async def recall(
         "source_chunks": found.source_chunks,
         "traversal_path": found.traversal_path,
         "chunks": [
-            _told(one.chunk) | {"score": one.score, "why": one.why, "times": one.factors}
+            _format_chunk(one.chunk) | {"score": one.score, "why": one.why, "times": one.factors}
             for one in found.chunks
         ],
         "searched": found.searched,
@@ -98,7 +98,7 @@ async def reason(
         context_chunks: The ids of the chunks to weigh; left out, those that the query finds.
     """
     if context_chunks is None:
-        found = await context.memory.recall(query, limit=CONSIDERED, min_confidence=0.0)
+        found = await context.memory.recall(query, limit=MAX_ANALYZED, min_confidence=0.0)
         chunks = [one.chunk for one in found.chunks]
     else:
         chunks = [await _chunk(context, one) for one in context_chunks]
@@ -108,7 +108,7 @@ async def reason(
         for link in await context.memory.linked(chunk.id, "contradicts")
     ]
     try:
-        return reasoned(query, chunks, against, analysis_type).told()
+        return analyze(query, chunks, against, analysis_type).told()
     except ValueError as error:
         raise ToolError(str(error), kind="invalid_arguments") from error
 
@@ -153,7 +153,7 @@ async def _chunk(context: ToolContext, chunk: str) -> Chunk:
     return found
 
 
-def _told(chunk: Chunk) -> dict[str, Any]:
+def _format_chunk(chunk: Chunk) -> dict[str, Any]:
     return {
         "id": chunk.id,
         "content": chunk.content,

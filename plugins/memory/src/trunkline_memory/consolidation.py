@@ -8,20 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trunkline import Chunk, ToolContext, ToolError, tool
-from trunkline_memory.chunk_analysis import contradictions, distinct
+from trunkline_memory.chunk_analysis import distinct, find_contradictions
 
-MANY = 5
+CROWDED_TOPIC_SIZE = 5
 """More notes than these on a topic are too many."""
 
-LOOKED_AT = 1_000
+MAX_NOTES = 1_000
 LEARNED = "learned"
 
 
 @tool(effect="read", data=True, derived=True)
 async def crowded_topics(context: ToolContext) -> list[dict[str, Any]]:
     """List the topics, by tag, on which more than five notes are remembered; consolidate makes one of them each."""
-    found = _by_topic(await context.memory.chunks(limit=LOOKED_AT))
-    crowded = [(tag, len(notes)) for tag, notes in found.items() if len(notes) > MANY]
+    found = _by_topic(await context.memory.chunks(limit=MAX_NOTES))
+    crowded = [(tag, len(notes)) for tag, notes in found.items() if len(notes) > CROWDED_TOPIC_SIZE]
     return [
         {"topic": tag, "notes": count} for tag, count in sorted(crowded, key=lambda one: (-one[1], one[0]))
     ]
@@ -35,13 +35,14 @@ async def consolidate(context: ToolContext, topic: str) -> dict[str, Any]:
     Args:
         topic: A tag, as crowded_topics lists it.
     """
-    notes = _by_topic(await context.memory.chunks(tags=[topic], limit=LOOKED_AT)).get(topic.casefold(), [])
-    if len(notes) <= MANY:
+    notes = _by_topic(await context.memory.chunks(tags=[topic], limit=MAX_NOTES)).get(topic.casefold(), [])
+    if len(notes) <= CROWDED_TOPIC_SIZE:
         raise ToolError(
-            f"There are {len(notes)} notes on {topic!r}; more than {MANY} are consolidated. Nothing was changed.",
+            f"There are {len(notes)} notes on {topic!r}; more than {CROWDED_TOPIC_SIZE} are consolidated. "
+            "Nothing was changed.",
             kind="not_found",
         )
-    kept, dropped = _settled(notes)
+    kept, dropped = _partition_notes(notes)
     newest = kept[0]
     made = await context.memory.remember(
         "\n".join(f"- {' '.join(one.content.split())}" for one in kept),
@@ -70,10 +71,10 @@ def _by_topic(chunks: Iterable[Chunk]) -> Mapping[str, list[Chunk]]:
     return {tag: sorted(notes, key=_newest_first) for tag, notes in found.items()}
 
 
-def _settled(notes: Sequence[Chunk]) -> tuple[list[Chunk], list[tuple[Chunk, str]]]:
+def _partition_notes(notes: Sequence[Chunk]) -> tuple[list[Chunk], list[tuple[Chunk, str]]]:
     """The notes that stay, the newest first, and the others with the reason."""
     different = {one.id for one in distinct(notes)}
-    against = [frozenset(one.chunks) for one in contradictions(notes, ())]
+    against = [frozenset(one.chunks) for one in find_contradictions(notes, ())]
     kept: list[Chunk] = []
     dropped: list[tuple[Chunk, str]] = []
     for one in notes:

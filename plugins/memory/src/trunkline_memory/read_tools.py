@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from trunkline import MemoryHit, MemoryPath, MemoryTree, ToolContext, ToolError, Why, tool
+from trunkline import HitExplanation, MemoryHit, MemoryPath, MemoryTree, ToolContext, ToolError, tool
 
 PREVIOUS_LETTERS = 4_000
 """How much of an earlier state a record shows; the rest is read with ``commit``."""
@@ -69,15 +69,15 @@ async def memory_search(
         kinds=kinds or (),
         tags=tags or (),
         speaker=speaker,
-        since=_moment("since", since),
-        until=_moment("until", until),
+        since=_parse_time("since", since),
+        until=_parse_time("until", until),
         conversation=conversation_id,
         min_confidence=min_confidence,
     )
-    return {"hits": [_told(hit) for hit in found.hits], "searched": found.searched}
+    return {"hits": [_format_hit(hit) for hit in found.hits], "searched": found.searched}
 
 
-def _told(hit: MemoryHit) -> dict[str, Any]:
+def _format_hit(hit: MemoryHit) -> dict[str, Any]:
     more = {
         "page": hit.page,
         "id": hit.id,
@@ -85,7 +85,7 @@ def _told(hit: MemoryHit) -> dict[str, Any]:
         "said_at": hit.at,
         "confidence": hit.confidence,
         "conversation_id": hit.conversation,
-        "why": [_because(why) for why in hit.why],
+        "why": [_format_signal(why) for why in hit.why],
     }
     place = {"path": hit.path, "line": hit.line, "content": hit.content, "context": hit.context}
     return (
@@ -95,13 +95,13 @@ def _told(hit: MemoryHit) -> dict[str, Any]:
     )
 
 
-def _because(why: Why) -> str:
+def _format_signal(why: HitExplanation) -> str:
     """A signal in a few words: what it adds or, with ×, by what it multiplies."""
     figure = f"{why.signal} {'' if why.adds else '×'}{why.weight:g}"
     return f"{figure}: {why.detail}" if why.detail else figure
 
 
-def _moment(name: str, text: str) -> datetime | None:
+def _parse_time(name: str, text: str) -> datetime | None:
     """A time as ISO 8601 writes it, or a day. Raises ToolError."""
     try:
         return datetime.fromisoformat(text) if text else None

@@ -9,10 +9,10 @@ from typing import Any
 import anyio.to_thread
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
-from trunkline.errors import kind_of_os
+from trunkline.errors import error_kind_for_os
 
 TIMEOUT = 900.0
-MOST = 50
+MAX_REPORTED = 50
 """How many conflicts and gaps a model is told; the owner's command prints all."""
 
 
@@ -48,9 +48,10 @@ async def memory_import(
         "changed": done.changed,
         "joined": len(done.joined),
         "conflicts": [
-            {"path": one.path, "what": one.what, "commit": one.version} for one in done.conflicts[:MOST]
+            {"path": one.path, "what": one.what, "commit": one.version}
+            for one in done.conflicts[:MAX_REPORTED]
         ],
-        "gaps": [{"what": gap.what, "why": gap.why} for gap in done.gaps[:MOST]],
+        "gaps": [{"what": gap.what, "why": gap.why} for gap in done.gaps[:MAX_REPORTED]],
     }
 
 
@@ -62,5 +63,5 @@ def _copy(context: ToolContext, path: str, copy: Path) -> None:
     except OSError as error:
         why = (error.strerror or "it failed").lower()
         raise ToolError(
-            f"{path!r} cannot be read: {why}. Nothing was changed.", kind=kind_of_os(error)
+            f"{path!r} cannot be read: {why}. Nothing was changed.", kind=error_kind_for_os(error)
         ) from error

@@ -27,13 +27,15 @@ async def memory_write(
         expected: A hash from memory_history or an earlier change: refuses when the file was changed since.
             Empty: the file must be new.
     """
-    known = await _known(context, path, expected)
+    known = await _expected_hash(context, path, expected)
     return {"path": path, "hash": await context.memory.write(path, content, expected=known)}
 
 
 @memory_write.shows
-async def _written(context: ToolContext, path: str, content: str, expected: str | None) -> ApprovalDetail:
-    return diff_preview(path, await _now(context, path), content)
+async def _preview_write(
+    context: ToolContext, path: str, content: str, expected: str | None
+) -> ApprovalDetail:
+    return diff_preview(path, await _current_content(context, path), content)
 
 
 @tool(effect="write", free=("old_content", "new_content", "expected"))
@@ -48,16 +50,16 @@ async def memory_edit(
         new_content: What to put in its place.
         expected: A hash from memory_history or an earlier change: refuses when the file was changed since.
     """
-    known = await _known(context, path, expected)
+    known = await _expected_hash(context, path, expected)
     version = await context.memory.edit(path, old_content, new_content, expected=known)
     return {"path": path, "hash": version}
 
 
 @memory_edit.shows
-async def _edited(
+async def _preview_edit(
     context: ToolContext, path: str, old_content: str, new_content: str, expected: str | None
 ) -> ApprovalDetail:
-    now = await _now(context, path) or ""
+    now = await _current_content(context, path) or ""
     return diff_preview(path, now, now.replace(old_content, new_content, 1) if old_content else now)
 
 
@@ -71,13 +73,13 @@ async def memory_delete(
         path: The file or folder.
         expected: A hash from memory_history or an earlier change: refuses when the file was changed since.
     """
-    known = await _known(context, path, expected)
+    known = await _expected_hash(context, path, expected)
     return {"path": path, "hash": await context.memory.delete(path, expected=known)}
 
 
 @memory_delete.shows
-async def _deleted(context: ToolContext, path: str, expected: str | None) -> ApprovalDetail:
-    return diff_preview(path, await _now(context, path), None)
+async def _preview_delete(context: ToolContext, path: str, expected: str | None) -> ApprovalDetail:
+    return diff_preview(path, await _current_content(context, path), None)
 
 
 @tool(effect="write")
@@ -95,7 +97,7 @@ async def memory_revert(
     return {"paths": list(done.paths), "hash": done.version, "undone": done.undone}
 
 
-async def _now(context: ToolContext, path: str) -> str | None:
+async def _current_content(context: ToolContext, path: str) -> str | None:
     """What the file holds now; None when there is none."""
     try:
         return (await context.memory.read(path)).content
@@ -105,6 +107,6 @@ async def _now(context: ToolContext, path: str) -> str | None:
         raise
 
 
-async def _known(context: ToolContext, path: str, commit: str | None) -> str | None:
+async def _expected_hash(context: ToolContext, path: str, commit: str | None) -> str | None:
     """What identifies the content that the file had at a commit, and must still have."""
     return (await context.memory.read(path, commit)).hash if commit else commit

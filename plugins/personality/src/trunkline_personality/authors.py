@@ -19,20 +19,21 @@ log = logging.getLogger(__name__)
 OWNERS = frozenset({"owner", "trunkline", "gateway"})
 """Who writes for the owner: the owner's own editor and commands, and what a memory and a block begin with."""
 
-PATIENCE = 0.5
+BLAME_SECONDS = 0.5
 """Seconds that history may take to say who wrote a file, before the file counts as not the owner's."""
 
-PAUSE = 10.0
+RETRY_SECONDS = 10.0
 """Seconds in which a history that took too long is not asked again: not every turn is to wait for it."""
 
-MOST = 1000
+MAX_CACHED = 1000
 """How many answers are kept."""
 
 
-class Authors:
-    """Answers for each content of a file once. ``patience`` and ``pause`` are as ``PATIENCE`` and ``PAUSE``."""
+class AuthorCache:
+    """Answers for each content of a file once. ``patience`` and ``pause`` are as ``BLAME_SECONDS`` and
+    ``RETRY_SECONDS``."""
 
-    def __init__(self, patience: float = PATIENCE, pause: float = PAUSE) -> None:
+    def __init__(self, patience: float = BLAME_SECONDS, pause: float = RETRY_SECONDS) -> None:
         self._patience = patience
         self._pause = pause
         self._known: dict[tuple[str, str], bool] = {}
@@ -47,7 +48,7 @@ class Authors:
             answer = await self._asked(memory, path, file)
             if answer is None:
                 return False
-            if len(self._known) >= MOST:
+            if len(self._known) >= MAX_CACHED:
                 self._known.clear()
             self._known[key] = answer
         return self._known[key]

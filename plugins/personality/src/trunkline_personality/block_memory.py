@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from trunkline_personality.placeholders import filled
+from trunkline_personality.placeholders import without_placeholders
 
 HISTORY = "## History"
-KEPT = 12_000
+HISTORY_CHARACTERS = 12_000
 """Characters of history that stay in the file."""
 
 _HISTORY = re.compile(r"(?m)^##[ \t]+History[ \t]*$\n?")
@@ -22,7 +22,7 @@ _TITLE = re.compile(r"\A\s*# [^\n]*\n*")
 
 
 @dataclass(frozen=True, slots=True)
-class Notebook:
+class BlockMemoryFile:
     """The file, taken apart. ``history`` are its sections, newest first."""
 
     title: str
@@ -32,41 +32,45 @@ class Notebook:
     """Whether sections were dropped from the file at some time."""
 
     @classmethod
-    def of(cls, text: str, title: str = "Memory") -> "Notebook":
+    def of(cls, text: str, title: str = "Memory") -> "BlockMemoryFile":
         """A file's text, taken apart."""
         text = text.replace("\r\n", "\n")
         body, *rest = _HISTORY.split(text, maxsplit=1)
         history = rest[0] if rest else ""
         found = _TITLE.match(body)
         heading = found[0].strip().removeprefix("# ") if found else title
-        sections = [part.strip() for part in _SECTION.split(_OLDER.sub("", history)) if filled(part)]
+        sections = [
+            part.strip() for part in _SECTION.split(_OLDER.sub("", history)) if without_placeholders(part)
+        ]
         summary = _UPDATED.sub("", _TITLE.sub("", body)).strip()
-        return cls(heading, filled(summary), tuple(sections), bool(_OLDER.search(history)))
+        return cls(heading, without_placeholders(summary), tuple(sections), bool(_OLDER.search(history)))
 
-    def noted(self, text: str, at: datetime) -> "Notebook":
+    def noted(self, text: str, at: datetime) -> "BlockMemoryFile":
         """With one more section of history, and the same summary."""
-        return Notebook(self.title, self.summary, (_section(text, at), *self.history), self.older)
+        return BlockMemoryFile(
+            self.title, self.summary, (_format_section(text, at), *self.history), self.older
+        )
 
-    def rewritten(self, summary: str, at: datetime) -> "Notebook":
+    def rewritten(self, summary: str, at: datetime) -> "BlockMemoryFile":
         """With another summary. The earlier one becomes the newest section, unless the new one holds all of it."""
         kept = self.history
-        if self.summary and _plain(self.summary) not in _plain(summary):
-            kept = (_section(self.summary, at, "until then"), *kept)
-        return Notebook(self.title, summary.strip(), kept, self.older)
+        if self.summary and _normalized(self.summary) not in _normalized(summary):
+            kept = (_format_section(self.summary, at, "until then"), *kept)
+        return BlockMemoryFile(self.title, summary.strip(), kept, self.older)
 
     def text(self, at: datetime) -> str:
         """The file's text."""
-        sections, older = _bounded(self.history)
-        parts = [f"# {self.title}", f"Last updated: {_stamp(at)}", self.summary, HISTORY, *sections]
+        sections, older = _within_limit(self.history)
+        parts = [f"# {self.title}", f"Last updated: {_format_time(at)}", self.summary, HISTORY, *sections]
         if older or self.older:
             parts.append("(Older sections are in this file's own history: memory_history, path memory.md.)")
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _bounded(sections: tuple[str, ...]) -> tuple[list[str], bool]:
+def _within_limit(sections: tuple[str, ...]) -> tuple[list[str], bool]:
     """The newest sections that fit, at least one; and whether any is left out."""
     kept: list[str] = []
-    room = KEPT
+    room = HISTORY_CHARACTERS
     for section in sections:
         room -= len(section)
         if kept and room < 0:
@@ -75,16 +79,16 @@ def _bounded(sections: tuple[str, ...]) -> tuple[list[str], bool]:
     return kept, False
 
 
-def _section(text: str, at: datetime, what: str = "") -> str:
+def _format_section(text: str, at: datetime, what: str = "") -> str:
     body = re.sub(
         r"(?m)^(#{1,3})(?=\s)", "####", text.strip()
     )  # headings of its own must not end the section
-    return f"### {_stamp(at)} {what}".rstrip() + f"\n\n{body}"
+    return f"### {_format_time(at)} {what}".rstrip() + f"\n\n{body}"
 
 
-def _stamp(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     return " ".join(text.casefold().split())

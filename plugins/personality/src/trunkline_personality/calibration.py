@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from trunkline_personality.state import State
+from trunkline_personality.state import PersonalityState
 
-_KINDS: tuple[tuple[re.Pattern[str], Mapping[str, int]], ...] = (
+_TOPICS: tuple[tuple[re.Pattern[str], Mapping[str, int]], ...] = (
     (
         re.compile(r"\b(traceback|stack ?trace|exception|debug|bug|error|fails?|crash(es|ed)?|segfault)\b"),
         {"humor": 20, "directness": 85, "technicality": 80},
@@ -27,16 +27,16 @@ _KINDS: tuple[tuple[re.Pattern[str], Mapping[str, int]], ...] = (
 )
 """Debugging, brainstorming, deep research, casual talk; the first that fits counts."""
 
-QUICK = 80
+QUICK_QUESTION = 80
 """Characters up to which a question counts as a quick one."""
 
 
-def calibrated(state: State, message: str) -> State:
+def calibrate(state: PersonalityState, message: str) -> PersonalityState:
     """The state for this message; what somebody set by hand stays."""
     if not state.auto_calibrate:
         return state
     plain = message.casefold()
-    found = next((values for pattern, values in _KINDS if pattern.search(plain)), None)
+    found = next((values for pattern, values in _TOPICS if pattern.search(plain)), None)
     if found is None:
-        found = {"verbosity": 20} if len(plain) <= QUICK and plain.rstrip().endswith("?") else {}
+        found = {"verbosity": 20} if len(plain) <= QUICK_QUESTION and plain.rstrip().endswith("?") else {}
     return msgspec.structs.replace(state, sliders={**found, **state.sliders})

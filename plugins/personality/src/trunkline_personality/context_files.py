@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-MEMORY, NOTEBOOK, CHOICE = "/MEMORY.md", "memory.md", "sliders.json"
+MEMORY, BLOCK_MEMORY, CHOICE = "/MEMORY.md", "memory.md", "sliders.json"
 AGENT, OWNER = "monitor.md", "/identity/USER.md"
 BLOCK = "block.toml"
 
-GENERAL = f"/{CHOICE}"
+DEFAULT_CHOICE = f"/{CHOICE}"
 """What counts for the blocks that have no choice of their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ContextFile:
     """A file that is told, with its priority and its share of the budget."""
 
     path: str
@@ -19,12 +19,12 @@ class Place:
     share: float
 
 
-PLACES = (
-    Place("/AGENT.md", 100, 0.3),
-    Place(AGENT, 95, 0.1),
-    Place("/identity/SOUL.md", 90, 0.15),
-    Place(OWNER, 70, 0.15),
-    Place(MEMORY, 60, 0.15),
-    Place(NOTEBOOK, 50, 0.2),
+CONTEXT_FILES = (
+    ContextFile("/AGENT.md", 100, 0.3),
+    ContextFile(AGENT, 95, 0.1),
+    ContextFile("/identity/SOUL.md", 90, 0.15),
+    ContextFile(OWNER, 70, 0.15),
+    ContextFile(MEMORY, 60, 0.15),
+    ContextFile(BLOCK_MEMORY, 50, 0.2),
 )
 """In the order in which they are told."""

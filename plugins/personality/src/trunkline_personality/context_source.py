@@ -9,53 +9,62 @@ from collections.abc import Mapping, Sequence
 
 from trunkline import BlockConfig, ContextPart, MemoryFile, StatusShown, ToolError, TurnInfo
 from trunkline_personality import state
-from trunkline_personality.authors import Authors
-from trunkline_personality.calibration import calibrated
-from trunkline_personality.context_files import BLOCK, CHOICE, GENERAL, MEMORY, PLACES, Place
-from trunkline_personality.curated_memory import Entries
+from trunkline_personality.authors import AuthorCache
+from trunkline_personality.calibration import calibrate
+from trunkline_personality.context_files import (
+    BLOCK,
+    CHOICE,
+    CONTEXT_FILES,
+    DEFAULT_CHOICE,
+    MEMORY,
+    ContextFile,
+)
+from trunkline_personality.curated_memory import CuratedMemory
 from trunkline_personality.etiquette import etiquette
-from trunkline_personality.onboarding import first_words, resumed
-from trunkline_personality.placeholders import filled
+from trunkline_personality.onboarding import onboarding_part, resume_part
+from trunkline_personality.placeholders import without_placeholders
 from trunkline_personality.sliders import SLIDERS
-from trunkline_personality.state import State
-from trunkline_personality.surges import SURGED, surged, with_surges
+from trunkline_personality.state import PersonalityState
+from trunkline_personality.surges import SURGE_VALUE, surged_sliders, with_surges
 
 log = logging.getLogger(__name__)
 
 
-class Guide:
+class PersonalityContext:
     """Tells the files and the choices."""
 
     name = "guide"
-    files = (*(place.path for place in PLACES), GENERAL, CHOICE, BLOCK)
+    files = (*(place.path for place in CONTEXT_FILES), DEFAULT_CHOICE, CHOICE, BLOCK)
 
     def __init__(self) -> None:
-        self._authors = Authors()
+        self._authors = AuthorCache()
 
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
         """The files that say something, the personality and sliders that were chosen, the HUD if it is wished for."""
-        chosen = chosen_in(turn.files)
+        chosen = read_choice(turn.files)
         parts: list[ContextPart | StatusShown] = []
-        for place in PLACES:
-            if (file := turn.files.get(place.path)) and (text := _text(place.path, file.content)):
+        for place in CONTEXT_FILES:
+            if (file := turn.files.get(place.path)) and (text := _file_text(place.path, file.content)):
                 parts.append(await self._part(turn, place, file, text))
         if (file := turn.files.get(BLOCK)) and (text := _purpose(turn.block)):
-            parts.append(await self._part(turn, Place(BLOCK, 97, 0.1), file, text))
+            parts.append(await self._part(turn, ContextFile(BLOCK, 97, 0.1), file, text))
         loaded = len(parts)
         message = turn.request.message.content
         if chosen.chosen:
-            parts += [part for name in _names(chosen) if (part := await self._personality(turn, name))]
+            parts += [
+                part for name in _personality_names(chosen) if (part := await self._personality(turn, name))
+            ]
             parts += [_sliders(chosen, turn), _etiquette(turn)]
-        parts += [part for part in (await first_words(turn), resumed(turn)) if part]
-        if up := surged(message):
+        parts += [part for part in (await onboarding_part(turn), resume_part(turn)) if part]
+        if up := surged_sliders(message):
             parts.append(_surge(up))
         if chosen.hud != "off":
             from trunkline_personality import hud_output
 
-            parts += hud_output.shown(with_surges(calibrated(chosen, message), message), turn, loaded)
+            parts += hud_output.hud_parts(with_surges(calibrate(chosen, message), message), turn, loaded)
         return parts
 
-    async def _part(self, turn: TurnInfo, place: Place, file: MemoryFile, text: str) -> ContextPart:
+    async def _part(self, turn: TurnInfo, place: ContextFile, file: MemoryFile, text: str) -> ContextPart:
         return ContextPart(
             place.path,
             text,
@@ -72,24 +81,24 @@ class Guide:
         except ToolError as error:
             log.warning("the personality %s is left out: %s", name, error)
             return None
-        text = filled(file.content)
-        return await self._part(turn, Place(path, 85, 0.15), file, text) if text else None
+        text = without_placeholders(file.content)
+        return await self._part(turn, ContextFile(path, 85, 0.15), file, text) if text else None
 
 
-def chosen_in(files: Mapping[str, MemoryFile]) -> State:
+def read_choice(files: Mapping[str, MemoryFile]) -> PersonalityState:
     """What was chosen for the block, else in general. A file that cannot be read counts as absent."""
-    for path in (CHOICE, GENERAL):
+    for path in (CHOICE, DEFAULT_CHOICE):
         file = files.get(path)
         if file is not None:
             try:
-                return state.read(file.content)
+                return state.parse_state(file.content)
             except ValueError as error:
                 log.warning("%s is left out of account: %s", file.path, error)
-    return State()
+    return PersonalityState()
 
 
-def _text(path: str, content: str) -> str:
-    return Entries.of(content).text if path == MEMORY else filled(content)
+def _file_text(path: str, content: str) -> str:
+    return CuratedMemory.of(content).text if path == MEMORY else without_placeholders(content)
 
 
 def _purpose(block: BlockConfig) -> str:
@@ -99,15 +108,15 @@ def _purpose(block: BlockConfig) -> str:
     return "\n".join([*said, *goals])
 
 
-def _names(chosen: State) -> tuple[str, ...]:
+def _personality_names(chosen: PersonalityState) -> tuple[str, ...]:
     """The personalities to tell: always BASE, and over it the chosen one."""
     own = chosen.personality
     return (state.BASE,) if own in ("", state.BASE) else (state.BASE, own)
 
 
-def _sliders(chosen: State, turn: TurnInfo) -> ContextPart:
+def _sliders(chosen: PersonalityState, turn: TurnInfo) -> ContextPart:
     """How to speak, by the sliders. Where they follow each message they change, and are told with it."""
-    now = calibrated(chosen, turn.request.message.content)
+    now = calibrate(chosen, turn.request.message.content)
     lines = [f"- {s.name} {now.value(s.name)}%: {s.band(now.value(s.name))}" for s in SLIDERS]
     mode = f" You are in {now.mode} mode." if now.mode else ""
     text = f"How to speak, as chosen with the sliders (0 to 100 %).{mode}\n" + "\n".join(lines)
@@ -116,7 +125,7 @@ def _sliders(chosen: State, turn: TurnInfo) -> ContextPart:
 
 def _surge(names: Sequence[str]) -> ContextPart:
     """How to speak in this answer alone; it is told with the message, so what stays before it stays the same."""
-    lines = [f"- {s.name} {SURGED}%: {s.band(SURGED)}" for s in SLIDERS if s.name in names]
+    lines = [f"- {s.name} {SURGE_VALUE}%: {s.band(SURGE_VALUE)}" for s in SLIDERS if s.name in names]
     text = "\n".join(["In this answer only:", *lines])
     return ContextPart("surge", text, trusted=True, priority=81, changing=True)
 

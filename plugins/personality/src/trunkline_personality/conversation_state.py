@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from trunkline import Message
-from trunkline_personality.hud import Tools
+from trunkline_personality.hud import ToolsState
 
 CANDIDATES = "[MEMORY_CANDIDATES]"
 """Where an agent lists what it would keep and may not write (RLM-F27)."""
@@ -31,7 +31,7 @@ _OPEN_TASK = re.compile(r"^\s*[-*] \[ \] (?P<step>[^\n]{3,200})", re.MULTILINE)
 _QUESTION = re.compile(r"(?P<step>[^.!?\n]{8,200})\?")
 
 
-def tools_of(history: Sequence[Message]) -> Tools:
+def tools_state(history: Sequence[Message]) -> ToolsState:
     """How the tools stand after the last turn: a call without a result is still executing, a refusal blocks, an
     unknown outcome has to be verified, what was used is active; else they stand by."""
     last = _last_turn(history)
@@ -46,18 +46,18 @@ def tools_of(history: Sequence[Message]) -> Tools:
     return "Active" if results else "Standby"
 
 
-def pending_of(history: Sequence[Message]) -> int:
+def pending_count(history: Sequence[Message]) -> int:
     """How many memories the agent proposed and nobody has written yet."""
     waiting = 0
     for message in history:
         if message.role == "tool" and message.name in WRITERS and not message.error:
             waiting = 0
         elif message.role == "assistant":
-            waiting += sum(1 for _ in candidates_in(message.content))
+            waiting += sum(1 for _ in proposed_memories(message.content))
     return waiting
 
 
-def candidates_in(text: str) -> Iterator[str]:
+def proposed_memories(text: str) -> Iterator[str]:
     """The memories that an answer proposes."""
     for found in _LISTED.finditer(text):
         for line in found["list"].splitlines():
@@ -65,7 +65,7 @@ def candidates_in(text: str) -> Iterator[str]:
                 yield said
 
 
-def future_of(history: Sequence[Message], message: str) -> str:
+def next_step(history: Sequence[Message], message: str) -> str:
     """What comes next, in the words of the conversation: the message's own "then …", what the agent announced, an open
     task of its list, or the question that waits for its answer; "" when nobody said."""
     answers = [one.content for one in history if one.role == "assistant" and one.content.strip()]

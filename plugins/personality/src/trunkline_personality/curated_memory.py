@@ -19,13 +19,13 @@ HINT = "(What every conversation must know:"
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class CuratedMemory:
     """The entries of the file, in order."""
 
     texts: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, text: str) -> "Entries":
+    def of(cls, text: str) -> "CuratedMemory":
         """The entries in a file's text; the hint that a new file begins with is none."""
         pieces = map(str.strip, _BETWEEN.split(text.replace("\r\n", "\n")))
         return cls(tuple(entry for entry in pieces if entry and not entry.startswith(HINT)))
@@ -35,14 +35,14 @@ class Entries:
         """The file's text."""
         return SEPARATOR.join(self.texts) + "\n" if self.texts else ""
 
-    def added(self, text: str) -> "Entries":
+    def added(self, text: str) -> "CuratedMemory":
         """With one more. Raises ToolError when it is blank or does not fit; the same one twice changes nothing."""
         entry = _entry(text)
         if any(_alike(entry) == _alike(other) for other in self.texts):
             return self
         return self._fitting((*self.texts, entry), f"adding these {len(entry)} characters")
 
-    def replaced(self, old: str, text: str) -> "Entries":
+    def replaced(self, old: str, text: str) -> "CuratedMemory":
         """With ``text`` in place of the one entry that holds ``old``. Raises ToolError."""
         at, entry = self._at(old), _entry(text)
         others = (*self.texts[:at], *self.texts[at + 1 :])
@@ -53,10 +53,10 @@ class Entries:
             )
         return self._fitting((*self.texts[:at], entry, *self.texts[at + 1 :]), "this replacement")
 
-    def removed(self, old: str) -> "Entries":
+    def removed(self, old: str) -> "CuratedMemory":
         """Without the one entry that holds ``old``. Raises ToolError."""
         at = self._at(old)
-        return Entries((*self.texts[:at], *self.texts[at + 1 :]))
+        return CuratedMemory((*self.texts[:at], *self.texts[at + 1 :]))
 
     def _at(self, old: str) -> int:
         if not old.strip():
@@ -73,8 +73,8 @@ class Entries:
             )
         return found[0]
 
-    def _fitting(self, texts: Sequence[str], what: str) -> "Entries":
-        new = Entries(tuple(texts))
+    def _fitting(self, texts: Sequence[str], what: str) -> "CuratedMemory":
+        new = CuratedMemory(tuple(texts))
         if (size := len(new.text)) > BUDGET and size > len(self.text):
             raise ToolError(
                 f"MEMORY.md holds at most {BUDGET} characters; with {what} it would have {size}. Nothing was changed. "

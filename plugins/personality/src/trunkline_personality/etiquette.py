@@ -6,7 +6,9 @@ from trunkline_personality.conversation_state import CANDIDATES
 CLAIMS = """Where it matters how sure something is, mark the sentence: [Fact] for what a source or a tool says, \
 [Speculation] for what you infer, [Opinion] for what you would prefer."""
 
-HANDSHAKE = "When you are asked what you can do, begin with this: memory {memory}; tools as they are listed."
+CAPABILITIES = (
+    "When you are asked what you can do, begin with this: memory {memory}; tools as they are listed."
+)
 
 PROPOSE = f"""You may not write memory. When something should be kept, end your answer with the line {CANDIDATES} and \
 one line for each, beginning with "- ". The owner decides about them."""
@@ -16,6 +18,6 @@ def etiquette(block: BlockConfig) -> str:
     """What the agent is told, by what its block may do with memory."""
     memory = block.memory
     if memory.enabled and memory.write_layers:
-        return "\n".join([CLAIMS, HANDSHAKE.format(memory="read and written")])
+        return "\n".join([CLAIMS, CAPABILITIES.format(memory="read and written")])
     able = "read, not written" if memory.enabled else "neither read nor written"
-    return "\n".join([CLAIMS, HANDSHAKE.format(memory=able), PROPOSE])
+    return "\n".join([CLAIMS, CAPABILITIES.format(memory=able), PROPOSE])

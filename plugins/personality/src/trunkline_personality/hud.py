@@ -1,6 +1,6 @@
 """LIVEHUD: how an agent stands, as data, and the box that people read (RLM-F26). Pure.
 
-``PATTERN`` reads a line of a slider in the box, ``parsed`` the whole of it; what is drawn is read back the same.
+``PATTERN`` reads a line of a slider in the box, ``parse_box`` the whole of it; what is drawn is read back the same.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline_personality.sliders import SLIDERS
-from trunkline_personality.state import State
+from trunkline_personality.state import PersonalityState
 
 CELLS = 20
 FULL, EMPTY = "█", "░"
@@ -18,7 +18,7 @@ FEWEST, MOST = 3, 9
 """Words in which past, present and future are told."""
 
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
-Tools = Literal["Standby", "Active", "Executing", "Verifying", "Blocked"]
+ToolsState = Literal["Standby", "Active", "Executing", "Verifying", "Blocked"]
 Vibe = Literal["Direct", "Elevated", "Focused", "Creative", "Analytical"]
 
 
@@ -39,7 +39,7 @@ class Hud(msgspec.Struct, frozen=True, kw_only=True):
     present: str
     future: str
     context: str
-    tools: Tools
+    tools: ToolsState
     loaded: int
     pending: int
     vibe: Vibe
@@ -62,19 +62,19 @@ _STATE = re.compile(
 TOP, BOTTOM = "╭─ LIVEHUD " + "─" * 46, "╰" + "─" * 56
 
 
-def gauges(state: State) -> dict[str, Gauge]:
+def gauges(state: PersonalityState) -> dict[str, Gauge]:
     """The sliders by their canonical keys."""
     return {slider.key: Gauge(state.value(slider.name), slider.default) for slider in SLIDERS}
 
 
-def box(hud: Hud) -> str:
+def format_box(hud: Hud) -> str:
     """The box as people see it."""
     width = max(map(len, hud.sliders), default=0)
     lines = [
         TOP,
         f"│ Session: {hud.session} · Mode: {hud.mode}",
         *(
-            f"│ {key:<{width}} [{bar(gauge.value)}] {gauge.value:>3}% (default {gauge.default}%)"
+            f"│ {key:<{width}} [{format_bar(gauge.value)}] {gauge.value:>3}% (default {gauge.default}%)"
             for key, gauge in hud.sliders.items()
         ),
         f"│ Past: {hud.past}",
@@ -87,16 +87,16 @@ def box(hud: Hud) -> str:
     return "\n".join(lines)
 
 
-def bar(value: int) -> str:
+def format_bar(value: int) -> str:
     """A value as cells, each of them 5 %."""
     full = min(CELLS, max(0, (value * CELLS + 50) // 100))
     return FULL * full + EMPTY * (CELLS - full)
 
 
-def parsed(text: str) -> Hud | None:
+def parse_box(text: str) -> Hud | None:
     """The HUD in a text that holds its box; None when it holds none."""
     head, state = _HEAD.search(text), _STATE.search(text)
-    told = {name: re.search(_FIELD.format(name.title(), name), text, re.MULTILINE) for name in _TOLD}
+    told = {name: re.search(_FIELD.format(name.title(), name), text, re.MULTILINE) for name in _TEXT_FIELDS}
     if head is None or state is None or not all(told.values()):
         return None
     sliders = {
@@ -113,16 +113,16 @@ def parsed(text: str) -> Hud | None:
         return None
 
 
-_TOLD = ("past", "present", "future")
+_TEXT_FIELDS = ("past", "present", "future")
 
 
-def words(text: str, otherwise: str) -> str:
+def shorten(text: str, otherwise: str) -> str:
     """A text in 3 to 9 words on one line; ``otherwise`` where it has fewer."""
     found = re.findall(r"[\w'’%-]+", text)[:MOST]
     return " ".join(found) if len(found) >= FEWEST else " ".join([*otherwise.split(), *found][:MOST])
 
 
-def vibe_of(state: State) -> Vibe:
+def dominant_vibe(state: PersonalityState) -> Vibe:
     """The slider that is furthest above its default says how the agent comes across."""
     above = {
         slider.name: state.value(slider.name) - slider.default for slider in SLIDERS if slider.name in _VIBES
@@ -136,7 +136,7 @@ _VIBES: Mapping[str, Vibe] = {
 }  # fmt: skip
 
 
-def context_of(used: int, window: int) -> str:
+def context_usage(used: int, window: int) -> str:
     """How full the window is: ``Stable`` below half of it."""
     part = min(100, round(100 * used / window)) if window else 0
     return f"{part}%" if part >= 50 else "Stable"

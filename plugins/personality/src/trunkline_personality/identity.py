@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from trunkline import ApprovalDetail, ToolContext, ToolError, diff_preview, tool
 from trunkline_personality.context_files import AGENT, OWNER
-from trunkline_personality.memory_file import change, text_of
+from trunkline_personality.memory_file import read_text, update_text
 
 LONGEST_NAME, LONGEST_EMOJI, LONGEST_INFO = 64, 16, 8_000
 """Characters of a name, of an emoji (families and flags are several), and of what is known of the owner."""
@@ -19,14 +19,14 @@ async def update_monitor_identity(context: ToolContext, name: str = "", emoji: s
         name: The new name, in a line.
         emoji: The new emoji.
     """
-    await change(context.memory, AGENT, lambda now: _called(now, context.block, name, emoji))
+    await update_text(context.memory, AGENT, lambda now: _with_name(now, context.block, name, emoji))
     return {"path": AGENT, **{key: value for key, value in (("name", name), ("emoji", emoji)) if value}}
 
 
 @update_monitor_identity.shows
 async def _identity_shown(context: ToolContext, name: str, emoji: str) -> ApprovalDetail:
-    now = await text_of(context.memory, AGENT)
-    return diff_preview(AGENT, now or None, _called(now, context.block, name, emoji))
+    now = await read_text(context.memory, AGENT)
+    return diff_preview(AGENT, now or None, _with_name(now, context.block, name, emoji))
 
 
 @tool(effect="write")
@@ -39,27 +39,27 @@ async def update_founder_info(
         info: What is known, in Markdown.
         mode: append adds it at the end; rewrite puts it in place of everything, which history keeps.
     """
-    new = await change(context.memory, OWNER, lambda now: _known(now, info, mode))
+    new = await update_text(context.memory, OWNER, lambda now: _with_info(now, info, mode))
     return {"path": OWNER.lstrip("/"), "characters": len(new)}
 
 
 @update_founder_info.shows
 async def _info_shown(context: ToolContext, info: str, mode: Literal["append", "rewrite"]) -> ApprovalDetail:
-    now = await text_of(context.memory, OWNER)
-    return diff_preview(OWNER.lstrip("/"), now or None, _known(now, info, mode))
+    now = await read_text(context.memory, OWNER)
+    return diff_preview(OWNER.lstrip("/"), now or None, _with_info(now, info, mode))
 
 
-def _called(now: str, block: str, name: str, emoji: str) -> str:
-    wanted = {"Name": _line(name, LONGEST_NAME), "Emoji": _line(emoji, LONGEST_EMOJI)}
+def _with_name(now: str, block: str, name: str, emoji: str) -> str:
+    wanted = {"Name": _one_line(name, LONGEST_NAME), "Emoji": _one_line(emoji, LONGEST_EMOJI)}
     if not any(wanted.values()):
         raise ToolError("Give a name, an emoji, or both. Nothing was changed.", kind="invalid_arguments")
     text = now or f"# {block}\n\n## Identity\n\n"
     for label, value in wanted.items():
-        text = _labelled(text, label, value) if value else text
+        text = _with_field(text, label, value) if value else text
     return text
 
 
-def _labelled(text: str, label: str, value: str) -> str:
+def _with_field(text: str, label: str, value: str) -> str:
     """The text with the value in the line of its label, which is put below the heading of identity if there is none."""
     line = f"- {label}: {value}"
     known = re.compile(rf"^- {label}:.*$", re.MULTILINE)
@@ -71,7 +71,7 @@ def _labelled(text: str, label: str, value: str) -> str:
     return f"{text[: heading.end()]}{line}\n{text[heading.end() :]}"
 
 
-def _line(text: str, most: int) -> str:
+def _one_line(text: str, most: int) -> str:
     joined = " ".join(text.split())
     if len(joined) > most:
         raise ToolError(
@@ -80,7 +80,7 @@ def _line(text: str, most: int) -> str:
     return joined
 
 
-def _known(now: str, info: str, mode: str) -> str:
+def _with_info(now: str, info: str, mode: str) -> str:
     said = info.strip()
     if not said:
         raise ToolError("Say what is to be kept of the owner. Nothing was changed.", kind="invalid_arguments")

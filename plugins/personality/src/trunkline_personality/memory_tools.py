@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from trunkline import ToolContext, ToolError, tool
-from trunkline_personality.block_memory import Notebook
-from trunkline_personality.context_files import MEMORY, NOTEBOOK
-from trunkline_personality.curated_memory import BUDGET, Entries
-from trunkline_personality.memory_file import change
+from trunkline_personality.block_memory import BlockMemoryFile
+from trunkline_personality.context_files import BLOCK_MEMORY, MEMORY
+from trunkline_personality.curated_memory import BUDGET, CuratedMemory
+from trunkline_personality.memory_file import update_text
 
 
 @tool(effect="write")
@@ -23,20 +23,20 @@ async def memory(
         text: The entry, for add and replace: one short statement.
         old_text: A piece of the entry that is meant, for replace and remove. Only one entry may hold it.
     """
-    before = Entries()
+    before = CuratedMemory()
 
     def edit(now: str) -> str:
         nonlocal before
-        before = Entries.of(now)
-        after = _edited(before, action, text, old_text)
+        before = CuratedMemory.of(now)
+        after = _edit(before, action, text, old_text)
         return now if after == before else after.text
 
-    after = Entries.of(await change(context.memory, MEMORY, edit))
+    after = CuratedMemory.of(await update_text(context.memory, MEMORY, edit))
     told: dict[str, Any] = {"entries": len(after.texts), "characters": len(after.text), "budget": BUDGET}
     return told if after != before else {"note": "That entry already exists. Nothing was changed.", **told}
 
 
-def _edited(entries: Entries, action: str, text: str, old: str) -> Entries:
+def _edit(entries: CuratedMemory, action: str, text: str, old: str) -> CuratedMemory:
     match action:
         case "add":
             return entries.added(text)
@@ -60,8 +60,8 @@ async def block_memory(context: ToolContext, action: Literal["note", "rewrite"],
     at = datetime.now(UTC)
 
     def edit(now: str) -> str:
-        book = Notebook.of(now, f"What {context.block} remembers")
+        book = BlockMemoryFile.of(now, f"What {context.block} remembers")
         return (book.noted(text, at) if action == "note" else book.rewritten(text, at)).text(at)
 
-    new = await change(context.memory, NOTEBOOK, edit)
-    return {"path": NOTEBOOK, "characters": len(new), "sections": len(Notebook.of(new).history)}
+    new = await update_text(context.memory, BLOCK_MEMORY, edit)
+    return {"path": BLOCK_MEMORY, "characters": len(new), "sections": len(BlockMemoryFile.of(new).history)}

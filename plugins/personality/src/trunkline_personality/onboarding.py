@@ -8,62 +8,63 @@ from datetime import UTC, datetime, timedelta
 
 from trunkline import ContextPart, Memory, MemoryEntry, Message, ToolError, TurnInfo
 from trunkline_personality.context_files import AGENT, OWNER
-from trunkline_personality.placeholders import filled
+from trunkline_personality.placeholders import without_placeholders
 
-OWNERS_ID, OF_CHANNEL = "owner", "channel:"
+OWNER_ACTOR, CHANNEL_PREFIX = "owner", "channel:"
 """Who says a message, as its turn names them: whoever has the home's token is its owner, and so is who speaks through a
 channel. Whoever has another credential is somebody else."""
 
-LONG = timedelta(hours=6)
+LONG_PAUSE = timedelta(hours=6)
 """A pause after which an agent is told how long it was."""
 
-FIRST = (
+ONBOARDING_TEXT = (
     "This is your first conversation here, and nothing is written of your owner yet. First answer what they say. Then "
     "ask in one or two sentences how they want to be called, in which language, and what they want you for{named}. "
     "What they tell you, keep with `update_founder_info`{kept} (`load_tools` gives it to you). Do not ask again."
 )
 
 
-async def first_words(turn: TurnInfo) -> ContextPart | None:
+async def onboarding_part(turn: TurnInfo) -> ContextPart | None:
     """The first message of the first conversation: the agent gets to know its owner. Not before programs, for others,
     or where the owner said already who they are."""
     request = turn.request
-    by_owner = request.actor == OWNERS_ID or request.actor.startswith(OF_CHANNEL)
+    by_owner = request.actor == OWNER_ACTOR or request.actor.startswith(CHANNEL_PREFIX)
     if (
         not by_owner
         or request.trigger != "message"
         or request.one_shot
         or request.client_tools
-        or _says(turn, OWNER)
+        or _has_content(turn, OWNER)
     ):
         return None
-    if any(message.role == "assistant" for message in turn.history) or await _others(
+    if any(message.role == "assistant" for message in turn.history) or await _has_other_conversations(
         turn.memory, request.conversation
     ):
         return None
-    nameless = not _says(turn, AGENT)
-    text = FIRST.format(
+    nameless = not _has_content(turn, AGENT)
+    text = ONBOARDING_TEXT.format(
         named=", and whether they want to give you a name" if nameless else "",
         kept=", a name for you with `update_monitor_identity`" if nameless else "",
     )
     return ContextPart("onboarding", text, trusted=True, priority=40, share=0.1)
 
 
-def resumed(turn: TurnInfo) -> ContextPart | None:
+def resume_part(turn: TurnInfo) -> ContextPart | None:
     """What is to be known of the time since the last message: a long pause, and an answer that was cut."""
     if not turn.history:
         return None
     before, now = turn.history[-1].created_at, turn.request.message.created_at
     told = []
-    if now - before >= LONG:
+    if now - before >= LONG_PAUSE:
         told.append(
-            f"This conversation goes on after {_span(now - before)}: the last message is of {_moment(before)}, now it "
-            f"is {_moment(now)}. What you read or found before may have changed: look again before you rely on it."
+            f"This conversation goes on after {_format_pause(now - before)}: the last message is of "
+            f"{_format_time(before)}, now it is {_format_time(now)}. What you read or found before may "
+            f"have changed: look again before you rely on it."
         )
     last = [message for message in turn.history if message.turn == turn.history[-1].turn]
     if any(message.partial for message in last):
         told.append("Your last answer was cut before its end. Take it up again only if that is asked.")
-    if unknown := _unknown(last):
+    if unknown := _unknown_outcomes(last):
         told.append(
             f"Your last turn ended before these calls did: {', '.join(unknown)}. Look what they did before you repeat "
             "any."
@@ -71,16 +72,16 @@ def resumed(turn: TurnInfo) -> ContextPart | None:
     return ContextPart("resume", " ".join(told), trusted=True, priority=82, changing=True) if told else None
 
 
-def _says(turn: TurnInfo, path: str) -> bool:
+def _has_content(turn: TurnInfo, path: str) -> bool:
     file = turn.files.get(path)
-    return file is not None and filled(file.content) != ""
+    return file is not None and without_placeholders(file.content) != ""
 
 
-async def _others(memory: Memory, conversation: str) -> bool:
+async def _has_other_conversations(memory: Memory, conversation: str) -> bool:
     """Whether memory keeps any other conversation, in whichever block. Looks no further than the first one."""
-    folders = [f"{block.path}/conversations" for block in await _entries(memory, "/blocks")]
+    folders = [f"{block.path}/conversations" for block in await _list_folder(memory, "/blocks")]
     while folders:
-        for entry in await _entries(memory, folders.pop()):
+        for entry in await _list_folder(memory, folders.pop()):
             if entry.kind == "folder":
                 folders.append(entry.path)
             elif entry.path.endswith(".jsonl") and not entry.path.endswith(f"/{conversation}.jsonl"):
@@ -88,7 +89,7 @@ async def _others(memory: Memory, conversation: str) -> bool:
     return False
 
 
-async def _entries(memory: Memory, folder: str) -> Sequence[MemoryEntry]:
+async def _list_folder(memory: Memory, folder: str) -> Sequence[MemoryEntry]:
     """What a folder holds; nothing where there is no such folder."""
     try:
         return await memory.list(folder)
@@ -96,17 +97,17 @@ async def _entries(memory: Memory, folder: str) -> Sequence[MemoryEntry]:
         return ()
 
 
-def _unknown(messages: Sequence[Message]) -> list[str]:
+def _unknown_outcomes(messages: Sequence[Message]) -> list[str]:
     """The tools of calls of which nobody knows whether they took effect."""
     found = (message.name or "a tool" for message in messages if message.error_kind == "outcome_unknown")
     return list(dict.fromkeys(found))
 
 
-def _moment(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _span(pause: timedelta) -> str:
+def _format_pause(pause: timedelta) -> str:
     """The pause in words, of one unit."""
     hours = pause // timedelta(hours=1)
     count, unit = (hours, "hour") if hours < 48 else (pause.days, "day")

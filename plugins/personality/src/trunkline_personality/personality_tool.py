@@ -6,12 +6,12 @@ import msgspec
 
 from trunkline import ToolContext, ToolError, tool
 from trunkline_personality import state
-from trunkline_personality.context_files import CHOICE, GENERAL
-from trunkline_personality.memory_file import change
-from trunkline_personality.phrases import BadPhrase, applied, parsed
-from trunkline_personality.phrases import Change as Step
-from trunkline_personality.sliders import MODES, SLIDERS, named
-from trunkline_personality.state import PERSONALITY, State
+from trunkline_personality.context_files import CHOICE, DEFAULT_CHOICE
+from trunkline_personality.memory_file import update_text
+from trunkline_personality.phrases import InvalidPhraseError, apply_changes, parse_phrases
+from trunkline_personality.phrases import StateChange as Step
+from trunkline_personality.sliders import MODES, SLIDERS, find_slider
+from trunkline_personality.state import PERSONALITY, PersonalityState
 
 EXAMPLES = '"Set humor to 80%", "Max creativity", "Reset sliders", "Technical mode", "Use personality BASE", "HUD on"'
 
@@ -45,26 +45,26 @@ async def personality_set(
         reset: All sliders to their defaults, before anything else that is asked for here.
     """
     steps = [
-        *_said(command),
-        *_reset(reset),
-        *_set(slider, value),
-        *_other(mode, personality, hud, auto_calibrate),
+        *_phrase_changes(command),
+        *_reset_changes(reset),
+        *_slider_changes(slider, value),
+        *_other_changes(mode, personality, hud, auto_calibrate),
     ]
     if not steps:
         raise ToolError(
             f"Say what to change, for example {EXAMPLES}. Nothing was changed.", kind="invalid_arguments"
         )
-    general = await _general(context)
+    general = await _default_choice(context)
 
     def edit(text: str) -> str:
-        before = _read(text) if text.strip() else general
-        return state.written(applied(before, steps))
+        before = _parse_choice(text) if text.strip() else general
+        return state.format_state(apply_changes(before, steps))
 
-    await _check(context, applied(general, steps).personality)
-    return _told(_read(await change(context.memory, CHOICE, edit)))
+    await _require_personality(context, apply_changes(general, steps).personality)
+    return _describe_choice(_parse_choice(await update_text(context.memory, CHOICE, edit)))
 
 
-def _told(now: State) -> dict[str, Any]:
+def _describe_choice(now: PersonalityState) -> dict[str, Any]:
     """A choice with every slider: where it stands, and where it would without the choice."""
     return {
         **msgspec.to_builtins(now),
@@ -73,17 +73,17 @@ def _told(now: State) -> dict[str, Any]:
     }
 
 
-async def _general(context: ToolContext) -> State:
+async def _default_choice(context: ToolContext) -> PersonalityState:
     """What a block without a choice of its own begins with."""
     try:
-        return _read((await context.memory.read(GENERAL)).content)
+        return _parse_choice((await context.memory.read(DEFAULT_CHOICE)).content)
     except ToolError:
-        return State()
+        return PersonalityState()
 
 
-def _read(text: str) -> State:
+def _parse_choice(text: str) -> PersonalityState:
     try:
-        return state.read(text)
+        return state.parse_state(text)
     except ValueError as error:
         raise ToolError(
             f"{CHOICE} in memory cannot be understood ({error}). It is for the owner to mend or delete.",
@@ -91,7 +91,7 @@ def _read(text: str) -> State:
         ) from error
 
 
-async def _check(context: ToolContext, personality: str) -> None:
+async def _require_personality(context: ToolContext, personality: str) -> None:
     """Refuse a personality of which there is no file."""
     if personality in ("", state.BASE):
         return
@@ -112,12 +112,12 @@ async def _check(context: ToolContext, personality: str) -> None:
         )
 
 
-def _said(command: str) -> tuple[Step, ...]:
+def _phrase_changes(command: str) -> tuple[Step, ...]:
     if not command.strip():
         return ()
     try:
-        steps = parsed(command)
-    except BadPhrase as bad:
+        steps = parse_phrases(command)
+    except InvalidPhraseError as bad:
         raise ToolError(bad.sentence, kind="invalid_arguments") from bad
     if not steps:
         raise ToolError(
@@ -127,14 +127,14 @@ def _said(command: str) -> tuple[Step, ...]:
     return steps
 
 
-def _reset(wished: bool) -> list[Step]:
-    return [State.reset] if wished else []
+def _reset_changes(wished: bool) -> list[Step]:
+    return [PersonalityState.reset] if wished else []
 
 
-def _set(name: str, value: int | None) -> list[Step]:
+def _slider_changes(name: str, value: int | None) -> list[Step]:
     if not name and value is None:
         return []
-    slider = named(name)
+    slider = find_slider(name)
     if slider is None:
         known = ", ".join(one.name for one in SLIDERS)
         raise ToolError(
@@ -147,7 +147,7 @@ def _set(name: str, value: int | None) -> list[Step]:
     return [lambda state: state.with_slider(slider.name, value)]
 
 
-def _other(mode: str, personality: str, hud: str, auto: bool | None) -> list[Step]:
+def _other_changes(mode: str, personality: str, hud: str, auto: bool | None) -> list[Step]:
     steps: list[Step] = []
     if mode in MODES:
         steps.append(lambda state: state.in_mode(mode))

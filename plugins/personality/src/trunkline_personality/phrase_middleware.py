@@ -10,11 +10,11 @@ from trunkline import AskModel, Call, Finish, ModelEvent, ModelRequest, ToolCall
 
 TOOL = "personality_set"
 
-LONGEST = 400
+LONGEST_PHRASE = 400
 """Characters beyond which a message is no command."""
 
 
-class Commands:
+class PhraseMiddleware:
     """Model middleware. A message about anything else costs a look at its length, and most often nothing more."""
 
     def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
@@ -23,7 +23,7 @@ class Commands:
         if (
             said is None
             or said.role != "user"
-            or len(said.content) > LONGEST
+            or len(said.content) > LONGEST_PHRASE
             or not request.tools  # it asks for no calls; which tools are shown says nothing of what may be called
         ):
             return proceed(request)
@@ -31,9 +31,9 @@ class Commands:
 
         if not is_command(said.content):
             return proceed(request)
-        return _called(said.content.strip(), f"said_{len(request.messages)}")
+        return _call_tool(said.content.strip(), f"said_{len(request.messages)}")
 
 
-async def _called(command: str, id: str) -> AsyncIterator[ModelEvent]:
+async def _call_tool(command: str, id: str) -> AsyncIterator[ModelEvent]:
     yield Call(ToolCall(id=id, name=TOOL, arguments={"command": command}))
     yield Finish(reason="tool_calls", model="")

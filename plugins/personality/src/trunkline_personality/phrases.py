@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from trunkline_personality.phrase_middleware import LONGEST
-from trunkline_personality.sliders import MODES, SLIDERS, named
-from trunkline_personality.state import Hud, State
+from trunkline_personality.phrase_middleware import LONGEST_PHRASE
+from trunkline_personality.sliders import MODES, SLIDERS, find_slider
+from trunkline_personality.state import HudMode, PersonalityState
 
 TRIGGERS: Mapping[str, tuple[str, ...]] = {
     "RESEARCH": ("deep dive", "deep research", "research this", "analyst mode"),
@@ -24,13 +24,13 @@ TRIGGERS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class BadPhrase(Exception):
+class InvalidPhraseError(Exception):
     """It is such a phrase, and asks for what is not possible; the sentence says what is."""
 
     sentence: str
 
 
-Change = Callable[[State], State]
+StateChange = Callable[[PersonalityState], PersonalityState]
 
 _NAMES = "|".join(
     sorted(
@@ -69,62 +69,62 @@ _AUTO = re.compile(
 _PIECES = re.compile(r"[,;\n]+|\band\b|(?<=[.!%]) ")
 
 
-def parsed(text: str) -> tuple[Change, ...]:
+def parse_phrases(text: str) -> tuple[StateChange, ...]:
     """The changes that a message asks for, in order; none when it is about anything else.
 
     Raises:
         BadPhrase: it asks for a value that no slider has.
     """
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_PHRASE:
         return ()
-    pieces = [plain for piece in _PIECES.split(text.casefold()) if (plain := _plain(piece))]
-    changes = [_one(piece) for piece in pieces]
+    pieces = [plain for piece in _PIECES.split(text.casefold()) if (plain := _normalized(piece))]
+    changes = [_parse_piece(piece) for piece in pieces]
     return tuple(change for change in changes if change) if all(changes) else ()
 
 
 def is_command(text: str) -> bool:
     """Whether all of a message is such phrases."""
     try:
-        return bool(parsed(text))
-    except BadPhrase:
+        return bool(parse_phrases(text))
+    except InvalidPhraseError:
         return True
 
 
-def _plain(piece: str) -> str:
+def _normalized(piece: str) -> str:
     words = " ".join(piece.replace("\u2019", "'").split()).strip(" .!:/")
     return re.sub(r"^(?:please|now|then|can you|could you) |(?: please| now)$", "", words).strip(" ?")
 
 
-def _one(piece: str) -> Change | None:
+def _parse_piece(piece: str) -> StateChange | None:
     return next((change for read in _READERS if (change := read(piece)) is not None), None)
 
 
-def _slider(piece: str) -> Change | None:
+def _slider(piece: str) -> StateChange | None:
     for pattern, value in ((_SET, None), (_AT, None), (_MAX, 100), (_MIN, 0)):
         found = pattern.fullmatch(piece)
         if found is None:
             continue
-        slider = named(next(filter(None, found.groups())))
+        slider = find_slider(next(filter(None, found.groups())))
         if slider is None:
             return None
         amount = int(found[2]) if value is None else value
         if not 0 <= amount <= 100:
-            raise BadPhrase(
+            raise InvalidPhraseError(
                 f"{slider.name} goes from 0 to 100, so {amount} is not possible. Nothing was changed."
             )
-        return _setting(slider.name, amount)
+        return _slider_change(slider.name, amount)
     return None
 
 
-def _setting(name: str, amount: int) -> Change:
+def _slider_change(name: str, amount: int) -> StateChange:
     return lambda state: state.with_slider(name, amount)
 
 
-def _reset(piece: str) -> Change | None:
+def _reset(piece: str) -> StateChange | None:
     if _RESET.fullmatch(piece):
-        return State.reset
+        return PersonalityState.reset
     found = _RESET_ONE.fullmatch(piece)
-    slider = named(found[1]) if found else None
+    slider = find_slider(found[1]) if found else None
     if slider is None:
         return None
     return lambda state: msgspec.structs.replace(
@@ -132,13 +132,13 @@ def _reset(piece: str) -> Change | None:
     )
 
 
-def _mode(piece: str) -> Change | None:
+def _mode(piece: str) -> StateChange | None:
     found = _MODE.fullmatch(piece)
     said = found[1].upper() if found else next((m for m, words in TRIGGERS.items() if piece in words), None)
     return None if said is None else lambda state: state.in_mode(said)
 
 
-def _personality(piece: str) -> Change | None:
+def _personality(piece: str) -> StateChange | None:
     found = _PERSONALITY.fullmatch(piece)
     if found is None:
         return None
@@ -146,28 +146,28 @@ def _personality(piece: str) -> Change | None:
     return lambda state: msgspec.structs.replace(state, personality=name)
 
 
-def _hud(piece: str) -> Change | None:
+def _hud(piece: str) -> StateChange | None:
     found = _HUD.fullmatch(piece)
-    return None if found is None else lambda state: _replaced(state, hud=_HUDS[found[1] or found[2]])
+    return None if found is None else lambda state: _with_values(state, hud=_HUDS[found[1] or found[2]])
 
 
-def _auto(piece: str) -> Change | None:
+def _auto(piece: str) -> StateChange | None:
     found = _AUTO.fullmatch(piece)
-    return None if found is None else lambda state: _replaced(state, auto_calibrate="on" in found.groups())
+    return None if found is None else lambda state: _with_values(state, auto_calibrate="on" in found.groups())
 
 
-def _replaced(state: State, **values: Any) -> State:
+def _with_values(state: PersonalityState, **values: Any) -> PersonalityState:
     return msgspec.structs.replace(state, **values)
 
 
-_HUDS: Mapping[str, Hud] = {
+_HUDS: Mapping[str, HudMode] = {
     "on": "data", "data": "data", "show": "data", "text": "text", "off": "off", "hide": "off",
 }  # fmt: skip
 
 _READERS = (_slider, _reset, _mode, _personality, _hud, _auto)
 
 
-def applied(state: State, changes: Iterable[Change]) -> State:
+def apply_changes(state: PersonalityState, changes: Iterable[StateChange]) -> PersonalityState:
     """The state after all changes, in order."""
     for change in changes:
         state = change(state)

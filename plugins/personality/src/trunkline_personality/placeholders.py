@@ -12,26 +12,27 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HINT = re.compile(r"(?:^|(?<=\n\n))[ \t]*\((?:[^\n]|\n(?!\n))*\)[ \t]*(?=\n\n|\Z)")
 _UNSET = re.compile(r"^ ?[-*]? ?\**[\w /-]{1,40}\** ?:\** ?(\([^)]*\)|not set|_+)? ?$", re.IGNORECASE)
 _HEADING = re.compile(r"^(#{1,6})\s")
-_GIVEN = re.compile(r"^ ?[-*]? ?\**Block\** ?:", re.IGNORECASE)
+_GENERATED_LINE = re.compile(r"^ ?[-*]? ?\**Block\** ?:", re.IGNORECASE)
 """A line that the program fills in: no sign that anybody wrote."""
 
 
 @lru_cache(maxsize=64)  # the same few files are asked for in turn after turn
-def filled(text: str) -> str:
+def without_placeholders(text: str) -> str:
     """What was written, without what only stands there to be replaced; "" when that is nothing."""
     plain = _COMMENT.sub("", text.replace("\r\n", "\n")).strip()
     plain = re.sub(r"\n[ \t]*(?=\n)", "\n", plain)
     plain = re.sub(r"(?m)^(#{1,6}\s.*)\n(?=\()", r"\1\n\n", plain)  # a hint may stand right below its heading
-    lines = [line for line in _HINT.sub("", plain).split("\n") if not _UNSET.match(_spaced(line))]
+    lines = [line for line in _HINT.sub("", plain).split("\n") if not _UNSET.match(_collapse_spaces(line))]
     kept = list(_without_empty_headings(lines))
     if not any(
-        line.strip() and not _HEADING.match(line) and not _GIVEN.match(_spaced(line)) for line in kept
+        line.strip() and not _HEADING.match(line) and not _GENERATED_LINE.match(_collapse_spaces(line))
+        for line in kept
     ):
         return ""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
 
 
-def _spaced(line: str) -> str:
+def _collapse_spaces(line: str) -> str:
     """A line with one space for each run of white space, so that a pattern looks at it once."""
     return re.sub(r"\s+", " ", line)
 

@@ -8,9 +8,9 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
     """Identity files, curated memory, personality and sliders (C22, C23)."""
-    from trunkline_personality.context_source import Guide
+    from trunkline_personality.context_source import PersonalityContext
 
-    return [Guide()]
+    return [PersonalityContext()]
 
 
 @trunkline.hookimpl
@@ -30,6 +30,6 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 @trunkline.hookimpl
 def trunkline_model_middleware() -> Iterable[trunkline.ModelMiddleware]:
     """What makes "Set humor to 80%" a call in every channel."""
-    from trunkline_personality.phrase_middleware import Commands
+    from trunkline_personality.phrase_middleware import PhraseMiddleware
 
-    return [Commands()]
+    return [PhraseMiddleware()]

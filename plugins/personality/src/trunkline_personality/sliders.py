@@ -118,7 +118,7 @@ PERSONALITIES: Mapping[str, str] = {
 """The personality that goes with a mode; the others leave it as it is."""
 
 
-def named(word: str) -> Slider | None:
+def find_slider(word: str) -> Slider | None:
     """The slider that people call so."""
     plain = " ".join(word.casefold().replace("_", " ").split())
     return next(

@@ -9,7 +9,7 @@ import msgspec
 from trunkline_personality.sliders import MODES, PERSONALITIES, SLIDERS
 
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
-Hud = Literal["off", "data", "text"]
+HudMode = Literal["off", "data", "text"]
 
 PERSONALITY = re.compile(r"[A-Z0-9][A-Z0-9_-]{0,63}")
 """The name of a personality: a file ``personalities/NAME.md``."""
@@ -17,7 +17,7 @@ PERSONALITY = re.compile(r"[A-Z0-9][A-Z0-9_-]{0,63}")
 BASE = "BASE"
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class PersonalityState(msgspec.Struct, frozen=True, kw_only=True):
     """A choice. ``sliders`` holds those that were set; the others are at their defaults.
 
     ``hud`` is whether the HUD is shown beside the answers (``data``) or printed by the model (``text``).
@@ -25,7 +25,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     auto_calibrate: bool = False
-    hud: Hud = "off"
+    hud: HudMode = "off"
     mode: str = ""
     personality: str = ""
     sliders: Mapping[str, Percent] = {}
@@ -34,11 +34,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         """Where a slider stands."""
         return self.sliders.get(name, _DEFAULTS[name])
 
-    def with_slider(self, name: str, value: int) -> "State":
+    def with_slider(self, name: str, value: int) -> "PersonalityState":
         """With one slider set."""
         return msgspec.structs.replace(self, sliders={**self.sliders, name: value})
 
-    def in_mode(self, mode: str) -> "State":
+    def in_mode(self, mode: str) -> "PersonalityState":
         """In a mode, which sets some sliders and may bring a personality."""
         return msgspec.structs.replace(
             self,
@@ -47,7 +47,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
             sliders={**self.sliders, **MODES[mode]},
         )
 
-    def reset(self) -> "State":
+    def reset(self) -> "PersonalityState":
         """With all sliders at their defaults and in no mode."""
         return msgspec.structs.replace(self, mode="", personality="", sliders={})
 
@@ -60,11 +60,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 _DEFAULTS = {slider.name: slider.default for slider in SLIDERS}
 
 
-def read(text: str) -> State:
+def parse_state(text: str) -> PersonalityState:
     """A file's state. Raises ValueError, with what is wrong."""
     if not text.strip():
-        return State()
-    state = msgspec.json.decode(text, type=State)
+        return PersonalityState()
+    state = msgspec.json.decode(text, type=PersonalityState)
     unknown = [name for name in state.sliders if name not in _DEFAULTS]
     if unknown:
         raise ValueError(f"there is no slider {unknown[0]!r}; there are {', '.join(_DEFAULTS)}")
@@ -75,6 +75,6 @@ def read(text: str) -> State:
     return state
 
 
-def written(state: State) -> str:
+def format_state(state: PersonalityState) -> str:
     """The file's text: one line for each choice, sorted."""
     return msgspec.json.format(msgspec.json.encode(state, order="sorted"), indent=2).decode() + "\n"

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import msgspec
 
 from trunkline_personality.sliders import SLIDERS
-from trunkline_personality.state import State
+from trunkline_personality.state import PersonalityState
 
-SURGED = 95
+SURGE_VALUE = 95
 """Where a slider stands for that answer."""
 
 PHRASES: Mapping[str, tuple[str, ...]] = {
@@ -42,13 +42,13 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
 }
 
 
-def surged(message: str) -> tuple[str, ...]:
+def surged_sliders(message: str) -> tuple[str, ...]:
     """The sliders that a message turns up."""
     said = " ".join(message.casefold().replace("’", "'").split())
     return tuple(name for name, pattern in _PATTERNS.items() if pattern.search(said))
 
 
-def with_surges(state: State, message: str) -> State:
+def with_surges(state: PersonalityState, message: str) -> PersonalityState:
     """The state for this message alone."""
-    up = dict.fromkeys(surged(message), SURGED)
+    up = dict.fromkeys(surged_sliders(message), SURGE_VALUE)
     return msgspec.structs.replace(state, sliders={**state.sliders, **up}) if up else state

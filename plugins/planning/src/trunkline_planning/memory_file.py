@@ -10,18 +10,18 @@ ABSENT = ""
 """What a write expects of a file that is not there."""
 
 
-async def text_of(memory: Memory, path: str) -> str:
+async def read_text(memory: Memory, path: str) -> str:
     """The file's text; "" of one that is not there."""
-    return (await _now(memory, path))[0]
+    return (await _read_version(memory, path))[0]
 
 
-async def change(memory: Memory, path: str, edit: Callable[[str], str]) -> str:
+async def update_text(memory: Memory, path: str, edit: Callable[[str], str]) -> str:
     """Put ``edit(text)`` in place of a file's text, "" being that of an absent one; returns the new text.
 
     Raises ToolError when ``edit`` does, or when others change the file all the time.
     """
     for _ in range(TRIES):
-        text, version = await _now(memory, path)
+        text, version = await _read_version(memory, path)
         new = edit(text)
         if new == text:
             return new
@@ -29,12 +29,14 @@ async def change(memory: Memory, path: str, edit: Callable[[str], str]) -> str:
             await memory.write(path, new, expected=version)
             return new
         except ToolError:
-            if (await _now(memory, path))[1] == version:  # nobody was in the way: it is refused for good
+            if (await _read_version(memory, path))[
+                1
+            ] == version:  # nobody was in the way: it is refused for good
                 raise
     raise ToolError(f"{path} is being changed by others all the time. Try again.", kind="conflict")
 
 
-async def _now(memory: Memory, path: str) -> tuple[str, str]:
+async def _read_version(memory: Memory, path: str) -> tuple[str, str]:
     try:
         file = await memory.read(path)
     except ToolError:

@@ -18,17 +18,17 @@ LONGEST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanDocument:
     """A plan's text."""
 
     text: str
 
     @classmethod
-    def new(cls, task: str, context: str) -> "Plan":
+    def new(cls, task: str, context: str) -> "PlanDocument":
         """One without entries."""
-        about = f"\n{paragraph(context)}\n" if context.strip() else ""
+        about = f"\n{plan_text(context)}\n" if context.strip() else ""
         sections = "".join(f"\n## {name}\n" for name in SECTIONS)
-        return cls(f"# Plan: {line(task)}\n\nState: planning\n{about}{sections}")
+        return cls(f"# Plan: {one_line(task)}\n\nState: planning\n{about}{sections}")
 
     @property
     def title(self) -> str:
@@ -41,29 +41,29 @@ class Plan:
         found = _STATE.search(self.text)
         return found[1] if found else "planning"
 
-    def become(self, state: str) -> "Plan":
+    def become(self, state: str) -> "PlanDocument":
         """The same in another state."""
-        return Plan(_STATE.sub(f"State: {state}", self.text, count=1))
+        return PlanDocument(_STATE.sub(f"State: {state}", self.text, count=1))
 
     def entries(self, section: str) -> list[str]:
         """The entries of a section, each with the lines that belong to it."""
         return self._split(section)[1]
 
-    def with_step(self, number: int, entry: str) -> "Plan":
+    def with_step(self, number: int, entry: str) -> "PlanDocument":
         """A step put where its number belongs, in place of the one that has the number."""
         steps = [step for step in self.entries("Steps") if _number(step) != number]
         steps.append(f"{number}. {entry}")
         return self._with("Steps", sorted(steps, key=_number))
 
-    def with_entry(self, section: str, entry: str) -> "Plan":
+    def with_entry(self, section: str, entry: str) -> "PlanDocument":
         """An entry more, unless it is there."""
         known = self.entries(section)
         return self if f"- {entry}" in known else self._with(section, [*known, f"- {entry}"])
 
-    def _with(self, section: str, entries: list[str]) -> "Plan":
+    def _with(self, section: str, entries: list[str]) -> "PlanDocument":
         before, _, after = self._split(section)
         body = "\n" + "\n".join(entries) + "\n"
-        return Plan(f"{before}## {section}\n{body}{after}")
+        return PlanDocument(f"{before}## {section}\n{body}{after}")
 
     def _split(self, section: str) -> tuple[str, list[str], str]:
         """What is before the section, its entries, what is after."""
@@ -76,7 +76,7 @@ class Plan:
         return self.text[: found.start()], _entries(self.text[found.end() : end]), after
 
 
-def line(text: str) -> str:
+def one_line(text: str) -> str:
     """Text as one line. Raises ToolError for none, or too much."""
     joined = " ".join(text.split())
     if not joined or len(joined) > LONGEST:
@@ -86,7 +86,7 @@ def line(text: str) -> str:
     return joined
 
 
-def paragraph(text: str) -> str:
+def plan_text(text: str) -> str:
     """Text in which no line is taken for a heading of the plan, or its state."""
     lines = [row.strip() for row in text.strip().splitlines()]
     return "\n".join(f"> {row}".rstrip() for row in lines)

@@ -3,10 +3,10 @@ limit."""
 
 import trunkline
 from trunkline.errors import ToolError
-from trunkline_planning.memory_file import change, text_of
-from trunkline_planning.plan import Plan
-from trunkline_planning.plan_tools import open_plan, path_of
-from trunkline_planning.version import version_of
+from trunkline_planning.memory_file import read_text, update_text
+from trunkline_planning.plan import PlanDocument
+from trunkline_planning.plan_tools import open_plan, plan_path
+from trunkline_planning.version import plan_version
 
 
 @trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
@@ -16,15 +16,17 @@ async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
     Args:
         version: The version that present_plan told.
     """
-    await _same(context, version)
+    await _require_version(context, version)
     await context.planning.end()
-    await change(context.memory, path_of(context), lambda text: Plan(text).become("approved").text)
+    await update_text(
+        context.memory, plan_path(context), lambda text: PlanDocument(text).become("approved").text
+    )
     return "The owner approved the plan. Carry it out step by step; what needs approval is still asked about."
 
 
 @approve_plan.shows
-async def _plan_shown(context: trunkline.ToolContext, version: str) -> trunkline.ApprovalDetail:
-    return _shown_whole(await _same(context, version))
+async def _preview_plan(context: trunkline.ToolContext, version: str) -> trunkline.ApprovalDetail:
+    return _full_preview(await _require_version(context, version))
 
 
 @trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
@@ -35,13 +37,15 @@ async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -
         cancel: Whether the plan is given up; else it stays as it is, to be gone on with later.
     """
     await context.planning.end()
-    if cancel and await text_of(context.memory, path_of(context)):
-        await change(context.memory, path_of(context), lambda text: Plan(text).become("abandoned").text)
+    if cancel and await read_text(context.memory, plan_path(context)):
+        await update_text(
+            context.memory, plan_path(context), lambda text: PlanDocument(text).become("abandoned").text
+        )
         return "Planning has ended and the plan is given up."
     return "Planning has ended; the plan stays as it is."
 
 
-class PlanAsItStands:
+class PlanVersionCheck:
     """Refuses an approval of a plan that is another one by now, or that nobody could see whole: none is asked for."""
 
     stage: trunkline.Stage = "gate"
@@ -52,15 +56,17 @@ class PlanAsItStands:
         """Raises ToolError."""
         spec = invocation.spec
         if spec.source.startswith("native:") and spec.name == approve_plan.spec.name:
-            _shown_whole(await _same(invocation.context, str(invocation.arguments.get("version", ""))))
+            _full_preview(
+                await _require_version(invocation.context, str(invocation.arguments.get("version", "")))
+            )
         return await proceed(invocation)
 
 
-async def _same(context: trunkline.ToolContext, version: str) -> Plan:
+async def _require_version(context: trunkline.ToolContext, version: str) -> PlanDocument:
     plan = await open_plan(context)
     if not plan.entries("Steps"):
         raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")
-    if version_of(plan.text) != version:
+    if plan_version(plan.text) != version:
         raise ToolError(
             "The plan is another one by now. Call present_plan, and use the version that it tells.",
             kind="conflict",
@@ -68,7 +74,7 @@ async def _same(context: trunkline.ToolContext, version: str) -> Plan:
     return plan
 
 
-def _shown_whole(plan: Plan) -> trunkline.ApprovalDetail:
+def _full_preview(plan: PlanDocument) -> trunkline.ApprovalDetail:
     """The plan as a person is shown it. Raises ToolError when that is not all of it: nobody approves what they do not
     see."""
     shown = trunkline.preview("message", plan.text)

@@ -7,9 +7,9 @@ import msgspec
 
 import trunkline
 from trunkline.errors import ToolError
-from trunkline_planning.memory_file import change, text_of
-from trunkline_planning.plan import Plan, line
-from trunkline_planning.version import version_of
+from trunkline_planning.memory_file import read_text, update_text
+from trunkline_planning.plan import PlanDocument, one_line
+from trunkline_planning.version import plan_version
 
 StepNumber = Annotated[int, msgspec.Meta(ge=1, le=999)]
 
@@ -23,11 +23,11 @@ async def enter_plan_mode(here: trunkline.ToolContext, task_description: str, co
         task_description: What the plan is for, in a line.
         context: What is known about it so far.
     """
-    begun = Plan.new(task_description, context)
+    begun = PlanDocument.new(task_description, context)
     await here.planning.begin()
-    await change(here.memory, path_of(here), lambda before: before if _is_open(before) else begun.text)
+    await update_text(here.memory, plan_path(here), lambda before: before if _is_open(before) else begun.text)
     return (
-        f"Planning: only reading and the plan tools work now. The plan is {path_of(here)} in memory. Add steps, "
+        f"Planning: only reading and the plan tools work now. The plan is {plan_path(here)} in memory. Add steps, "
         "files and risks, then present_plan and approve_plan."
     )
 
@@ -48,9 +48,9 @@ async def add_plan_step(
         description: How, and how one sees that it is done.
         files_involved: The files that it changes or reads.
     """
-    files = f" ({', '.join(f'`{line(file)}`' for file in files_involved)})" if files_involved else ""
-    more = f": {line(description)}" if description.strip() else ""
-    entry = f"**{line(title)}**{more}{files}"
+    files = f" ({', '.join(f'`{one_line(file)}`' for file in files_involved)})" if files_involved else ""
+    more = f": {one_line(description)}" if description.strip() else ""
+    entry = f"**{one_line(title)}**{more}{files}"
     return await _edit(context, lambda plan: plan.with_step(step_number, entry))
 
 
@@ -65,8 +65,8 @@ async def add_plan_file(
         action: create, modify or delete.
         description: What becomes of it.
     """
-    more = f": {line(description)}" if description.strip() else ""
-    entry = f"`{line(file_path)}` ({line(action)}){more}"
+    more = f": {one_line(description)}" if description.strip() else ""
+    entry = f"`{one_line(file_path)}` ({one_line(action)}){more}"
     return await _edit(context, lambda plan: plan.with_entry("Files", entry))
 
 
@@ -78,8 +78,8 @@ async def add_plan_risk(context: trunkline.ToolContext, risk: str, mitigation: s
         risk: What may go wrong.
         mitigation: What is done so that it does not, or does no harm.
     """
-    more = f" Mitigation: {line(mitigation)}" if mitigation.strip() else ""
-    entry = f"{line(risk)}{more}"
+    more = f" Mitigation: {one_line(mitigation)}" if mitigation.strip() else ""
+    entry = f"{one_line(risk)}{more}"
     return await _edit(context, lambda plan: plan.with_entry("Risks", entry))
 
 
@@ -89,17 +89,17 @@ async def present_plan(context: trunkline.ToolContext) -> str:
     plan = await open_plan(context)
     if not plan.entries("Steps"):
         raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")
-    return f"{plan.text}\nversion: {version_of(plan.text)}"
+    return f"{plan.text}\nversion: {plan_version(plan.text)}"
 
 
 @trunkline.tool(effect="read", plan=True, data=True, derived=True)
 async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
     """Whether you are planning in this conversation, and how far the plan is."""
-    text = await text_of(context.memory, path_of(context))
-    plan = Plan(text)
+    text = await read_text(context.memory, plan_path(context))
+    plan = PlanDocument(text)
     return {
         "planning": await context.planning.holds(),
-        "plan": path_of(context) if text else None,
+        "plan": plan_path(context) if text else None,
         "title": plan.title if text else None,
         "state": plan.state if text else None,
         "steps": len(plan.entries("Steps")),
@@ -108,25 +108,27 @@ async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
     }
 
 
-def path_of(context: trunkline.ToolContext) -> str:
+def plan_path(context: trunkline.ToolContext) -> str:
     """Where the plan of the conversation lies, in the block's memory."""
     return f"plans/{context.conversation}.md"
 
 
-async def open_plan(context: trunkline.ToolContext) -> Plan:
+async def open_plan(context: trunkline.ToolContext) -> PlanDocument:
     """The plan that is being made. Raises ToolError when there is none."""
-    text = await text_of(context.memory, path_of(context))
+    text = await read_text(context.memory, plan_path(context))
     if not _is_open(text):
         raise ToolError("There is no open plan. Begin one with enter_plan_mode.", kind="not_found")
-    return Plan(text)
+    return PlanDocument(text)
 
 
-async def _edit(context: trunkline.ToolContext, edit: Callable[[Plan], Plan]) -> str:
+async def _edit(context: trunkline.ToolContext, edit: Callable[[PlanDocument], PlanDocument]) -> str:
     await open_plan(context)
-    plan = Plan(await change(context.memory, path_of(context), lambda text: edit(Plan(text)).text))
+    plan = PlanDocument(
+        await update_text(context.memory, plan_path(context), lambda text: edit(PlanDocument(text)).text)
+    )
     counts = ", ".join(f"{len(plan.entries(name))} {name.lower()}" for name in ("Steps", "Files", "Risks"))
     return f"Written. The plan has {counts}."
 
 
 def _is_open(text: str) -> bool:
-    return bool(text) and Plan(text).state == "planning"
+    return bool(text) and PlanDocument(text).state == "planning"

@@ -28,6 +28,6 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 @trunkline.hookimpl
 def trunkline_tool_middleware() -> Iterable[trunkline.ToolMiddleware]:
     """A person approves what they are shown."""
-    from trunkline_planning.plan_approval import PlanAsItStands
+    from trunkline_planning.plan_approval import PlanVersionCheck
 
-    return [PlanAsItStands()]
+    return [PlanVersionCheck()]

@@ -10,7 +10,7 @@ import msgspec
 
 import trunkline
 from trunkline.errors import ToolError
-from trunkline_planning.memory_file import change, text_of
+from trunkline_planning.memory_file import read_text, update_text
 
 MOST, LONGEST = 200, 500
 """Tasks of a list, and characters of each."""
@@ -45,37 +45,37 @@ async def todo_write(context: trunkline.ToolContext, todos: tuple[Todo, ...]) ->
     tasks = [Todo(content=" ".join(todo.content.split()), status=todo.status) for todo in todos]
     if any(not task.content for task in tasks):
         raise ToolError("A task without words cannot be done. Nothing was written.", kind="invalid_arguments")
-    await change(context.memory, _path(context), lambda before: written(tasks))
+    await update_text(context.memory, _path(context), lambda before: format_tasks(tasks))
     running = sum(task.status == "in_progress" for task in tasks)
     warning = f"\n{running} tasks are in_progress; work on one at a time." if running > 1 else ""
-    return _told(tasks) + warning
+    return _describe_tasks(tasks) + warning
 
 
 @trunkline.tool(effect="read", plan=True, data=True, derived=True)
 async def todo_read(context: trunkline.ToolContext) -> str:
     """Read the list of what is to do in this conversation."""
-    return _told(tasks_in(await text_of(context.memory, _path(context))))
+    return _describe_tasks(parse_tasks(await read_text(context.memory, _path(context))))
 
 
 @trunkline.tool(effect="write", idempotent=True, plan=True)
 async def todo_clear(context: trunkline.ToolContext) -> str:
     """Empty the list of what is to do in this conversation. History keeps it."""
-    await change(context.memory, _path(context), lambda before: written([]) if before else before)
+    await update_text(context.memory, _path(context), lambda before: format_tasks([]) if before else before)
     return "The list is empty."
 
 
-def written(tasks: list[Todo]) -> str:
+def format_tasks(tasks: list[Todo]) -> str:
     """The list as its file."""
     return "# To do\n\n" + "".join(f"- [{MARKS[task.status]}] {task.content}\n" for task in tasks)
 
 
-def tasks_in(text: str) -> list[Todo]:
+def parse_tasks(text: str) -> list[Todo]:
     """The tasks of a file, whoever wrote it."""
     found = [_TASK.match(line) for line in text.splitlines()]
     return [Todo(content=task[2], status=_STATUS[task[1]]) for task in found if task]
 
 
-def _told(tasks: list[Todo]) -> str:
+def _describe_tasks(tasks: list[Todo]) -> str:
     if not tasks:
         return "The list is empty."
     done = sum(task.status == "completed" for task in tasks)

@@ -3,6 +3,6 @@
 from hashlib import sha256
 
 
-def version_of(text: str) -> str:
+def plan_version(text: str) -> str:
     """Twelve hexadecimal digits of the text."""
     return sha256(text.encode()).hexdigest()[:12]

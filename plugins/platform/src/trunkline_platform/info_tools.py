@@ -69,10 +69,10 @@ async def list_blocks(context: trunkline.ToolContext) -> str:
     """The blocks of this installation, each with its description. You are the agent of the one that is marked."""
     entries = await context.memory.list("/blocks")
     names = sorted(PurePosixPath(entry.path).name for entry in entries if entry.kind == "folder")
-    return "\n".join([await _line(context, name) for name in names]) or "There are no blocks."
+    return "\n".join([await _block_line(context, name) for name in names]) or "There are no blocks."
 
 
-async def _line(context: trunkline.ToolContext, name: str) -> str:
+async def _block_line(context: trunkline.ToolContext, name: str) -> str:
     mark = " (you)" if name == context.block else ""
     try:
         table = read_toml((await context.memory.read(f"/blocks/{name}/block.toml")).content)

@@ -25,5 +25,5 @@ async def send_channel_message(context: trunkline.ToolContext, channel: str, con
 
 
 @send_channel_message.shows
-def _shown(context: trunkline.ToolContext, channel: str, content: str) -> trunkline.ApprovalDetail:
+def _preview(context: trunkline.ToolContext, channel: str, content: str) -> trunkline.ApprovalDetail:
     return trunkline.message_preview(f"you, through the channel {channel}", content)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from trunkline import Completion
 
 
-class Spent(Exception):
+class BudgetExhaustedError(Exception):
     """There is nothing left; no model was asked."""
 
 
@@ -29,9 +29,9 @@ class Budget:
     def begin(self) -> int:
         """What the next call may cost; it is counted. Raises Spent before a call that there is no room for."""
         if self.calls >= self.max_calls:
-            raise Spent(f"All {self.max_calls} model calls of this retrieval are used up.")
+            raise BudgetExhaustedError(f"All {self.max_calls} model calls of this retrieval are used up.")
         if self.cost and not self.left:
-            raise Spent(f"The {self.max_cost / 1e6:g} USD of this retrieval are used up.")
+            raise BudgetExhaustedError(f"The {self.max_cost / 1e6:g} USD of this retrieval are used up.")
         self.calls += 1
         return self.left
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from trunkline import ToolError
-from trunkline_rlm.repl.session import Fault, Function
+from trunkline_rlm.repl.session import HostFunction, HostFunctionError
 
 MOST = 100
 """Chunks that one call brings at most."""
@@ -15,7 +15,7 @@ MOST_STEPS = 200
 """Steps that are told of one retrieval."""
 
 
-class Chunks(Protocol):
+class ChunkQueries(Protocol):
     """What is asked of memory; ``trunkline.Memory`` has it."""
 
     async def chunk(self, chunk: str, /) -> Any: ...
@@ -24,10 +24,10 @@ class Chunks(Protocol):
     async def linked(self, chunk: str, link_type: str | None, /) -> Sequence[Any]: ...
 
 
-class Library:
+class MemoryFunctions:
     """Memory's chunks as plain dictionaries. ``report`` is shown a line for each step."""
 
-    def __init__(self, memory: Chunks, report: Callable[[str], None]) -> None:
+    def __init__(self, memory: ChunkQueries, report: Callable[[str], None]) -> None:
         self._memory = memory
         self._report = report
         self.sources: dict[str, None] = {}
@@ -35,7 +35,7 @@ class Library:
         self.steps: list[str] = []
 
     @property
-    def functions(self) -> Mapping[str, Function]:
+    def functions(self) -> Mapping[str, HostFunction]:
         """By the names that code knows them under."""
         return {
             "read_chunk": self.read_chunk,
@@ -47,26 +47,30 @@ class Library:
     async def read_chunk(self, id: str) -> dict[str, Any] | None:
         """A chunk, or None."""
         self._step("read_chunk", id)
-        found = await _asked(self._memory.chunk(_text(id)))
+        found = await _memory_result(self._memory.chunk(_check_text(id)))
         return None if found is None else self._shown(found)
 
     async def search_chunks(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
         """The chunks that fit a query best, with their scores."""
         self._step("search_chunks", query)
-        found = await _asked(self._memory.recall(_text(query), limit=_limit(limit), min_confidence=0.0))
+        found = await _memory_result(
+            self._memory.recall(_check_text(query), limit=_check_limit(limit), min_confidence=0.0)
+        )
         return [{**self._shown(hit.chunk), "score": round(hit.score, 4)} for hit in found.chunks]
 
     async def list_chunks_by_tag(self, tags: str | list[str], limit: int = MOST) -> list[dict[str, Any]]:
         """The chunks that have all of these tags, newest first."""
-        wanted = (tags,) if isinstance(tags, str) else texts(tags, "tags")
+        wanted = (tags,) if isinstance(tags, str) else check_texts(tags, "tags")
         self._step("list_chunks_by_tag", ", ".join(wanted))
-        found = await _asked(self._memory.chunks(tags=wanted, limit=_limit(limit)))
+        found = await _memory_result(self._memory.chunks(tags=wanted, limit=_check_limit(limit)))
         return [self._shown(chunk) for chunk in found]
 
     async def get_linked_chunks(self, id: str, link_type: str | None = None) -> list[dict[str, Any]]:
         """The chunks that one is linked to, strongest first, with type and strength of the link."""
         self._step("get_linked_chunks", id)
-        found = await _asked(self._memory.linked(_text(id), None if link_type is None else _text(link_type)))
+        found = await _memory_result(
+            self._memory.linked(_check_text(id), None if link_type is None else _check_text(link_type))
+        )
         return [
             {
                 **self._shown(link.chunk),
@@ -101,30 +105,32 @@ class Library:
         self._report(step)
 
 
-async def _asked(answer: Awaitable[Any]) -> Any:
+async def _memory_result(answer: Awaitable[Any]) -> Any:
     """Memory's answer; its error is one that code can catch."""
     try:
         return await answer
     except ToolError as error:
-        raise Fault("RuntimeError", str(error)) from error
+        raise HostFunctionError("RuntimeError", str(error)) from error
 
 
-def texts(value: object, what: str) -> tuple[str, ...]:
+def check_texts(value: object, what: str) -> tuple[str, ...]:
     """A list of texts that code gave. Raises Fault for anything else."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise Fault("TypeError", f"{what}: a list of texts is wanted, or for a context a dictionary")
+        raise HostFunctionError(
+            "TypeError", f"{what}: a list of texts is wanted, or for a context a dictionary"
+        )
     if len(value) > MOST:
-        raise Fault("ValueError", f"{what}: no more than {MOST} at once")
+        raise HostFunctionError("ValueError", f"{what}: no more than {MOST} at once")
     return tuple(value)
 
 
-def _text(value: object) -> str:
+def _check_text(value: object) -> str:
     if not isinstance(value, str):
-        raise Fault("TypeError", f"a text is wanted, not {type(value).__name__}")
+        raise HostFunctionError("TypeError", f"a text is wanted, not {type(value).__name__}")
     return value
 
 
-def _limit(value: object) -> int:
+def _check_limit(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise Fault("ValueError", "limit is a whole number from 1 on")
+        raise HostFunctionError("ValueError", "limit is a whole number from 1 on")
     return min(value, MOST)

@@ -14,6 +14,6 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
     """``retrieve`` (RLM-F13)."""
-    from trunkline_rlm.tool import made
+    from trunkline_rlm.tool import retrieve_tool
 
-    return [made(settings.section(RlmSettings))]
+    return [retrieve_tool(settings.section(RlmSettings))]

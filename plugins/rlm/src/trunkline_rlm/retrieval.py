@@ -8,10 +8,16 @@ from typing import Any
 
 from trunkline import Completer, CompletionError, Message, Sandbox, new_id
 from trunkline_rlm import prompt
-from trunkline_rlm.budget import Budget, Spent
-from trunkline_rlm.memory_functions import Library, texts
-from trunkline_rlm.repl.process import Limits
-from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session, TimedOut
+from trunkline_rlm.budget import Budget, BudgetExhaustedError
+from trunkline_rlm.memory_functions import MemoryFunctions, check_texts
+from trunkline_rlm.repl.process import ReplLimits
+from trunkline_rlm.repl.session import (
+    CodeTimeoutError,
+    HostFunctionError,
+    ProcessBrokenError,
+    ReplSession,
+    SandboxViolation,
+)
 
 PURPOSE = "repl"
 """How a ledger groups these calls (conflict C18)."""
@@ -21,22 +27,22 @@ OFFLINE = "offline"
 
 NO_MODEL = "No model is configured that could write code. Search memory with recall or memory_search."
 
-Context = list[str] | Mapping[str, Any]
+QueryContext = list[str] | Mapping[str, Any]
 """What a nested question works on: ids of chunks, or any dictionary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class RetrievalLimits:
     """``iterations`` for one question, ``depth`` of nested ones, ``limits`` of the code, the ``model`` to ask."""
 
     iterations: int = 10
     depth: int = 5
-    limits: Limits = field(default_factory=Limits)
+    limits: ReplLimits = field(default_factory=ReplLimits)
     model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RetrievalResult:
     """``answer`` is what ``FINAL`` was given; None too when it was not called, and then ``ended`` says why.
 
     ``iterations`` counts the replies of the outermost model.
@@ -53,9 +59,9 @@ class Retrieval:
     def __init__(
         self,
         model: Completer,
-        library: Library,
+        library: MemoryFunctions,
         budget: Budget,
-        bounds: Bounds,
+        bounds: RetrievalLimits,
         report: Callable[[str], None],
         sandbox: Sandbox,
     ) -> None:
@@ -68,7 +74,7 @@ class Retrieval:
         self._sandbox = sandbox
         self._iteration = 0
 
-    async def answer(self, query: str, context: Context | None = None) -> Found:
+    async def answer(self, query: str, context: QueryContext | None = None) -> RetrievalResult:
         """Let a model find the answer.
 
         Raises:
@@ -77,49 +83,53 @@ class Retrieval:
         """
         try:
             return await self._answered(query, context)
-        except Spent as spent:
-            return Found(None, self._iteration, str(spent))
+        except BudgetExhaustedError as spent:
+            return RetrievalResult(None, self._iteration, str(spent))
 
-    async def _answered(self, query: str, context: Context | None) -> Found:
+    async def _answered(self, query: str, context: QueryContext | None) -> RetrievalResult:
         """``answer``; raises Spent when the budget does not reach for it."""
         bounds, given = self._bounds, await self._resolved(context)
         messages = [
             _message("system", prompt.SYSTEM),
-            _message("user", prompt.question(query, bounds.iterations, context=given is not None)),
+            _message("user", prompt.first_message(query, bounds.iterations, context=given is not None)),
         ]
         functions = {**self._library.functions, "llm_query": self.llm_query}
-        async with Session(self._sandbox, functions, bounds.limits) as session:
+        async with ReplSession(self._sandbox, functions, bounds.limits) as session:
             variables = {} if given is None else {"context": given}
             for iteration in range(1, bounds.iterations + 1):
                 self._tell(f"asking the model ({iteration} of {bounds.iterations})")
                 reply = await self._asked(messages)
                 self._iteration = self._iteration if self.depth else iteration
                 self._tell(f"running its code ({iteration} of {bounds.iterations})")
-                text = await _tried(session, prompt.code_in(reply), variables)
+                text = await _run_code(session, prompt.extract_code(reply), variables)
                 if session.is_complete:
-                    return Found(session.result, iteration)
+                    return RetrievalResult(session.result, iteration)
                 messages.append(_message("assistant", reply))
-                messages.append(_message("user", prompt.told(text, bounds.iterations - iteration)))
-        return Found(None, bounds.iterations, f"No answer was given within {bounds.iterations} replies.")
+                messages.append(_message("user", prompt.next_message(text, bounds.iterations - iteration)))
+        return RetrievalResult(
+            None, bounds.iterations, f"No answer was given within {bounds.iterations} replies."
+        )
 
     async def llm_query(self, prompt: str, context: Any = None) -> Any:
         """A model's answer; with a context that of a nested retrieval. Given to code as ``llm_query``."""
         if not isinstance(prompt, str) or not prompt.strip():
-            raise Fault("TypeError", "llm_query(prompt, context=None): the prompt is a text")
+            raise HostFunctionError("TypeError", "llm_query(prompt, context=None): the prompt is a text")
         with self._deeper():
             try:
                 if context is None:
                     return await self._asked([_message("user", prompt)])
                 return (await self._answered(prompt, context)).answer
-            except Spent as spent:
-                raise Fault("RuntimeError", f"{spent} Call FINAL with what you have.") from spent
+            except BudgetExhaustedError as spent:
+                raise HostFunctionError("RuntimeError", f"{spent} Call FINAL with what you have.") from spent
             except CompletionError as error:
                 return f"Error: {error}"
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
         if self.depth >= self._bounds.depth:
-            raise Fault("RecursionError", f"questions may be nested {self._bounds.depth} deep, and these are")
+            raise HostFunctionError(
+                "RecursionError", f"questions may be nested {self._bounds.depth} deep, and these are"
+            )
         self.depth += 1
         try:
             yield
@@ -135,18 +145,18 @@ class Retrieval:
             )
         except CompletionError as error:
             if error.code == "over_budget":
-                raise Spent(str(error)) from error
+                raise BudgetExhaustedError(str(error)) from error
             raise
         self._budget.settle(done)
         if done.adapter == OFFLINE:
             raise CompletionError("engine_unavailable", NO_MODEL)
         return done.text
 
-    async def _resolved(self, context: Context | None) -> Any:
+    async def _resolved(self, context: QueryContext | None) -> Any:
         """What a nested session is given as ``context``."""
         if context is None or isinstance(context, Mapping):
             return context
-        found = [await self._library.read_chunk(each) for each in texts(context, "the context")]
+        found = [await self._library.read_chunk(each) for each in check_texts(context, "the context")]
         return [chunk for chunk in found if chunk is not None]
 
     def _tell(self, what: str) -> None:
@@ -154,13 +164,13 @@ class Retrieval:
         self._report(f"{nested}{what}, {self._budget.cost / 1e6:.4f} USD so far")
 
 
-async def _tried(session: Session, code: str, variables: dict[str, Any]) -> str:
+async def _run_code(session: ReplSession, code: str, variables: dict[str, Any]) -> str:
     """What the model is told of its code. ``variables`` are set before it, again in a new process."""
     try:
-        return prompt.outcome(await session.run(code, None if session.lives else variables))
+        return prompt.format_result(await session.run(code, None if session.lives else variables))
     except SandboxViolation as violation:
         return f"Not run: {violation}"
-    except (TimedOut, Broken) as error:
+    except (CodeTimeoutError, ProcessBrokenError) as error:
         return f"{error} Its variables are gone; begin anew."
 
 

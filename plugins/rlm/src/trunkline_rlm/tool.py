@@ -6,15 +6,15 @@ from msgspec import Meta
 
 from trunkline import Tool, ToolContext, tool
 from trunkline_rlm.budget import Budget
-from trunkline_rlm.memory_functions import Library
-from trunkline_rlm.repl.process import Limits
-from trunkline_rlm.retrieval import Bounds, Retrieval
+from trunkline_rlm.memory_functions import MemoryFunctions
+from trunkline_rlm.repl.process import ReplLimits
+from trunkline_rlm.retrieval import Retrieval, RetrievalLimits
 from trunkline_rlm.settings import RlmSettings
 
 TIMEOUT = 1_800.0
 
 
-def made(settings: RlmSettings) -> Tool:
+def retrieve_tool(settings: RlmSettings) -> Tool:
     """The tool with these settings."""
 
     @tool(effect="read", timeout=TIMEOUT, data=True, derived=True)
@@ -28,7 +28,7 @@ def made(settings: RlmSettings) -> Tool:
             query: The question, with all that is needed to understand it.
             max_iterations: How many steps the search may take.
         """
-        library = Library(context.memory, context.report)
+        library = MemoryFunctions(context.memory, context.report)
         budget = Budget(max_cost=round(settings.max_cost_usd * 1_000_000), max_calls=settings.max_calls)
         bounds = _bounds(settings, max_iterations or settings.iterations)
         retrieval = Retrieval(context.model, library, budget, bounds, context.report, context.sandbox)
@@ -47,6 +47,6 @@ def made(settings: RlmSettings) -> Tool:
     return retrieve
 
 
-def _bounds(settings: RlmSettings, iterations: int) -> Bounds:
-    limits = Limits(timeout=settings.timeout, memory=settings.memory_mb * 1024 * 1024)
-    return Bounds(iterations=iterations, depth=settings.depth, limits=limits, model=settings.model)
+def _bounds(settings: RlmSettings, iterations: int) -> RetrievalLimits:
+    limits = ReplLimits(timeout=settings.timeout, memory=settings.memory_mb * 1024 * 1024)
+    return RetrievalLimits(iterations=iterations, depth=settings.depth, limits=limits, model=settings.model)

@@ -13,13 +13,13 @@ TUN = Path("/dev/net/tun")
 """What slirp4netns makes a device of."""
 
 
-async def limits(backend: str, workspace: int) -> HealthResult:
+async def limits_check(backend: str, workspace: int) -> HealthResult:
     """Whether the limits of a program hold for all of its processes together, and what bounds its workspace."""
     bound = f"a workspace may hold {workspace} MiB"
     if sys.platform != "linux" or backend == "docker":
         held = f"Docker bounds the programs, and {bound}"
         return HealthResult("ok", f"Bubblewrap is not used here: {held}")
-    place = await anyio.to_thread.run_sync(cgroups.find)
+    place = await anyio.to_thread.run_sync(cgroups.find_root)
     if place is not None:
         held = f"Control groups (version {place.version}) hold the programs of bubblewrap"
         return HealthResult("ok", f"{held}; {bound}")
@@ -33,7 +33,7 @@ async def limits(backend: str, workspace: int) -> HealthResult:
     )
 
 
-async def network(backend: str) -> HealthResult:
+async def network_check(backend: str) -> HealthResult:
     """Whether a program can have a network without this machine's own services."""
     if sys.platform != "linux" or backend == "docker":
         return HealthResult("ok", "Bubblewrap is not used here: Docker makes the networks of programs")

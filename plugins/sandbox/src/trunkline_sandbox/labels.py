@@ -11,42 +11,42 @@ HOME_LABEL, OWNER_LABEL, LABEL = "trunkline.home", "trunkline.owner", "trunkline
 GUARDIAN_LABEL = "trunkline.guardian"
 
 
-def home_mark(home: Path) -> str:
+def home_id(home: Path) -> str:
     """A short name of the home folder."""
     return hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:16]
 
 
-def mark(home: Path, label: str) -> tuple[str, ...]:
+def bubblewrap_labels(home: Path, label: str) -> tuple[str, ...]:
     """Options of bubblewrap that can be seen from outside, and change nothing: it clears the environment after them."""
-    return "--setenv", VARIABLE, f"{home_mark(home)} {label}".strip()
+    return "--setenv", VARIABLE, f"{home_id(home)} {label}".strip()
 
 
-def labels(home: Path, guardian: str, label: str) -> dict[str, str]:
+def container_labels(home: Path, guardian: str, label: str) -> dict[str, str]:
     """The labels of a container: whose home, which process made it, who removes it, and what for."""
     return {
-        HOME_LABEL: home_mark(home),
-        OWNER_LABEL: _owner(os.getpid()),
+        HOME_LABEL: home_id(home),
+        OWNER_LABEL: _owner_id(os.getpid()),
         GUARDIAN_LABEL: guardian,
         LABEL: label,
     }
 
 
-def is_gone(owner: str) -> bool:
+def is_owner_gone(owner: str) -> bool:
     """Whether the process that made a container has ended; False for one that cannot be seen from here."""
     here, _, rest = owner.partition(" ")
     process = rest.partition(" ")[0]
-    return here == _here() and process.isdigit() and _owner(int(process)) != owner
+    return here == _pid_namespace() and process.isdigit() and _owner_id(int(process)) != owner
 
 
-def _owner(process: int) -> str:
+def _owner_id(process: int) -> str:
     """The process and when it began, which no later one of the same number did; and the namespace that it counts in."""
     began = ""
     with suppress(OSError):
         began = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
-    return f"{_here()} {process} {began}"
+    return f"{_pid_namespace()} {process} {began}"
 
 
-def _here() -> str:
+def _pid_namespace() -> str:
     with suppress(OSError):
         return str(Path("/proc/self/ns/pid").readlink())
     return "unknown"

@@ -16,7 +16,7 @@ from trunkline_sandbox import usage
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 DISK_SECONDS = 0.4
 DISK_SHARE = 10
 """A look through a workspace is followed by a pause of so many times its length, unless the disk fills up meanwhile."""
@@ -27,11 +27,11 @@ SLACK = 64 * usage.MIB
 LEAST_FREE = 256 * usage.MIB
 """Bytes of the file system below which no program that had more goes on."""
 
-End = Callable[["Watch", str], None]
+OnExceeded = Callable[["LimitWatcher", str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class WatchedLimits:
     """What is watched, in bytes: ``memory`` of all processes together, ``disk`` of the whole ``workspace``. None is
     not watched. ``first`` is the program's first process, None where nobody here can see it: files that it removed and
     holds open are not counted then, but the file system is not filled with them."""
@@ -42,11 +42,11 @@ class Bounds:
     first: int | None
 
 
-class Watch:
+class LimitWatcher:
     """Watches one program from its begin to its end. ``end`` is called once, from a thread, with the limit. It may take
     its time while the watch ``is_on``."""
 
-    def __init__(self, bounds: Bounds, end: End) -> None:
+    def __init__(self, bounds: WatchedLimits, end: OnExceeded) -> None:
         self._bounds = bounds
         self._end = end
         self._over = threading.Event()
@@ -78,26 +78,26 @@ class Watch:
     def _until_too_much(self) -> str | None:
         memory, first = self._bounds.memory, self._bounds.first
         disk = self._disk()
-        while not self._over.wait(LOOK_SECONDS):
-            if memory is not None and first is not None and usage.memory(first) > memory:
+        while not self._over.wait(POLL_SECONDS):
+            if memory is not None and first is not None and usage.memory_bytes(first) > memory:
                 return "memory"
             if disk is not None and disk.too_much():
                 return "disk"
         return None
 
-    def _disk(self) -> "_Disk | None":
+    def _disk(self) -> "_DiskUsage | None":
         workspace, most = self._bounds.workspace, self._bounds.disk
         if workspace is None or most is None:
             return None
-        return _Disk(workspace, most, self._bounds.first, self._over.is_set)
+        return _DiskUsage(workspace, most, self._bounds.first, self._over.is_set)
 
 
-class _Disk:
+class _DiskUsage:
     """The disk below a workspace."""
 
     def __init__(self, workspace: Path, most: int, first: int | None, stopped: Callable[[], bool]) -> None:
         self._workspace, self._first, self._stopped = workspace, first, stopped
-        self._free = usage.free(workspace)
+        self._free = usage.free_bytes(workspace)
         self._least = LEAST_FREE if self._free > LEAST_FREE else 0
         self._most = most
         self._room = 0
@@ -107,7 +107,7 @@ class _Disk:
 
     def too_much(self) -> bool:
         """Whether the workspace, or its file system, is fuller than it may be."""
-        free = usage.free(self._workspace)
+        free = usage.free_bytes(self._workspace)
         if free < self._least:
             return True
         if time.monotonic() < self._next and self._free - free < self._room // 2:
@@ -117,7 +117,7 @@ class _Disk:
 
     def _look(self) -> int:
         began = time.monotonic()
-        size = usage.disk(self._workspace, self._first, self._stopped)
+        size = usage.disk_bytes(self._workspace, self._first, self._stopped)
         took = time.monotonic() - began
         self._next = time.monotonic() + max(DISK_SECONDS, DISK_SHARE * took)
         self._room = max(SLACK, self._most - size)

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from trunkline._util.paths import DEEPEST, SETTINGS, hides_password, is_bare, is_protected
+from trunkline._util.paths import MAX_DEPTH, SETTINGS, hides_password, is_bare, is_protected
 from trunkline.errors import ToolError
 
-EMPTY = Path(__file__).with_name("empty")
+EMPTY_FILE = Path(__file__).with_name("empty")
 """What a program finds in the place of a protected file."""
 
 MOST_MASKED = 1_000
@@ -21,7 +21,7 @@ class Masks(NamedTuple):
     locked: tuple[str, ...] = ()
 
 
-def masked(workspace: Path | None) -> Masks:
+def masked_files(workspace: Path | None) -> Masks:
     """What is closed in a workspace. Of a link that is what it leads to, if that is in the workspace.
 
     Raises:
@@ -32,7 +32,7 @@ def masked(workspace: Path | None) -> Masks:
     hidden: list[str] = []
     locked: list[str] = []
     try:
-        _look(str(workspace), (), hidden, locked)
+        _scan(str(workspace), (), hidden, locked)
     except OSError as error:
         raise ToolError(
             f"The workspace cannot be looked through for protected files: {error.strerror}.",
@@ -41,7 +41,7 @@ def masked(workspace: Path | None) -> Masks:
     return Masks(tuple(hidden), tuple(locked))
 
 
-def _look(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[str]) -> None:
+def _scan(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[str]) -> None:
     with os.scandir(folder) as entries:
         inner, settings = [], []
         for entry in entries:
@@ -67,16 +67,16 @@ def _look(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[s
             "was run.",
             kind="too_large",
         )
-    if inner and len(parts) >= 4 * DEEPEST:
+    if inner and len(parts) >= 4 * MAX_DEPTH:
         raise ToolError(
             "The workspace is nested too deeply to be looked through. Nothing was run.", kind="too_large"
         )
     for name in inner:
-        _look_if_there(f"{folder}/{name}", (*parts, name), hidden, locked)
+        _scan_if_present(f"{folder}/{name}", (*parts, name), hidden, locked)
 
 
-def _look_if_there(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[str]) -> None:
+def _scan_if_present(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[str]) -> None:
     try:
-        _look(folder, parts, hidden, locked)
+        _scan(folder, parts, hidden, locked)
     except (FileNotFoundError, NotADirectoryError):  # gone meanwhile
         return

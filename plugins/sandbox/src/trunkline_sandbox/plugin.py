@@ -26,11 +26,11 @@ def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunklin
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """How well the limits of programs hold on this machine, and whether they can have a network."""
-    from trunkline_sandbox.health import limits, network
+    from trunkline_sandbox.health import limits_check, network_check
 
     section = settings.section(SandboxSettings)
     backend = section.backend
     return [
-        trunkline.HealthCheck("sandbox.limits", partial(limits, backend, section.workspace)),
-        trunkline.HealthCheck("sandbox.network", partial(network, backend)),
+        trunkline.HealthCheck("sandbox.limits", partial(limits_check, backend, section.workspace)),
+        trunkline.HealthCheck("sandbox.network", partial(network_check, backend)),
     ]

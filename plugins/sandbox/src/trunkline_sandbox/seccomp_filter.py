@@ -8,9 +8,9 @@ rights that the program has not, and is denied here a second time.
 import errno
 
 from trunkline._util import seccomp
-from trunkline._util.seccomp import Instruction, returning, when
+from trunkline._util.seccomp import Instruction, on_call, return_action
 
-DENIED = {  # name: its number on x86_64 and on aarch64; None where there is none
+DENIED_CALLS = {  # name: its number on x86_64 and on aarch64; None where there is none
     "acct": (163, 89),
     "add_key": (248, 217),
     "adjtimex": (159, 171),
@@ -87,34 +87,36 @@ X32 = 0x40000000
 """From here up are the same calls again, for programs with short pointers."""
 
 
-UNCOUNTED = {"memfd_create": (319, 279), "shmget": (29, 194)}
+UNCOUNTED_CALLS = {"memfd_create": (319, 279), "shmget": (29, 194)}
 """What makes memory that no process need have mapped, so that only a control group counts it."""
 
 
-def program(machine: str, *, grouped: bool = True) -> list[Instruction]:
+def filter_program(machine: str, *, grouped: bool = True) -> list[Instruction]:
     """The filter for ``x86_64`` or ``aarch64``; not ``grouped`` is for a program without a control group. Raises
     KeyError for another machine."""
-    code = seccomp.beginning(machine)
+    code = seccomp.architecture_check(machine)
     column = list(seccomp.ARCHITECTURES).index(machine)
     if machine == "x86_64":
-        code += [(seccomp.AT_LEAST, 0, 1, X32), returning(seccomp.error(errno.ENOSYS))]
-    denied = returning(seccomp.error(errno.EPERM))
-    code += when(CLONE[column], [seccomp.low(0), (seccomp.ANY_BIT, 0, 1, NEW_NAMESPACES), denied, _ALLOWED])
+        code += [(seccomp.AT_LEAST, 0, 1, X32), return_action(seccomp.errno_action(errno.ENOSYS))]
+    denied = return_action(seccomp.errno_action(errno.EPERM))
+    code += on_call(
+        CLONE[column], [seccomp.load_low(0), (seccomp.ANY_BIT, 0, 1, NEW_NAMESPACES), denied, _ALLOWED]
+    )
     # The flags of clone3 lie in memory, where no filter sees them; without it the C library uses clone.
-    code += when(CLONE3[column], [returning(seccomp.error(errno.ENOSYS))])
-    code += when(IOCTL[column], [seccomp.low(1), *_one_of(TERMINAL_INPUT, denied), _ALLOWED])
+    code += on_call(CLONE3[column], [return_action(seccomp.errno_action(errno.ENOSYS))])
+    code += on_call(IOCTL[column], [seccomp.load_low(1), *_one_of(TERMINAL_INPUT, denied), _ALLOWED])
     for call in (SOCKET, SOCKETPAIR):
-        family = [*_one_of(FAMILIES, _ALLOWED), returning(seccomp.error(errno.EAFNOSUPPORT))]
-        code += when(call[column], [seccomp.low(0), *family])
-    for numbers in DENIED.values():
+        family = [*_one_of(FAMILIES, _ALLOWED), return_action(seccomp.errno_action(errno.EAFNOSUPPORT))]
+        code += on_call(call[column], [seccomp.load_low(0), *family])
+    for numbers in DENIED_CALLS.values():
         if (number := numbers[column]) is not None:
-            code += when(number, [denied])
-    for numbers in () if grouped else UNCOUNTED.values():
-        code += when(numbers[column], [returning(seccomp.error(errno.ENOSYS))])
+            code += on_call(number, [denied])
+    for numbers in () if grouped else UNCOUNTED_CALLS.values():
+        code += on_call(numbers[column], [return_action(seccomp.errno_action(errno.ENOSYS))])
     return [*code, _ALLOWED]
 
 
-_ALLOWED = returning(seccomp.ALLOW)
+_ALLOWED = return_action(seccomp.ALLOW)
 
 
 def _one_of(values: tuple[int, ...], then: Instruction) -> list[Instruction]:

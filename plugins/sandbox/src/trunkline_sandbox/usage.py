@@ -37,7 +37,7 @@ def processes(first: int) -> Iterator[int]:
                     found += map(int, (thread / "children").read_text().split())
 
 
-def memory(first: int) -> int:
+def memory_bytes(first: int) -> int:
     """Bytes of memory that a program takes: what its processes have to themselves, their shares of what they have
     together, and what lies in its folders in memory.
 
@@ -60,18 +60,18 @@ def _resident(process: int) -> int:
     return kib * 1024
 
 
-def disk(workspace: Path, first: int | None, stopped: Callable[[], bool]) -> int:
+def disk_bytes(workspace: Path, first: int | None, stopped: Callable[[], bool]) -> int:
     """Bytes on the disk below a workspace, and of files that were removed there and are held open by the program,
     where its ``first`` process is known.
 
     A file counts by the blocks that it has, not by the length that it claims. Ends early once ``stopped``.
     Raises OSError when a process cannot be looked at.
     """
-    removed = 0 if first is None else _removed(first, workspace.stat().st_dev)
-    return _below(str(workspace), stopped) + removed
+    removed = 0 if first is None else _removed_bytes(first, workspace.stat().st_dev)
+    return _folder_bytes(str(workspace), stopped) + removed
 
 
-def _below(folder: str, stopped: Callable[[], bool]) -> int:
+def _folder_bytes(folder: str, stopped: Callable[[], bool]) -> int:
     total, folders, known = 0, [folder], set[int]()
     while folders and not stopped():
         with suppress(OSError), os.scandir(folders.pop()) as entries:
@@ -86,7 +86,7 @@ def _below(folder: str, stopped: Callable[[], bool]) -> int:
     return total
 
 
-def _removed(first: int, device: int) -> int:
+def _removed_bytes(first: int, device: int) -> int:
     found: dict[int, int] = {}
     for process in processes(first):
         with suppress(*_GONE, PermissionError):  # one that hides its handles, as keepers of keys do
@@ -98,7 +98,7 @@ def _removed(first: int, device: int) -> int:
     return sum(found.values())
 
 
-def free(workspace: Path) -> int:
+def free_bytes(workspace: Path) -> int:
     """Bytes that are free on the workspace's file system."""
     room = os.statvfs(workspace)
     return room.f_bavail * room.f_frsize

@@ -8,9 +8,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, tool
-from trunkline_shell.command_tool import argv_of, shown
+from trunkline_shell.command_tool import command_argv, preview_command
 from trunkline_shell.settings import ShellSettings
-from trunkline_shell.tasks import END_SECONDS, Tasks, told, until_ended
+from trunkline_shell.tasks import END_SECONDS, TaskStore, describe_task, wait_until_ended
 
 TAIL, LONGEST_TAIL = 50, 2_000
 LONGEST_OUTPUT = 50_000
@@ -23,11 +23,11 @@ Seconds = Annotated[int, Meta(ge=1, le=LONGEST_WAIT)]
 
 def background_tools(home: Path, settings: ShellSettings) -> list[Tool]:
     """The seven tools."""
-    tasks = Tasks(home, settings)
-    return [_start(tasks), *_looking(tasks), _wait(tasks), *_ending(tasks)]
+    tasks = TaskStore(home, settings)
+    return [_start_tool(tasks), *_view_tools(tasks), _wait_tool(tasks), *_end_tools(tasks)]
 
 
-def _start(tasks: Tasks) -> Tool:
+def _start_tool(tasks: TaskStore) -> Tool:
     settings = tasks.settings
 
     @tool(effect="exec", argv="command", timeout=120.0)
@@ -41,7 +41,7 @@ def _start(tasks: Tasks) -> Tool:
             folder: The folder of the workspace that it begins in; empty for the workspace itself.
             network: Whether it needs the network, which a person must have permitted.
         """
-        argv, place = argv_of(command), context.folder(folder)
+        argv, place = command_argv(command), context.folder(folder)
         async with tasks.place(context.block) as record:
             await context.sandbox.leave(
                 argv,
@@ -56,12 +56,12 @@ def _start(tasks: Tasks) -> Tool:
 
     @start_background_task.shows
     def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
-        return shown(command, folder, network)
+        return preview_command(command, folder, network)
 
     return start_background_task
 
 
-def _looking(tasks: Tasks) -> list[Tool]:
+def _view_tools(tasks: TaskStore) -> list[Tool]:
     @tool(effect="read")
     def background_task_status(context: ToolContext, task: TaskId) -> str:
         """Tell whether a background task runs, and how it ended.
@@ -69,7 +69,7 @@ def _looking(tasks: Tasks) -> list[Tool]:
         Args:
             task: The task's id.
         """
-        return told(tasks.find(context.block, task))
+        return describe_task(tasks.find(context.block, task))
 
     @tool(effect="read", data=True)
     def background_task_output(context: ToolContext, task: TaskId, lines: Lines = TAIL) -> str:
@@ -80,19 +80,19 @@ def _looking(tasks: Tasks) -> list[Tool]:
             lines: How many lines.
         """
         record = tasks.find(context.block, task)
-        standing = told(record)
+        standing = describe_task(record)
         return f"{standing}\n{record.tail(lines, LONGEST_OUTPUT) or 'It has printed nothing.'}"
 
     @tool(effect="read")
     def list_background_tasks(context: ToolContext) -> str:
         """List the background tasks of this block, the newest first."""
-        found = [told(record) for record in reversed(tasks.of(context.block))]
+        found = [describe_task(record) for record in reversed(tasks.of(context.block))]
         return "\n".join(found) or "There are no background tasks."
 
     return [background_task_status, background_task_output, list_background_tasks]
 
 
-def _wait(tasks: Tasks) -> Tool:
+def _wait_tool(tasks: TaskStore) -> Tool:
     @tool(effect="read", timeout=LONGEST_WAIT + 30.0, data=True)
     async def wait_background_task(
         context: ToolContext, task: TaskId, timeout: Seconds = LONGEST_WAIT
@@ -104,13 +104,13 @@ def _wait(tasks: Tasks) -> Tool:
             timeout: How many seconds to wait at most.
         """
         record = tasks.find(context.block, task)
-        await until_ended(record, timeout)
-        return f"{told(record)}\n{record.tail(TAIL, LONGEST_OUTPUT)}".rstrip()
+        await wait_until_ended(record, timeout)
+        return f"{describe_task(record)}\n{record.tail(TAIL, LONGEST_OUTPUT)}".rstrip()
 
     return wait_background_task
 
 
-def _ending(tasks: Tasks) -> list[Tool]:
+def _end_tools(tasks: TaskStore) -> list[Tool]:
     @tool(effect="write", idempotent=True)
     async def cancel_background_task(context: ToolContext, task: TaskId) -> str:
         """End a background task, with all that it began.
@@ -121,8 +121,8 @@ def _ending(tasks: Tasks) -> list[Tool]:
         record = tasks.find(context.block, task)
         if record.standing() == "running":
             record.cancel("cancelled")
-            await until_ended(record, END_SECONDS)
-        return told(record)
+            await wait_until_ended(record, END_SECONDS)
+        return describe_task(record)
 
     @tool(effect="write", idempotent=True)
     def clear_completed_tasks(context: ToolContext) -> str:

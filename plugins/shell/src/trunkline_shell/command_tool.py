@@ -8,7 +8,7 @@ from msgspec import Meta
 from trunkline import (
     ApprovalDetail,
     BlockPath,
-    Meant,
+    CanonicalCall,
     SandboxResult,
     Tool,
     ToolContext,
@@ -17,21 +17,21 @@ from trunkline import (
     preview,
     tool,
 )
-from trunkline._util.text import listed
-from trunkline.contracts.sandbox.report import told
+from trunkline._util.text import argv_from_json
+from trunkline.contracts.sandbox.report import describe_run
 from trunkline_shell.settings import ShellSettings
 
 LONGEST_SECONDS = 120
 """Of one command (MB-F17, MN-F14); what takes longer is a background task."""
 
-BEGINNING_SECONDS = 30.0
+STARTUP_SECONDS = 30.0
 """What a call may take besides its program: to make the sandbox, and to see it gone."""
 
 Seconds = Annotated[int, Meta(ge=1, le=LONGEST_SECONDS)]
 
 
 @dataclass(frozen=True, slots=True)
-class Commands:
+class CommandRunner:
     """What runs programs for the tools here, as the settings have it."""
 
     settings: ShellSettings
@@ -51,13 +51,13 @@ class Commands:
 
 def command_tool(settings: ShellSettings) -> Tool:
     """``execute_command`` (MB-F17, MN-F14)."""
-    commands = Commands(settings)
+    commands = CommandRunner(settings)
 
     @tool(
         effect="exec",
         argv="command",
         free=("timeout",),
-        timeout=LONGEST_SECONDS + BEGINNING_SECONDS,
+        timeout=LONGEST_SECONDS + STARTUP_SECONDS,
         data=True,
         always_send=True,
     )
@@ -77,31 +77,33 @@ def command_tool(settings: ShellSettings) -> Tool:
             folder: The folder of the workspace to begin in.
             network: It needs the network, which a person must have permitted.
         """
-        ran = await commands.run(context, argv_of(command), folder=folder, seconds=timeout, network=network)
-        return told(ran, settings.limits(timeout))
+        ran = await commands.run(
+            context, command_argv(command), folder=folder, seconds=timeout, network=network
+        )
+        return describe_run(ran, settings.limits(timeout))
 
     @execute_command.also
-    def execute_bash(command: str, timeout: Seconds = 30) -> Meant:
+    def execute_bash(command: str, timeout: Seconds = 30) -> CanonicalCall:
         """Run a script of the shell.
 
         Args:
             command: The script.
             timeout: After how many seconds it is ended.
         """
-        return Meant("execute_command", {"command": command, "timeout": timeout})
+        return CanonicalCall("execute_command", {"command": command, "timeout": timeout})
 
     @execute_command.shows
     def _shown(
         context: ToolContext, command: list[str] | str, timeout: int, folder: str, network: bool
     ) -> ApprovalDetail:
-        return shown(command, folder, network)
+        return preview_command(command, folder, network)
 
     return execute_command
 
 
-def argv_of(command: list[str] | str) -> list[str]:
+def command_argv(command: list[str] | str) -> list[str]:
     """The argument vector: as given, or one that has ``sh`` read the script. Raises ToolError for an empty one."""
-    words = listed(command) if isinstance(command, str) else command
+    words = argv_from_json(command) if isinstance(command, str) else command
     if words is not None:
         if not words or not words[0].strip():
             raise ToolError(
@@ -113,9 +115,9 @@ def argv_of(command: list[str] | str) -> list[str]:
     return ["sh", "-c", str(command)]
 
 
-def shown(command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
+def preview_command(command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
     """What a person is asked about."""
     where = ", ".join(word for word in (folder, "with the network" if network else "") if word)
-    if isinstance(command, str) and listed(command) is None:
+    if isinstance(command, str) and argv_from_json(command) is None:
         return preview("command", command + (f"\n(in {where})" if where else ""))
-    return command_preview(argv_of(command), where)
+    return command_preview(command_argv(command), where)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, command_preview, tool
-from trunkline.contracts.sandbox.report import told
-from trunkline_shell.command_tool import BEGINNING_SECONDS, Commands
-from trunkline_shell.project_types import KINDS, Project, Verb, found
+from trunkline.contracts.sandbox.report import describe_run
+from trunkline_shell.command_tool import STARTUP_SECONDS, CommandRunner
+from trunkline_shell.project_types import PROJECT_TYPES, ProjectFolder, Verb, find_command
 from trunkline_shell.settings import ShellSettings
 
 LONGEST_SECONDS = 600.0
@@ -14,27 +14,27 @@ LONGEST_SECONDS = 600.0
 
 def developer_tools(settings: ShellSettings) -> list[Tool]:
     """The three tools."""
-    commands = Commands(settings)
+    commands = CommandRunner(settings)
 
     async def run(context: ToolContext, verb: Verb, folder: str, what: str) -> str:
-        argv, place = _program(context, verb, folder, what)
+        argv, place = _find_program(context, verb, folder, what)
         ran = await commands.run(context, [*argv], folder=place, seconds=LONGEST_SECONDS)
-        return f"{' '.join(argv)}\n{told(ran, settings.limits(LONGEST_SECONDS))}"
+        return f"{' '.join(argv)}\n{describe_run(ran, settings.limits(LONGEST_SECONDS))}"
 
-    @tool(effect="exec", timeout=LONGEST_SECONDS + BEGINNING_SECONDS, data=True)
+    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, data=True)
     async def run_lint(context: ToolContext, path: BlockPath = "") -> str:
         """Check a project of the workspace with its own linter, such as ruff or the script lint of package.json.
 
         Args:
             path: The file or folder to check, relative to the workspace; empty for all of it.
         """
-        return await run(context, "lint", *_split(context, path))
+        return await run(context, "lint", *_split_project(context, path))
 
     @run_lint.shows
     def _lint(context: ToolContext, path: str) -> ApprovalDetail:
-        return _shown(context, "lint", *_split(context, path))
+        return _preview(context, "lint", *_split_project(context, path))
 
-    @tool(effect="exec", timeout=LONGEST_SECONDS + BEGINNING_SECONDS, data=True)
+    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, data=True)
     async def run_build(context: ToolContext, folder: BlockPath = "") -> str:
         """Build a project of the workspace as it says itself, such as by its Makefile or Cargo.toml.
 
@@ -45,9 +45,9 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
 
     @run_build.shows
     def _build(context: ToolContext, folder: str) -> ApprovalDetail:
-        return _shown(context, "build", folder, "")
+        return _preview(context, "build", folder, "")
 
-    @tool(effect="exec", timeout=LONGEST_SECONDS + BEGINNING_SECONDS, data=True)
+    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, data=True)
     async def run_test(context: ToolContext, filter: str = "", folder: BlockPath = "") -> str:
         """Run the tests of a project of the workspace as it says itself, such as with pytest or go test.
 
@@ -59,17 +59,17 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
 
     @run_test.shows
     def _test(context: ToolContext, filter: str, folder: str) -> ApprovalDetail:
-        return _shown(context, "test", folder, filter)
+        return _preview(context, "test", folder, filter)
 
     return [run_lint, run_build, run_test]
 
 
-def _shown(context: ToolContext, verb: Verb, folder: str, what: str) -> ApprovalDetail:
-    argv, place = _program(context, verb, folder, what)
+def _preview(context: ToolContext, verb: Verb, folder: str, what: str) -> ApprovalDetail:
+    argv, place = _find_program(context, verb, folder, what)
     return command_preview([*argv], place)
 
 
-def _program(context: ToolContext, verb: Verb, folder: str, what: str) -> tuple[Sequence[str], str]:
+def _find_program(context: ToolContext, verb: Verb, folder: str, what: str) -> tuple[Sequence[str], str]:
     """The program, and the folder it runs in. Raises ToolError that says what was looked for."""
     if what.startswith("-"):
         raise ToolError(
@@ -77,10 +77,10 @@ def _program(context: ToolContext, verb: Verb, folder: str, what: str) -> tuple[
             kind="invalid_arguments",
         )
     with context.files() as files:
-        argv = found(Project.at(files, context.folder(folder)), verb, what)
+        argv = find_command(ProjectFolder.at(files, context.folder(folder)), verb, what)
     if argv is None:
         only = f" for only {what!r}" if what else ""
-        looked = "; ".join(kind.name for kind in KINDS)
+        looked = "; ".join(kind.name for kind in PROJECT_TYPES)
         raise ToolError(
             f"There is nothing to {verb} {folder or 'the workspace'} with{only}. Looked for: {looked}. "
             f"Name the folder of the project, or run its program with execute_command.",
@@ -89,15 +89,17 @@ def _program(context: ToolContext, verb: Verb, folder: str, what: str) -> tuple[
     return argv, folder
 
 
-def _split(context: ToolContext, path: str) -> tuple[str, str]:
+def _split_project(context: ToolContext, path: str) -> tuple[str, str]:
     """The project that a path is in, and the path within it: the nearest folder above with a file that is known."""
     names = [name for name in path.split("/") if name not in ("", ".")]
-    known = frozenset(name for kind in KINDS for name in kind.known_by)
+    known = frozenset(name for kind in PROJECT_TYPES for name in kind.known_by)
     with context.files() as files:
         if names and not files.exists(path):
             raise ToolError(f"There is no {path!r} in the workspace.", kind="not_found")
         for depth in range(len(names), -1, -1):
             folder = "/".join(names[:depth])
-            if files.stat(folder).kind == "folder" and not known.isdisjoint(Project.at(files, folder).names):
+            if files.stat(folder).kind == "folder" and not known.isdisjoint(
+                ProjectFolder.at(files, folder).names
+            ):
                 return folder, "/".join(names[depth:])
     return "", "/".join(names)

@@ -29,7 +29,7 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
 @trunkline.hookimpl
 def trunkline_commands(settings: trunkline.PluginSettings) -> "Iterable[click.Command]":
     """``trunkline tasks``."""
-    from trunkline_shell.tasks import Tasks
+    from trunkline_shell.tasks import TaskStore
     from trunkline_shell.tasks_command import tasks_command
 
-    return [tasks_command(Tasks(settings.home, settings.section(ShellSettings)))]
+    return [tasks_command(TaskStore(settings.home, settings.section(ShellSettings)))]

@@ -14,7 +14,7 @@ LARGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectFolder:
     """A folder as the table sees it: which names are in it, and what its files hold."""
 
     files: Folder
@@ -22,7 +22,7 @@ class Project:
     names: frozenset[str]
 
     @classmethod
-    def at(cls, files: Folder, folder: str) -> "Project":
+    def at(cls, files: Folder, folder: str) -> "ProjectFolder":
         """The project in a folder. Raises OSError."""
         names = frozenset(entry.path.rpartition("/")[2] for entry in files.listdir(folder))
         return cls(files, folder, names)
@@ -50,39 +50,39 @@ class Project:
         return ".venv/bin/python" if ".venv" in self.names else "python3"
 
 
-Made = Callable[[Project, str], Sequence[str] | None]
+CommandFactory = Callable[[ProjectFolder, str], Sequence[str] | None]
 """From a project, and what is to be checked or tested of it (nothing: all), to a program; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProjectType:
     """A kind of project: the names that it is known by, and its programs."""
 
     name: str
     known_by: tuple[str, ...]
-    lint: Made
-    build: Made
-    test: Made
+    lint: CommandFactory
+    build: CommandFactory
+    test: CommandFactory
     picks: bool = True
 
-    def is_at(self, project: Project) -> bool:
+    def is_at(self, project: ProjectFolder) -> bool:
         """Whether the project is of this kind."""
         return not project.names.isdisjoint(self.known_by)
 
 
-def found(project: Project, verb: Verb, what: str) -> Sequence[str] | None:
+def find_command(project: ProjectFolder, verb: Verb, what: str) -> Sequence[str] | None:
     """The program; None when no kind has one. Kinds that cannot pick a part are passed over when one is wanted; all of
     a project is linted when none can."""
-    for kind in KINDS:
+    for kind in PROJECT_TYPES:
         if kind.is_at(project) and (kind.picks or not what):
-            made: Made = getattr(kind, verb)
+            made: CommandFactory = getattr(kind, verb)
             if (argv := made(project, what)) is not None:
                 return argv
-    return found(project, verb, "") if verb == "lint" and what else None
+    return find_command(project, verb, "") if verb == "lint" and what else None
 
 
-def _script(name: str) -> Made:
-    def made(project: Project, what: str) -> Sequence[str] | None:
+def _package_script(name: str) -> CommandFactory:
+    def made(project: ProjectFolder, what: str) -> Sequence[str] | None:
         try:
             scripts = json.loads(project.text("package.json")).get("scripts", {})
         except (ValueError, AttributeError, RecursionError):
@@ -96,8 +96,8 @@ def _script(name: str) -> Made:
     return made
 
 
-def _target(*names: str) -> Made:
-    def made(project: Project, what: str) -> Sequence[str] | None:
+def _make_target(*names: str) -> CommandFactory:
+    def made(project: ProjectFolder, what: str) -> Sequence[str] | None:
         file = next((one for one in ("GNUmakefile", "makefile", "Makefile") if one in project.names), "")
         targets = set(re.findall(r"^([A-Za-z0-9_-]+)[ \t]*:(?!=)", project.text(file), re.MULTILINE))
         return next((["make", name] for name in names if name in targets), None)
@@ -105,7 +105,7 @@ def _target(*names: str) -> Made:
     return made
 
 
-def _python_lint(project: Project, what: str) -> Sequence[str] | None:
+def _python_lint(project: ProjectFolder, what: str) -> Sequence[str] | None:
     if project.sets_up("tool", "ruff") or not project.names.isdisjoint(("ruff.toml", ".ruff.toml")):
         return [project.python, "-m", "ruff", "check", what or "."]
     if ".flake8" in project.names or "[flake8]" in project.text("setup.cfg"):
@@ -113,21 +113,21 @@ def _python_lint(project: Project, what: str) -> Sequence[str] | None:
     return None
 
 
-def _python_build(project: Project, what: str) -> Sequence[str] | None:
+def _python_build(project: ProjectFolder, what: str) -> Sequence[str] | None:
     return [project.python, "-m", "build"] if project.sets_up("build-system") else None
 
 
-def _python_test(project: Project, what: str) -> Sequence[str] | None:
+def _python_test(project: ProjectFolder, what: str) -> Sequence[str] | None:
     configured = project.sets_up("tool", "pytest") or "[tool:pytest]" in project.text("setup.cfg")
     if configured or not project.names.isdisjoint(("pytest.ini", "conftest.py", "tests", "test")):
         return [project.python, "-m", "pytest", "-q", *([f"-k{what}"] if what else [])]
     return None
 
 
-def _plain(*argv: str, picks: str = "") -> Made:
+def _fixed(*argv: str, picks: str = "") -> CommandFactory:
     """A fixed program; ``picks`` is what stands before the part that is wanted."""
 
-    def made(project: Project, what: str) -> Sequence[str] | None:
+    def made(project: ProjectFolder, what: str) -> Sequence[str] | None:
         return [*argv, *([word for word in (picks, what) if word] if what else [])]
 
     return made
@@ -144,29 +144,37 @@ PYTHON = (
     "conftest.py",
 )
 
-KINDS = (
-    Kind("package.json (scripts)", ("package.json",), _script("lint"), _script("build"), _script("test")),
-    Kind("pyproject.toml (ruff, flake8, build, pytest)", PYTHON, _python_lint, _python_build, _python_test),
-    Kind(
+PROJECT_TYPES = (
+    ProjectType(
+        "package.json (scripts)",
+        ("package.json",),
+        _package_script("lint"),
+        _package_script("build"),
+        _package_script("test"),
+    ),
+    ProjectType(
+        "pyproject.toml (ruff, flake8, build, pytest)", PYTHON, _python_lint, _python_build, _python_test
+    ),
+    ProjectType(
         "Cargo.toml",
         ("Cargo.toml",),
         lambda project, what: ["cargo", "clippy", "--all-targets"],
-        _plain("cargo", "build"),
-        _plain("cargo", "test"),
+        _fixed("cargo", "build"),
+        _fixed("cargo", "test"),
     ),
-    Kind(
+    ProjectType(
         "go.mod",
         ("go.mod",),
         lambda project, what: ["go", "vet", "./..."],
-        _plain("go", "build", "./..."),
-        _plain("go", "test", "./...", picks="-run"),
+        _fixed("go", "build", "./..."),
+        _fixed("go", "test", "./...", picks="-run"),
     ),
-    Kind(
+    ProjectType(
         "Makefile (targets lint or check, build or all, test or check)",
         ("GNUmakefile", "makefile", "Makefile"),
-        _target("lint", "check"),
-        _target("build", "all"),
-        _target("test", "check"),
+        _make_target("lint", "check"),
+        _make_target("build", "all"),
+        _make_target("test", "check"),
         picks=False,
     ),
 )

@@ -14,19 +14,26 @@ import anyio
 import anyio.to_thread
 
 from trunkline import ToolError
-from trunkline.contracts.sandbox.detached_program import Ending, Order, Record, now, place_of, records
+from trunkline.contracts.sandbox.detached_program import (
+    DetachedProgram,
+    ExitRecord,
+    ProgramSpec,
+    list_programs,
+    programs_folder,
+    utc_now,
+)
 from trunkline_shell.settings import ShellSettings
 
 MOST_KEPT = 100
 """Tasks of a block that are kept when they have ended; of more the oldest go."""
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 
 END_SECONDS = 10.0
 """What a task is given to end, once it is asked to."""
 
 
-class Tasks:
+class TaskStore:
     """The tasks of a home, each in the folder of its block."""
 
     def __init__(self, home: Path, settings: ShellSettings) -> None:
@@ -39,11 +46,11 @@ class Tasks:
             return sorted(entry.name for entry in self._folder.iterdir() if entry.is_dir())
         return []
 
-    def of(self, block: str) -> list[Record]:
+    def of(self, block: str) -> list[DetachedProgram]:
         """Those of a block, the oldest first."""
-        return records(place_of(self._home, block))
+        return list_programs(programs_folder(self._home, block))
 
-    def find(self, block: str, task: str) -> Record:
+    def find(self, block: str, task: str) -> DetachedProgram:
         """One of a block. Raises ToolError with those that there are."""
         found = {record.name: record for record in self.of(block)}
         if task not in found:
@@ -60,7 +67,7 @@ class Tasks:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            await _locked(handle)
+            await _lock(handle)
             running = [one for name in self.blocks() for one in self.of(name) if one.standing() == "running"]
             if len(running) >= self.settings.tasks:
                 raise ToolError(
@@ -69,7 +76,7 @@ class Tasks:
                     kind="rate_limited",
                 )
             self._forget(block)
-            yield place_of(self._home, block) / token_hex(4)
+            yield programs_folder(self._home, block) / token_hex(4)
         finally:
             os.close(handle)
 
@@ -79,22 +86,22 @@ class Tasks:
             record.remove()
 
 
-async def _locked(handle: int) -> None:
+async def _lock(handle: int) -> None:
     """Take the lock; whoever has it, in this process or another, is not waited for in its way."""
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(POLL_SECONDS)
         else:
             return
 
 
-async def until_ended(record: Record, seconds: float) -> None:
+async def wait_until_ended(record: DetachedProgram, seconds: float) -> None:
     """Wait until a task has ended, so many seconds at most."""
     with anyio.move_on_after(seconds):
         while await anyio.to_thread.run_sync(record.standing) == "running":  # noqa: ASYNC110  another process ends it
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(POLL_SECONDS)
 
 
 _KILLED = {
@@ -109,32 +116,32 @@ _KILLED = {
 }
 
 
-def told(record: Record) -> str:
+def describe_task(record: DetachedProgram) -> str:
     """A task in a line: id, how it stands, what was run, when."""
     order = record.order()
     began = f", begun {order.at:%Y-%m-%d %H:%M:%S} UTC" if order else ""
-    return f"{record.name}: {stands(record)}{began}: {command(order)[:200]}"
+    return f"{record.name}: {describe_state(record)}{began}: {command_line(order)[:200]}"
 
 
-def command(order: Order | None) -> str:
+def command_line(order: ProgramSpec | None) -> str:
     """What was run, in a line."""
     return " ".join(" ".join(order.argv).split()) if order else "unknown"
 
 
-def stands(record: Record) -> str:
+def describe_state(record: DetachedProgram) -> str:
     """Whether it runs, and how it ended, in words."""
     standing, order, ending = record.standing(), record.order(), record.ending()
     if standing == "running":
-        return f"running for {(now() - order.at).total_seconds():.0f} s" if order else "running"
+        return f"running for {(utc_now() - order.at).total_seconds():.0f} s" if order else "running"
     if ending is None:
         return (
             "lost: the machine was restarted or the process that kept it was killed, and it with that. How far it came "
             "is unknown; it is not begun again by itself"
         )
-    return _ended(ending)
+    return _describe_ending(ending)
 
 
-def _ended(ending: Ending) -> str:
+def _describe_ending(ending: ExitRecord) -> str:
     if ending.fault and ending.killed:
         return f"broke off, and how far it came is unknown: {ending.fault}"
     if ending.fault:

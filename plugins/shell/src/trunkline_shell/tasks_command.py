@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from trunkline.cli.command import Command, Group
-from trunkline.contracts.sandbox.detached_program import Record
+from trunkline.contracts.sandbox.detached_program import DetachedProgram
 from trunkline.errors import TrunklineError
-from trunkline_shell.tasks import END_SECONDS, Tasks, command, stands, until_ended
+from trunkline_shell.tasks import END_SECONDS, TaskStore, command_line, describe_state, wait_until_ended
 
 EXAMPLES = """
 trunkline tasks list
@@ -22,10 +22,10 @@ LINES, MOST_LINES = 50, 100_000
 MOST_CHARACTERS = 16 * 1024 * 1024
 """Of output: more than a record keeps."""
 
-HERE = "Tasks belong to the machine they were begun on, and to the home folder (TRUNKLINE_HOME)."
+SCOPE_HINT = "Tasks belong to the machine they were begun on, and to the home folder (TRUNKLINE_HOME)."
 
 
-def tasks_command(tasks: Tasks) -> click.Command:
+def tasks_command(tasks: TaskStore) -> click.Command:
     """The group, for the tasks of a home."""
 
     @click.group("tasks", cls=Group, examples=EXAMPLES)
@@ -49,14 +49,18 @@ def tasks_command(tasks: Tasks) -> click.Command:
 @click.option("--running", is_flag=True, help="Only those that run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def _list(tasks: Tasks, block: str | None, running: bool, as_json: bool) -> None:
+def _list(tasks: TaskStore, block: str | None, running: bool, as_json: bool) -> None:
     """List the tasks, the newest first, and how each stands."""
     from trunkline._util.text import printable
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
-    found = [one for one in _all(tasks) if block in (None, one[0]) and not (running and not _runs(one[1]))]
+    found = [
+        one
+        for one in _list_all(tasks)
+        if block in (None, one[0]) and not (running and not _is_running(one[1]))
+    ]
     if as_json:
-        json_out({"tasks": [_facts(*one) for one in found]})
+        print_json({"tasks": [_task_json(*one) for one in found]})
     elif not found:
         where = f"of the block {block} here" if block else "here"
         click.echo(
@@ -64,10 +68,16 @@ def _list(tasks: Tasks, block: str | None, running: bool, as_json: bool) -> None
         )
     else:
         rows = [
-            (record.name, name, _since(record), _briefly(record), _cut(printable(_what(record))))
+            (
+                record.name,
+                name,
+                _start_text(record),
+                _short_state(record),
+                _shorten(printable(_command_text(record))),
+            )
             for name, record in found
         ]
-        table(rows, header=("ID", "BLOCK", "SINCE (UTC)", "STATE", "COMMAND"))
+        print_table(rows, header=("ID", "BLOCK", "SINCE (UTC)", "STATE", "COMMAND"))
 
 
 @click.command(
@@ -83,28 +93,28 @@ def _list(tasks: Tasks, block: str | None, running: bool, as_json: bool) -> None
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def _show(tasks: Tasks, id: str, lines: int, as_json: bool) -> None:
+def _show(tasks: TaskStore, id: str, lines: int, as_json: bool) -> None:
     """Show one task and the end of what it printed."""
     from trunkline._util.text import printable
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
-    block, record = _named(tasks, id)
+    block, record = _find_task(tasks, id)
     output = record.tail(lines, MOST_CHARACTERS)
     if as_json:
-        json_out({**_facts(block, record), "output": output})
+        print_json({**_task_json(block, record), "output": output})
         return
     order = record.order()
     rows = [
         ("task", record.name),
         ("block", block),
-        ("state", stands(record)),
-        ("since", f"{_since(record)} UTC"),
-        ("command", _what(record)),
+        ("state", describe_state(record)),
+        ("since", f"{_start_text(record)} UTC"),
+        ("command", _command_text(record)),
     ]
     if order is not None:
         rows += [("folder", order.folder or "the workspace"), ("sandbox", order.backend)]
         rows += [("network", "yes" if order.network else "no")]
-    table([(name, printable(value)) for name, value in rows])
+    print_table([(name, printable(value)) for name, value in rows])
     click.echo(f"\n{printable(output).rstrip()}" if output.strip() else "\nIt has printed nothing.")
 
 
@@ -114,25 +124,25 @@ def _show(tasks: Tasks, id: str, lines: int, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def _stop(tasks: Tasks, ids: tuple[str, ...], as_json: bool) -> None:
+def _stop(tasks: TaskStore, ids: tuple[str, ...], as_json: bool) -> None:
     """End tasks, each with all that it began. One that has ended already stays as it is."""
     import anyio
 
     from trunkline._util.text import printable
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
-    found = [_named(tasks, id) for id in ids]
+    found = [_find_task(tasks, id) for id in ids]
     for _, record in found:
-        if _runs(record):
+        if _is_running(record):
             record.cancel("cancelled")
     for _, record in found:
-        anyio.run(until_ended, record, END_SECONDS)
+        anyio.run(wait_until_ended, record, END_SECONDS)
     if as_json:
-        json_out({"tasks": [_facts(*one) for one in found]})
+        print_json({"tasks": [_task_json(*one) for one in found]})
     else:
         for _, record in found:
-            click.echo(printable(f"{record.name}: {stands(record)}"))
-    if still := [record.name for _, record in found if _runs(record)]:
+            click.echo(printable(f"{record.name}: {describe_state(record)}"))
+    if still := [record.name for _, record in found if _is_running(record)]:
         raise TrunklineError(
             f"{', '.join(still)} did not end within {END_SECONDS:.0f} seconds.",
             hint='"trunkline panic" ends every program at once; "trunkline panic --release" lets agents go on.',
@@ -143,36 +153,36 @@ def _stop(tasks: Tasks, ids: tuple[str, ...], as_json: bool) -> None:
 @click.option("--block", help="Only those of this block.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def _clear(tasks: Tasks, block: str | None, as_json: bool) -> None:
+def _clear(tasks: TaskStore, block: str | None, as_json: bool) -> None:
     """Forget the tasks that have ended, with their output."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
-    ended = [one for name, one in _all(tasks) if block in (None, name) and not _runs(one)]
+    ended = [one for name, one in _list_all(tasks) if block in (None, name) and not _is_running(one)]
     for record in ended:
         record.remove()
     if as_json:
-        json_out({"forgotten": [record.name for record in ended]})
+        print_json({"forgotten": [record.name for record in ended]})
     else:
         click.echo(f"Forgot {len(ended)} {'task' if len(ended) == 1 else 'tasks'} that had ended.")
 
 
-def _all(tasks: Tasks) -> list[tuple[str, Record]]:
+def _list_all(tasks: TaskStore) -> list[tuple[str, DetachedProgram]]:
     """Each with its block, the newest first."""
     found = [(block, record) for block in tasks.blocks() for record in tasks.of(block)]
-    return sorted(found, key=lambda one: _begun(one[1]), reverse=True)
+    return sorted(found, key=lambda one: _started_at(one[1]), reverse=True)
 
 
-def _begun(record: Record) -> datetime:
+def _started_at(record: DetachedProgram) -> datetime:
     order = record.order()
     return order.at if order else datetime.min.replace(tzinfo=UTC)
 
 
-def _named(tasks: Tasks, id: str) -> tuple[str, Record]:
-    found = [one for one in _all(tasks) if id and one[1].name.startswith(id)]
+def _find_task(tasks: TaskStore, id: str) -> tuple[str, DetachedProgram]:
+    found = [one for one in _list_all(tasks) if id and one[1].name.startswith(id)]
     if not found:
         raise TrunklineError(
             f"There is no background task {id!r} here.",
-            hint=f'"trunkline tasks list" shows those there are. {HERE}',
+            hint=f'"trunkline tasks list" shows those there are. {SCOPE_HINT}',
         )
     if len(found) > 1:
         names = ", ".join(record.name for _, record in found)
@@ -180,7 +190,7 @@ def _named(tasks: Tasks, id: str) -> tuple[str, Record]:
     return found[0]
 
 
-def _facts(block: str, record: Record) -> dict[str, Any]:
+def _task_json(block: str, record: DetachedProgram) -> dict[str, Any]:
     order, ending = record.order(), record.ending()
     return {
         "id": record.name,
@@ -199,23 +209,23 @@ def _facts(block: str, record: Record) -> dict[str, Any]:
     }
 
 
-def _runs(record: Record) -> bool:
+def _is_running(record: DetachedProgram) -> bool:
     return record.standing() == "running"
 
 
-def _since(record: Record) -> str:
+def _start_text(record: DetachedProgram) -> str:
     order = record.order()
     return f"{order.at:%Y-%m-%d %H:%M:%S}" if order else "unknown"
 
 
-def _briefly(record: Record) -> str:
+def _short_state(record: DetachedProgram) -> str:
     """How it stands, without why."""
-    return stands(record).partition(":")[0]
+    return describe_state(record).partition(":")[0]
 
 
-def _what(record: Record) -> str:
-    return command(record.order())
+def _command_text(record: DetachedProgram) -> str:
+    return command_line(record.order())
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"

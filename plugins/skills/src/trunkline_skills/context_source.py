@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 
 from trunkline import ContextPart, StatusShown, ToolError, TurnInfo
-from trunkline_skills.reader import Library
+from trunkline_skills.reader import SkillReader
 from trunkline_skills.skill import Skill
 
-HOW = "Skills, each with what it is for. When one fits what you are asked, read it with use_skill before you begin."
+USAGE = "Skills, each with what it is for. When one fits what you are asked, read it with use_skill before you begin."
 
 
-class Listing:
+class SkillContext:
     """The context source. What it tells is data: a skill has no more rights than any other file."""
 
     name = "skills"
 
     def __init__(self) -> None:
-        self._library = Library()
+        self._library = SkillReader()
 
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
         """Nothing where there are no skills, so they cost nothing there."""
@@ -29,5 +29,5 @@ class Listing:
             return ()
         if broken:
             lines.append(f"({broken} more cannot be used; list_skills says why.)")
-        text = "\n".join([HOW, *lines])
+        text = "\n".join([USAGE, *lines])
         return [ContextPart(source="skills", text=text, priority=45, share=0.1, rest="list_skills has all.")]

@@ -8,19 +8,19 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
     """The names of the skills, with what each is for (MN-F26)."""
-    from trunkline_skills.context_source import Listing
+    from trunkline_skills.context_source import SkillContext
 
-    return [Listing()]
+    return [SkillContext()]
 
 
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``skills.files``: which skills cannot be used, and why."""
-    from trunkline_skills.health import check_of
+    from trunkline_skills.health import skill_check
 
     return [
         trunkline.HealthCheck(
-            "skills.files", check_of(settings.section(trunkline.RuntimeSettings).memory_root)
+            "skills.files", skill_check(settings.section(trunkline.RuntimeSettings).memory_root)
         )
     ]
 

@@ -8,31 +8,31 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from trunkline import Memory, MemoryEntry, ToolError
-from trunkline_skills.skill import Issue, Skill, skill_in
+from trunkline_skills.skill import Skill, SkillIssue, parse_skill
 
-PLACES = ("skills", "/skills")
+SKILL_FOLDERS = ("skills", "/skills")
 """The block's own, then everybody's; the paths are as ``Memory`` has them."""
 
-MOST = 200
+MAX_SKILLS = 200
 """Skills of a place that are looked at; the rest is an issue."""
 
 NAME = re.compile(r"[\w][\w .-]{0,63}")
 
-Found = dict[str, Skill | Issue]
-_Known = dict[tuple[str, str, datetime, int], Skill | Issue]
+SkillsByName = dict[str, Skill | SkillIssue]
+_SkillCache = dict[tuple[str, str, datetime, int], Skill | SkillIssue]
 
 
-class Library:
+class SkillReader:
     """Remembers what it has read, by block and by what a listing says of the file."""
 
     def __init__(self) -> None:
-        self._known: _Known = {}
+        self._known: _SkillCache = {}
 
-    async def of(self, block: str, memory: Memory) -> Found:
+    async def of(self, block: str, memory: Memory) -> SkillsByName:
         """All skills and issues by name, in the order of their names."""
-        found: Found = {}
-        now: _Known = {}
-        for place in reversed(PLACES):
+        found: SkillsByName = {}
+        now: _SkillCache = {}
+        for place in reversed(SKILL_FOLDERS):
             for entry in await _files(memory, place):
                 key = (block, entry.path, entry.modified_at, entry.size)
                 one = self._known.get(key) or await _read(memory, entry.path)
@@ -54,17 +54,17 @@ async def _files(memory: Memory, place: str) -> Iterable[MemoryEntry]:
         if entry.kind == "file" and entry.path.endswith("/SKILL.md")
         and len(entry.path.strip("/").split("/")) == depth
     ]  # fmt: skip
-    return sorted(files, key=lambda entry: entry.path)[:MOST]
+    return sorted(files, key=lambda entry: entry.path)[:MAX_SKILLS]
 
 
-async def _read(memory: Memory, path: str) -> Skill | Issue:
+async def _read(memory: Memory, path: str) -> Skill | SkillIssue:
     folder = path.removesuffix("/SKILL.md")
     name = folder.rpartition("/")[2]
     if NAME.fullmatch(name) is None:
-        return Issue(
+        return SkillIssue(
             name, folder, "a skill's folder is called by letters, digits, spaces, points and dashes."
         )
     try:
-        return skill_in(name, folder, (await memory.read(path)).content)
+        return parse_skill(name, folder, (await memory.read(path)).content)
     except ToolError as error:
-        return Issue(name, folder, f"it cannot be read: {error}")
+        return SkillIssue(name, folder, f"it cannot be read: {error}")

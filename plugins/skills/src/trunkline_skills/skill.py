@@ -30,7 +30,7 @@ class Skill:
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
+class SkillIssue:
     """A skill that cannot be used, and why."""
 
     name: str
@@ -43,29 +43,29 @@ class Issue:
         return f"- {self.folder}/SKILL.md: {self.why}"
 
 
-def skill_in(name: str, folder: str, text: str) -> Skill | Issue:
+def parse_skill(name: str, folder: str, text: str) -> Skill | SkillIssue:
     """The skill of a file, or what is wrong with it. The folder's name is the skill's, whatever the file says."""
     if len(text) > LONGEST_FILE:
-        return Issue(name, folder, f"it has {len(text)} characters; {LONGEST_FILE} is the most.")
+        return SkillIssue(name, folder, f"it has {len(text)} characters; {LONGEST_FILE} is the most.")
     front = _FRONT.match(text)
     if front is None:
-        return Issue(name, folder, "it does not begin with frontmatter between two lines ---.")
+        return SkillIssue(name, folder, "it does not begin with frontmatter between two lines ---.")
     if len(front[1]) > LONGEST_FRONT:
-        return Issue(name, folder, f"its frontmatter has more than {LONGEST_FRONT} characters.")
+        return SkillIssue(name, folder, f"its frontmatter has more than {LONGEST_FRONT} characters.")
     try:
-        table = _parsed(front[1])
+        table = _parse_frontmatter(front[1])
     except ValueError as error:
-        return Issue(name, folder, f"its frontmatter is not YAML: {error}")
+        return SkillIssue(name, folder, f"its frontmatter is not YAML: {error}")
     said = table.get("description") if isinstance(table, dict) else None
     if not isinstance(said, str) or not said.strip():
-        return Issue(name, folder, "its frontmatter has no description.")
+        return SkillIssue(name, folder, "its frontmatter has no description.")
     description = " ".join(said.split())
     if len(description) > LONGEST_DESCRIPTION:
-        return Issue(name, folder, f"its description has more than {LONGEST_DESCRIPTION} characters.")
+        return SkillIssue(name, folder, f"its description has more than {LONGEST_DESCRIPTION} characters.")
     return Skill(name, folder, description, text[front.end() :].strip())
 
 
-def _parsed(front: str) -> Any:
+def _parse_frontmatter(front: str) -> Any:
     """Texts, lists and tables alone. What else YAML can say is not read: a merge (``<<``) of merges grows to any size,
     and a tag may be given what it cannot be. Raises ValueError."""
     import yaml

@@ -12,7 +12,9 @@ _KNOWN = re.compile(
 
 _NAME = re.compile(r"[A-Za-z0-9_:-]{1,40}")
 
-_SAID = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:-]{1,40})", re.IGNORECASE)
+_DECLARED_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:-]{1,40})", re.IGNORECASE
+)
 _HEAD = 4096
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -33,27 +35,27 @@ _HIDDEN = {
 """What no reader sees and a model does: control characters, changes of direction, and the tag characters."""
 
 
-def decoded(data: bytes, said: str, *, cut: bool = False) -> str:
+def decode_body(data: bytes, said: str, *, cut: bool = False) -> str:
     """The text: by its byte order mark, by what the server says, as UTF-8, by what the page says, else as Windows-1252
     with marks for what is none. ``cut``: it may end within a character."""
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return _read(data[len(mark) :], name, cut) or data.decode(name, "replace")
-    inside = _SAID.search(data[:_HEAD])
+            return _decode_as(data[len(mark) :], name, cut) or data.decode(name, "replace")
+    inside = _DECLARED_CHARSET.search(data[:_HEAD])
     for name in (said, "utf-8", inside[1].decode() if inside else ""):
-        text = _read(data, name, cut)
+        text = _decode_as(data, name, cut)
         if text is not None:
             return text
     return data.decode("cp1252", "replace")
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """The text without what nobody sees, and with the usual ends of lines."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     return unicodedata.normalize("NFC", plain.translate(_HIDDEN))
 
 
-def _read(data: bytes, name: str, cut: bool) -> str | None:
+def _decode_as(data: bytes, name: str, cut: bool) -> str | None:
     """The text if it is in this encoding, and the encoding one of the web's."""
     if not _NAME.fullmatch(name):
         return None

@@ -8,14 +8,14 @@ import anyio
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
-from trunkline._util.egress import UrlRefused, WebAddress, read_url
-from trunkline._util.untrusted_text import fenced
-from trunkline_web.charsets import decoded
-from trunkline_web.fetch_tool import Url, fetcher_of, refuse_faults
-from trunkline_web.fetcher import LARGEST, Answer, Elsewhere, Fetcher
-from trunkline_web.page import Page, page_of
+from trunkline._util.egress import UrlRefused, WebAddress, parse_url
+from trunkline._util.untrusted_text import wrap_context
+from trunkline_web.charsets import decode_body
+from trunkline_web.fetch_tool import Url, page_fetcher, raise_for_status
+from trunkline_web.fetcher import LARGEST, CrossSiteRedirectError, HttpResponse, PageFetcher
+from trunkline_web.page import PageText, read_page
 from trunkline_web.robots import MOST_BYTES as MOST_ROBOTS
-from trunkline_web.robots import Robots, read_robots
+from trunkline_web.robots import RobotsPolicy, parse_robots
 from trunkline_web.settings import WebSettings
 
 SECONDS = 90.0
@@ -26,12 +26,12 @@ MOST_WAITING = 2_000
 PAUSE = 0.2
 """Seconds between two requests, if the site does not want more."""
 
-AT_ONCE = 32_000
+WHOLE_CHARACTERS = 32_000
 """Characters that are shown whole: about 8000 tokens (MN-F16). Beyond that pages are kept to be searched."""
 
 BEGINNING = 400
 
-_NO_PAGES = re.compile(
+_NON_PAGE_SUFFIX = re.compile(
     r"\.(?:png|jpe?g|gif|webp|svg|ico|avif|css|js|mjs|map|woff2?|ttf|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|iso|deb|rpm"
     r"|whl|jar|mp[34]|m4a|ogg|wav|webm|mov|avi)$",
     re.IGNORECASE,
@@ -41,9 +41,9 @@ Pages = Annotated[int, Meta(ge=1, le=30)]
 Depth = Annotated[int, Meta(ge=0, le=3)]
 
 
-def made(settings: WebSettings) -> Tool:
+def crawler_tool(settings: WebSettings) -> Tool:
     """The tool with these settings."""
-    fetcher = fetcher_of(settings)
+    fetcher = page_fetcher(settings)
 
     @tool(effect="read", urls=("url",), free=("max_pages", "max_depth"), timeout=SECONDS + 90.0)
     async def web_crawler(context: ToolContext, url: Url, max_pages: Pages = 10, max_depth: Depth = 1) -> str:
@@ -55,35 +55,35 @@ def made(settings: WebSettings) -> Tool:
             max_pages: How many pages to read.
             max_depth: How many links away from the first page to go.
         """
-        crawl = Crawl(fetcher, context, settings.user_agent)
+        crawl = Crawler(fetcher, context, settings.user_agent)
         with anyio.move_on_after(SECONDS) as clock:
-            await crawl.run(read_url(url), max_pages, max_depth)
+            await crawl.run(parse_url(url), max_pages, max_depth)
         crawl.out_of_time = clock.cancelled_caught
         return await crawl.told()
 
     return web_crawler
 
 
-class Crawl:
+class Crawler:
     """One look around a site. ``run`` gathers pages, ``told`` says what there was.
 
     It goes by distance: what is equally far from the first page is fetched one after the other, and read together.
     """
 
-    def __init__(self, fetcher: Fetcher, context: ToolContext, user_agent: str) -> None:
+    def __init__(self, fetcher: PageFetcher, context: ToolContext, user_agent: str) -> None:
         self.out_of_time = False
         self._fetcher = fetcher
         self._context = context
         self._user_agent = user_agent
-        self._read: dict[str, Page] = {}
+        self._read: dict[str, PageText] = {}
         self._seen: dict[str, None] = {}
         self._left_out: list[str] = []
         self._bytes = 0
         self._tries = 0
-        self._robots = Robots()
+        self._robots = RobotsPolicy()
 
     @property
-    def pages(self) -> list[Page]:
+    def pages(self) -> list[PageText]:
         """What was read, the nearest first."""
         return [self._read[url] for url in self._seen if url in self._read]
 
@@ -118,7 +118,7 @@ class Crawl:
         pages = [self._read[address.url] for address, _ in answers if address.url in self._read]
         return [link for page in pages for link in self._links(page)]
 
-    async def _fetched(self, address: WebAddress) -> tuple[WebAddress, Answer] | None:
+    async def _fetched(self, address: WebAddress) -> tuple[WebAddress, HttpResponse] | None:
         if not self._robots.allow(address.target):
             self._refused(address)
             return None
@@ -129,15 +129,15 @@ class Crawl:
         try:
             answer = await self._fetcher.get(address, most=min(LARGEST, MOST_BYTES - self._bytes))
             self._bytes += len(answer.body)
-            refuse_faults(answer)
+            raise_for_status(answer)
         except ToolError as error:
             self._left_out.append(str(error)[:500])
             return None
         return address, answer
 
-    async def _taken_in(self, address: WebAddress, answer: Answer) -> None:
+    async def _taken_in(self, address: WebAddress, answer: HttpResponse) -> None:
         try:
-            self._read[address.url] = await page_of(answer, self._context)
+            self._read[address.url] = await read_page(answer, self._context)
         except ToolError as error:
             self._left_out.append(str(error)[:500])
 
@@ -149,13 +149,13 @@ class Crawl:
                 "No page was read within the time there is. fetch_webpage reads a single one.", kind="timeout"
             )
         host = pages[0].address.host
-        whole = sum(len(page.text) for page in pages) <= AT_ONCE
+        whole = sum(len(page.text) for page in pages) <= WHOLE_CHARACTERS
         kept = not whole and await self._keep()
         body = "\n\n".join(_section(page, math.inf if whole else self._share(kept)) for page in pages)
-        return "\n".join(filter(None, [fenced(f"web {host}", body), self._notes(whole, kept)]))
+        return "\n".join(filter(None, [wrap_context(f"web {host}", body), self._notes(whole, kept)]))
 
     def _share(self, kept: bool) -> float:
-        return BEGINNING if kept else AT_ONCE // len(self._read)
+        return BEGINNING if kept else WHOLE_CHARACTERS // len(self._read)
 
     def _notes(self, whole: bool, kept: bool) -> str:
         notes = [f"[{len(self._read)} page{'s were' if len(self._read) > 1 else ' was'} read."]
@@ -177,12 +177,12 @@ class Crawl:
             return False
         return True
 
-    async def _rules(self, first: WebAddress) -> Robots:
+    async def _rules(self, first: WebAddress) -> RobotsPolicy:
         """What the site's ``robots.txt`` says. None is no restriction; one that cannot be had now is a refusal."""
         try:
             answer = await self._fetcher.get(first.leads_to("/robots.txt"), most=MOST_ROBOTS)
-        except Elsewhere:
-            return Robots()
+        except CrossSiteRedirectError:
+            return RobotsPolicy()
         if answer.status >= 500:
             raise ToolError(
                 f"{first.host} cannot say now what it lets programs read (robots.txt: {answer.status}), so it is not "
@@ -190,8 +190,8 @@ class Crawl:
                 kind="unavailable",
             )
         if answer.status != 200:
-            return Robots()
-        return read_robots(decoded(answer.body, answer.charset, cut=answer.cut), self._user_agent)
+            return RobotsPolicy()
+        return parse_robots(decode_body(answer.body, answer.charset, cut=answer.cut), self._user_agent)
 
     def _refused(self, address: WebAddress) -> None:
         if not self._read:
@@ -202,7 +202,7 @@ class Crawl:
             )
         self._left_out.append(f"{address.url[:200]}, by the wish of robots.txt.")
 
-    def _links(self, page: Page) -> list[WebAddress]:
+    def _links(self, page: PageText) -> list[WebAddress]:
         """Where the page leads within its site that was not seen before."""
         found = []
         for link in page.links:
@@ -211,14 +211,14 @@ class Crawl:
             except UrlRefused:
                 continue
             same = (address.site, address.port) == (page.address.site, page.address.port)
-            fits = same and not _NO_PAGES.search(address.target.partition("?")[0])
+            fits = same and not _NON_PAGE_SUFFIX.search(address.target.partition("?")[0])
             if fits and address.url not in self._seen and len(self._seen) < MOST_WAITING:
                 self._seen[address.url] = None
                 found.append(address)
         return found
 
 
-def _section(page: Page, most: float) -> str:
+def _section(page: PageText, most: float) -> str:
     text = page.text if len(page.text) <= most else f"{page.text[: int(most)]} […]"
     return f"# {page.title or page.address.target}\n{page.address.url}\n\n{text}"
 

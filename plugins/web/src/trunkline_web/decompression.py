@@ -4,14 +4,14 @@ import zlib
 
 from trunkline import ToolError
 
-PACKINGS = "gzip, deflate"
+ENCODINGS = "gzip, deflate"
 """What servers are told that we unpack."""
 
 _EITHER = 32 + zlib.MAX_WBITS
 """zlib or gzip, whichever it begins like."""
 
 
-class Unpacking:
+class Decompressor:
     """Unpacks what came by one ``Content-Encoding``. Raises ToolError for one that is not known."""
 
     def __init__(self, packing: str) -> None:

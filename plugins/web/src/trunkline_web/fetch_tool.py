@@ -5,11 +5,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
-from trunkline._util.egress import read_url
-from trunkline._util.untrusted_text import fenced
+from trunkline._util.egress import parse_url
+from trunkline._util.untrusted_text import wrap_context
 from trunkline.errors import ToolErrorKind
-from trunkline_web.fetcher import Answer, Fetcher
-from trunkline_web.page import Page, page_of
+from trunkline_web.fetcher import HttpResponse, PageFetcher
+from trunkline_web.page import PageText, read_page
 from trunkline_web.settings import WebSettings
 
 SHOWN = 8_000
@@ -22,14 +22,14 @@ Offset = Annotated[int, Meta(ge=0)]
 Url = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
-def fetcher_of(settings: WebSettings) -> Fetcher:
+def page_fetcher(settings: WebSettings) -> PageFetcher:
     """What gets pages for agents."""
-    return Fetcher(settings.guard(), seconds=settings.timeout, user_agent=settings.user_agent)
+    return PageFetcher(settings.guard(), seconds=settings.timeout, user_agent=settings.user_agent)
 
 
-def made(settings: WebSettings) -> Tool:
+def fetch_tool(settings: WebSettings) -> Tool:
     """The tool with these settings."""
-    fetcher = fetcher_of(settings)
+    fetcher = page_fetcher(settings)
 
     @tool(effect="read", urls=("url",), free=("offset", "links"), timeout=TIMEOUT, always_send=True)
     async def fetch_webpage(context: ToolContext, url: Url, offset: Offset = 0, links: bool = False) -> str:
@@ -40,19 +40,19 @@ def made(settings: WebSettings) -> Tool:
             offset: Characters to skip.
             links: List the page's links too.
         """
-        answer = await fetcher.get(read_url(url))
-        refuse_faults(answer)
-        return shown(await page_of(answer, context), offset, links)
+        answer = await fetcher.get(parse_url(url))
+        raise_for_status(answer)
+        return format_page(await read_page(answer, context), offset, links)
 
     return fetch_webpage
 
 
-_KINDS: dict[int, ToolErrorKind] = {
+_STATUS_KINDS: dict[int, ToolErrorKind] = {
     404: "not_found", 408: "timeout", 410: "not_found", 429: "rate_limited", 503: "unavailable", 504: "timeout",
 }  # fmt: skip
 
 
-def refuse_faults(answer: Answer) -> None:
+def raise_for_status(answer: HttpResponse) -> None:
     """Raises ToolError for an answer that is no page."""
     if answer.status == 200 or (200 < answer.status < 300 and answer.body):
         return
@@ -60,12 +60,12 @@ def refuse_faults(answer: Answer) -> None:
     when = (
         f" It asks to be left alone for {int(again)} seconds." if again.isdecimal() and len(again) < 7 else ""
     )
-    why = _WHY.get(answer.status, "")
-    kind = _KINDS.get(answer.status, "upstream_error")
+    why = _STATUS_TEXTS.get(answer.status, "")
+    kind = _STATUS_KINDS.get(answer.status, "upstream_error")
     raise ToolError(f"{answer.address.url[:500]} answers {answer.status}{why}.{when}", kind=kind)
 
 
-_WHY = {
+_STATUS_TEXTS = {
     204: ": it holds nothing",
     401: ": it is only for those who sign in, which is not done here",
     403: ": it does not show this page to us",
@@ -80,7 +80,7 @@ _WHY = {
 }
 
 
-def shown(page: Page, offset: int, links: bool) -> str:
+def format_page(page: PageText, offset: int, links: bool) -> str:
     """A part of a page for the model: whose words it is, marked as data, and where to read on."""
     part = page.text[offset : offset + SHOWN]
     if offset and not part:
@@ -90,10 +90,10 @@ def shown(page: Page, offset: int, links: bool) -> str:
     if links:
         listed = page.links[:MOST_LINKS]
         body += "\n\nLinks:\n" + ("\n".join(listed) if listed else "(none)")
-    return fenced(f"web {page.address.host}", body) + _note(page, offset, offset + len(part))
+    return wrap_context(f"web {page.address.host}", body) + _cut_note(page, offset, offset + len(part))
 
 
-def _note(page: Page, start: int, end: int) -> str:
+def _cut_note(page: PageText, start: int, end: int) -> str:
     if end < len(page.text):
         return f"\n[Cut here: characters {start} to {end} of {len(page.text)}. Read on with offset={end}.]"
     if page.cut:

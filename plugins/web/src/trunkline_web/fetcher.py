@@ -10,12 +10,12 @@ import anyio.to_thread
 import msgspec
 
 from trunkline import ToolError
-from trunkline._util.egress import Guard, UrlRefused, WebAddress
-from trunkline._util.untrusted_text import disarmed
+from trunkline._util.egress import HostGuard, UrlRefused, WebAddress
+from trunkline._util.untrusted_text import escape_tag
 from trunkline.errors import ToolErrorKind
 
 if TYPE_CHECKING:
-    from trunkline_web.http_client import Wire
+    from trunkline_web.http_client import HttpClient
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a body, packed or not. What is longer is cut."""
@@ -27,7 +27,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TYPE = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,80}")
 
 
-class Elsewhere(ToolError):
+class CrossSiteRedirectError(ToolError):
     """A redirect to another host. It is not followed: who allowed this host has not allowed that one."""
 
     kind: ToolErrorKind = "upstream_error"
@@ -39,7 +39,7 @@ class Elsewhere(ToolError):
         )
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class HttpResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What a server answered in the end. ``headers`` have small names; ``cut``: the body was longer."""
 
     address: WebAddress
@@ -64,17 +64,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
 
-class Fetcher:
+class PageFetcher:
     """Gets pages. ``seconds`` is for a page with its redirects; ``tls`` is what certificates are held to."""
 
     def __init__(
-        self, guard: Guard, *, seconds: float, user_agent: str, tls: ssl.SSLContext | None = None
+        self, guard: HostGuard, *, seconds: float, user_agent: str, tls: ssl.SSLContext | None = None
     ) -> None:
         self._guard = guard
         self._seconds = seconds
         self._user_agent = user_agent
         self._tls = tls
-        self._wire: Wire | None = None
+        self._wire: HttpClient | None = None
 
     async def get(
         self,
@@ -83,7 +83,7 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         most: int = LARGEST,
         redirects: int = MOST_REDIRECTS,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Get at most so many bytes of a page, with whatever status. So many redirects within the site are followed;
         with none a redirect is the answer.
 
@@ -94,49 +94,49 @@ class Fetcher:
         wire = await self._wired()
         try:
             with anyio.fail_after(self._seconds):
-                return await _followed(wire, address, headers or {}, most, redirects)
+                return await _follow_redirects(wire, address, headers or {}, most, redirects)
         except TimeoutError:
             raise ToolError(
                 f"{address.host} did not give the page within {self._seconds:g} seconds.",
                 kind="timeout",
             ) from None
 
-    async def _wired(self) -> "Wire":
+    async def _wired(self) -> "HttpClient":
         """What asks, whose library is loaded when it is first needed."""
         if self._wire is None:
             self._wire = await anyio.to_thread.run_sync(self._loaded)
         return self._wire
 
-    def _loaded(self) -> "Wire":
-        from trunkline_web.http_client import Wire
+    def _loaded(self) -> "HttpClient":
+        from trunkline_web.http_client import HttpClient
 
-        return Wire(self._guard, self._user_agent, self._tls)
+        return HttpClient(self._guard, self._user_agent, self._tls)
 
 
-async def _followed(
-    wire: "Wire", address: WebAddress, headers: Mapping[str, str], most: int, redirects: int
-) -> Answer:
+async def _follow_redirects(
+    wire: "HttpClient", address: WebAddress, headers: Mapping[str, str], most: int, redirects: int
+) -> HttpResponse:
     for _ in range(redirects + 1):
         answer = await wire.ask(address, headers, most)
         leads = answer.headers.get("location")
         if answer.status not in REDIRECTS or leads is None or not redirects:
             return answer
-        address = _next(address, leads)
+        address = _redirect_target(address, leads)
     raise ToolError(
         f"{address.host} redirects more than {redirects} times, which is not followed.", kind="upstream_error"
     )
 
 
-def _next(address: WebAddress, location: str) -> WebAddress:
+def _redirect_target(address: WebAddress, location: str) -> WebAddress:
     try:
         leads = address.leads_to(location)
     except UrlRefused as error:
         raise ToolError(
-            f"{address.host} redirects to what cannot be followed: {disarmed(str(error))}",
+            f"{address.host} redirects to what cannot be followed: {escape_tag(str(error))}",
             kind="upstream_error",
         ) from error
     if leads.site != address.site:
-        raise Elsewhere(address, leads)
+        raise CrossSiteRedirectError(address, leads)
     if (address.scheme, leads.scheme) == ("https", "http"):
         raise ToolError(
             f"{address.host} redirects from https to http, which is not followed.", kind="upstream_error"

@@ -3,44 +3,44 @@
 from collections.abc import Awaitable, Callable
 
 from trunkline import HealthResult, ToolError
-from trunkline_web.providers import configured_wrong
-from trunkline_web.search_tool import provider_of
+from trunkline_web.providers import configuration_problem
+from trunkline_web.search_tool import configured_provider
 from trunkline_web.settings import WebSettings
 
 Check = Callable[[], Awaitable[HealthResult]]
 
-CURE = "export BRAVE_API_KEY=..., or set searxng_url in [plugins.web], such as http://127.0.0.1:8888."
+HINT = "export BRAVE_API_KEY=..., or set searxng_url in [plugins.web], such as http://127.0.0.1:8888."
 
 
-def search_of(settings: WebSettings) -> Check:
+def search_check(settings: WebSettings) -> Check:
     """Whether a search engine is configured."""
 
     async def check() -> HealthResult:
-        wrong = configured_wrong(settings)
+        wrong = configuration_problem(settings)
         if wrong:
-            return HealthResult("ok", f"Agents cannot search the web: {wrong}.", CURE)
-        return HealthResult("ok", f"Agents search the web with {provider_of(settings).name}.")
+            return HealthResult("ok", f"Agents cannot search the web: {wrong}.", HINT)
+        return HealthResult("ok", f"Agents search the web with {configured_provider(settings).name}.")
 
     return check
 
 
-def answers_of(settings: WebSettings) -> Check:
+def answer_check(settings: WebSettings) -> Check:
     """Whether it answers, by a search for one word."""
 
     async def check() -> HealthResult:
-        if configured_wrong(settings):
-            return HealthResult("ok", "No search engine is configured, so none was asked.", CURE)
-        provider = provider_of(settings)
+        if configuration_problem(settings):
+            return HealthResult("ok", "No search engine is configured, so none was asked.", HINT)
+        provider = configured_provider(settings)
         try:
             found = await provider.search("Trunkline", 1, "")
         except ToolError as error:
-            return HealthResult("warning", f"{provider.name} does not answer: {error}", _cure(settings))
+            return HealthResult("warning", f"{provider.name} does not answer: {error}", _hint(settings))
         return HealthResult("ok", f"{provider.name} answers, with {len(found)} results for one word.")
 
     return check
 
 
-def _cure(settings: WebSettings) -> str:
+def _hint(settings: WebSettings) -> str:
     if settings.searxng_url:
         return f"See that {settings.searxng_url} is up and reached from here, or mend searxng_url in [plugins.web]."
     return f"Look at the key that {settings.key.env} holds, and at the network."

@@ -13,28 +13,28 @@ import anyio
 import httpcore2
 
 from trunkline import ToolError
-from trunkline._util.egress import Guard, WebAddress
-from trunkline_web.decompression import PACKINGS, Unpacking
-from trunkline_web.fetcher import REDIRECTS, Answer
+from trunkline._util.egress import HostGuard, WebAddress
+from trunkline_web.decompression import ENCODINGS, Decompressor
+from trunkline_web.fetcher import REDIRECTS, HttpResponse
 
 CONNECT_SECONDS = 5.0
 """For each of a host's addresses."""
 
 
-class Wire:
+class HttpClient:
     """Asks. ``tls`` is what certificates are held to, by default the system's."""
 
-    def __init__(self, guard: Guard, user_agent: str, tls: ssl.SSLContext | None = None) -> None:
-        self._backend = _Pinned(guard)
+    def __init__(self, guard: HostGuard, user_agent: str, tls: ssl.SSLContext | None = None) -> None:
+        self._backend = _PinnedBackend(guard)
         self._user_agent = user_agent
         self._tls = tls or httpcore2.default_ssl_context()
 
-    async def ask(self, address: WebAddress, headers: Mapping[str, str], most: int) -> Answer:
+    async def ask(self, address: WebAddress, headers: Mapping[str, str], most: int) -> HttpResponse:
         """The answer to a GET, with at most so many bytes of its body. Raises ToolError."""
         asked = {
             "User-Agent": self._user_agent,
             "Accept": "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5",
-            "Accept-Encoding": PACKINGS,
+            "Accept-Encoding": ENCODINGS,
             "Connection": "close",
             **headers,
         }
@@ -50,17 +50,17 @@ class Wire:
                 httpcore2.AsyncConnectionPool(network_backend=self._backend, ssl_context=self._tls) as pool,
                 pool.stream("GET", url, headers=given) as response,
             ):
-                return await _answer(address, response, most)
+                return await _read_response(address, response, most)
         except ssl.SSLCertVerificationError as error:
-            raise _untrusted(address, error) from error
+            raise _certificate_error(address, error) from error
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as error:
-            raise _broken(address, error) from error
+            raise _connection_error(address, error) from error
 
 
-class _Pinned(httpcore2.AsyncNetworkBackend):
+class _PinnedBackend(httpcore2.AsyncNetworkBackend):
     """Connects to addresses that the guard has looked at, and never to a name."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: HostGuard) -> None:
         self._guard = guard
 
     @cached_property
@@ -89,19 +89,19 @@ class _Pinned(httpcore2.AsyncNetworkBackend):
         await anyio.sleep(seconds)
 
 
-async def _answer(address: WebAddress, response: httpcore2.Response, most: int) -> Answer:
+async def _read_response(address: WebAddress, response: httpcore2.Response, most: int) -> HttpResponse:
     headers = {
         name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reversed(response.headers)
     }
     body, cut = b"", False
     if response.status not in REDIRECTS:
-        body, cut = await _body(response.aiter_stream(), headers.get("content-encoding", ""), most)
-    return Answer(address=address, status=response.status, headers=headers, body=body, cut=cut)
+        body, cut = await _read_body(response.aiter_stream(), headers.get("content-encoding", ""), most)
+    return HttpResponse(address=address, status=response.status, headers=headers, body=body, cut=cut)
 
 
-async def _body(chunks: AsyncIterator[bytes], packing: str, most: int) -> tuple[bytes, bool]:
+async def _read_body(chunks: AsyncIterator[bytes], packing: str, most: int) -> tuple[bytes, bool]:
     """The body, unpacked, and whether there would have been more of it."""
-    unpacking, parts, room, came = Unpacking(packing), list[bytes](), most, 0
+    unpacking, parts, room, came = Decompressor(packing), list[bytes](), most, 0
     async for chunk in chunks:
         came += len(chunk)
         part = unpacking.fed(chunk, room + 1)
@@ -112,7 +112,7 @@ async def _body(chunks: AsyncIterator[bytes], packing: str, most: int) -> tuple[
     return b"".join(parts), False
 
 
-def _untrusted(address: WebAddress, error: BaseException) -> ToolError:
+def _certificate_error(address: WebAddress, error: BaseException) -> ToolError:
     why = getattr(error, "verify_message", "") or "it was refused"
     return ToolError(
         f"The certificate of {address.host} cannot be trusted ({why}), so nothing was asked of it.",
@@ -120,11 +120,11 @@ def _untrusted(address: WebAddress, error: BaseException) -> ToolError:
     )
 
 
-def _broken(address: WebAddress, error: Exception) -> ToolError:
+def _connection_error(address: WebAddress, error: Exception) -> ToolError:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return _untrusted(address, cause)
+            return _certificate_error(address, cause)
         cause = cause.__cause__ or cause.__context__
     kind = (
         "does not speak HTTP that can be understood"

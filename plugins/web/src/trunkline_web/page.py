@@ -6,13 +6,13 @@ import msgspec
 
 from trunkline import ToolContext, ToolError
 from trunkline._util.egress import WebAddress
-from trunkline_web.charsets import decoded, visible
-from trunkline_web.fetcher import Answer
-from trunkline_web.page_reader import LINKS, PageReader
+from trunkline_web.charsets import decode_body, visible_text
+from trunkline_web.fetcher import HttpResponse
+from trunkline_web.page_reader import LINKS, WebPageReader
 
-PAGES = frozenset({"text/html", "application/xhtml+xml"})
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
-DOCUMENTS = {
+DOCUMENT_TYPES = {
     "application/pdf": ".pdf",
     "application/epub+zip": ".epub",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
@@ -21,7 +21,7 @@ DOCUMENTS = {
     "application/vnd.oasis.opendocument.text": ".odt",
 }
 
-TEXTUAL = frozenset(
+TEXT_TYPES = frozenset(
     {
         "application/json",
         "application/ld+json",
@@ -35,13 +35,13 @@ TEXTUAL = frozenset(
     }
 )
 
-UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+UNTYPED = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 """What servers say of files that they do not know."""
 
 NO_SCRIPTS = "(The page holds no text. It may need a browser that runs its scripts, which is not done here.)"
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class PageText(msgspec.Struct, frozen=True, kw_only=True):
     """A page as it was read. ``cut``: there was more of it than is ever read."""
 
     address: WebAddress
@@ -51,18 +51,18 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     cut: bool = False
 
 
-async def page_of(answer: Answer, context: ToolContext) -> Page:
+async def read_page(answer: HttpResponse, context: ToolContext) -> PageText:
     """The page that came. Raises ToolError for what is no text and cannot be made one."""
     kind = answer.media_type
-    if kind in UNSAID:
-        kind = _guessed(answer.body)
-    if kind in PAGES:
-        return await _web_page(answer, context)
-    if kind in DOCUMENTS or answer.body.startswith(b"%PDF-"):
-        return await _document(answer, DOCUMENTS.get(kind, ".pdf"), context)
-    if kind.startswith("text/") or kind in TEXTUAL or kind.endswith(("+json", "+xml")):
-        text = visible(decoded(answer.body, answer.charset, cut=answer.cut))
-        return Page(address=answer.address, text=text or "(nothing)", cut=answer.cut)
+    if kind in UNTYPED:
+        kind = _guess_type(answer.body)
+    if kind in HTML_TYPES:
+        return await _read_html(answer, context)
+    if kind in DOCUMENT_TYPES or answer.body.startswith(b"%PDF-"):
+        return await _read_document(answer, DOCUMENT_TYPES.get(kind, ".pdf"), context)
+    if kind.startswith("text/") or kind in TEXT_TYPES or kind.endswith(("+json", "+xml")):
+        text = visible_text(decode_body(answer.body, answer.charset, cut=answer.cut))
+        return PageText(address=answer.address, text=text or "(nothing)", cut=answer.cut)
     raise ToolError(
         f"{answer.address.url[:500]} is {kind or 'of an unknown kind'} ({len(answer.body)} bytes) and no text. Nothing "
         f"was kept of it.",
@@ -70,14 +70,14 @@ async def page_of(answer: Answer, context: ToolContext) -> Page:
     )
 
 
-async def _web_page(answer: Answer, context: ToolContext) -> Page:
+async def _read_html(answer: HttpResponse, context: ToolContext) -> PageText:
     if not answer.body.strip():
-        return Page(address=answer.address, text="(nothing)")
-    reader = PageReader(answer.address.url, answer.charset, answer.cut)
-    found = await context.documents.convert(_name(answer.address, ".html"), answer.body, reader)
+        return PageText(address=answer.address, text="(nothing)")
+    reader = WebPageReader(answer.address.url, answer.charset, answer.cut)
+    found = await context.documents.convert(_document_name(answer.address, ".html"), answer.body, reader)
     links = [one.text for one in found.sections if one.heading == (LINKS,)]
     text = "\n\n".join(one.text for one in found.sections if one.heading != (LINKS,))
-    return Page(
+    return PageText(
         address=answer.address,
         text=text or NO_SCRIPTS,
         title=found.title,
@@ -86,28 +86,28 @@ async def _web_page(answer: Answer, context: ToolContext) -> Page:
     )
 
 
-async def _document(answer: Answer, suffix: str, context: ToolContext) -> Page:
+async def _read_document(answer: HttpResponse, suffix: str, context: ToolContext) -> PageText:
     if answer.cut:
         raise ToolError(
             f"{answer.address.url[:500]} is larger than {len(answer.body)} bytes and cannot be read in part.",
             kind="too_large",
         )
-    found = await context.documents.convert(_name(answer.address, suffix), answer.body)
+    found = await context.documents.convert(_document_name(answer.address, suffix), answer.body)
     parts = []
     for section in found.sections:
         place = f"[page {section.page}]\n" if section.page is not None else ""
         heading = f"## {section.heading[-1]}\n\n" if section.heading else ""
         parts.append(place + heading + section.text)
-    return Page(address=answer.address, text=visible("\n\n".join(parts)), title=found.title)
+    return PageText(address=answer.address, text=visible_text("\n\n".join(parts)), title=found.title)
 
 
-def _name(address: WebAddress, suffix: str) -> str:
+def _document_name(address: WebAddress, suffix: str) -> str:
     """What a person would call the file: the last part of its path, with the suffix of what it is."""
     last = address.target.partition("?")[0].rstrip("/").rpartition("/")[2][:100] or address.host
     return last if last.lower().endswith(suffix) else last + suffix
 
 
-def _guessed(body: bytes) -> str:
+def _guess_type(body: bytes) -> str:
     """What it seems to be when the server does not say."""
     start = body[:1024].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):

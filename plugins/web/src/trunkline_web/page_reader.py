@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
 from trunkline import Document, Reader, Section, UnreadableDocument
-from trunkline_web.charsets import decoded, visible
+from trunkline_web.charsets import decode_body, visible_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -15,7 +15,7 @@ LINKS = "links"
 MOST_LINKS = 2_000
 
 
-class PageReader(Reader):
+class WebPageReader(Reader):
     """Reads a page that came from ``url``; ``charset`` is what the server says of it. No file is of this kind."""
 
     name = "webpage"
@@ -30,28 +30,31 @@ class PageReader(Reader):
         """See ``Reader.read``: a section with the text, and one with the links."""
         from lxml import etree, html
 
-        text = decoded(file.read(), self._charset, cut=self._cut)
+        text = decode_body(file.read(), self._charset, cut=self._cut)
         parser = html.HTMLParser(encoding="utf-8", no_network=True)
         try:
             tree = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
         except (etree.ParserError, etree.XMLSyntaxError) as error:
             raise UnreadableDocument("it is no web page") from error
         title = " ".join((tree.findtext(".//title") or "").split())
-        links = "\n".join(links_of(tree, self._url))
+        links = "\n".join(page_links(tree, self._url))
         return Document(
-            sections=(Section(text=visible(_text(tree))), Section(text=visible(links), heading=(LINKS,))),
-            title=visible(title)[:300],
+            sections=(
+                Section(text=visible_text(_main_text(tree))),
+                Section(text=visible_text(links), heading=(LINKS,)),
+            ),
+            title=visible_text(title)[:300],
         )
 
 
-def links_of(tree: "HtmlElement", url: str) -> list[str]:
+def page_links(tree: "HtmlElement", url: str) -> list[str]:
     """Where the page leads, whole addresses without fragments, each once."""
     base = tree.find(".//base[@href]")
     if base is not None:
-        url = _joined(url, base.get("href") or "") or url
+        url = _absolute_link(url, base.get("href") or "") or url
     found: dict[str, None] = {}
     for element in tree.iter("a", "area"):
-        link = _joined(url, element.get("href") or "")
+        link = _absolute_link(url, element.get("href") or "")
         if link.startswith(("http://", "https://")):
             found[link] = None
         if len(found) >= MOST_LINKS:
@@ -59,14 +62,14 @@ def links_of(tree: "HtmlElement", url: str) -> list[str]:
     return [*found]
 
 
-def _joined(url: str, link: str) -> str:
+def _absolute_link(url: str, link: str) -> str:
     try:
         return "".join(urljoin(url, link.strip()).partition("#")[0].split())
     except ValueError:
         return ""
 
 
-def _text(tree: "HtmlElement") -> str:
+def _main_text(tree: "HtmlElement") -> str:
     """The main text as Markdown; all there is when no part of the page is the main one."""
     import trafilatura
 

@@ -17,16 +17,16 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
     from trunkline_web import crawler, fetch_tool, search_tool
 
     section = settings.section(WebSettings)
-    return [search_tool.made(section), fetch_tool.made(section), crawler.made(section)]
+    return [search_tool.search_tool(section), fetch_tool.fetch_tool(section), crawler.crawler_tool(section)]
 
 
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``web.search``: whether a search engine is configured; ``web.answers``, online: whether it answers."""
-    from trunkline_web.health import answers_of, search_of
+    from trunkline_web.health import answer_check, search_check
 
     section = settings.section(WebSettings)
     return [
-        trunkline.HealthCheck("web.search", search_of(section)),
-        trunkline.HealthCheck("web.answers", answers_of(section), online=True),
+        trunkline.HealthCheck("web.search", search_check(section)),
+        trunkline.HealthCheck("web.answers", answer_check(section), online=True),
     ]

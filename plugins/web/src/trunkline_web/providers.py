@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from trunkline import ConfigError, ToolError
-from trunkline._util.egress import Guard, WebAddress, read_url
-from trunkline_web.fetcher import Answer, Fetcher
-from trunkline_web.search_tool import Found
+from trunkline._util.egress import HostGuard, WebAddress, parse_url
+from trunkline_web.fetcher import HttpResponse, PageFetcher
+from trunkline_web.search_tool import SearchResult
 from trunkline_web.settings import WebSettings
 
 MOST_BYTES = 4 * 1024 * 1024
@@ -52,18 +52,25 @@ class Brave:
 
     def __init__(self, settings: WebSettings) -> None:
         self._settings = settings
-        self._at = read_url(settings.brave_url)
-        self._line = _line_to(self._at, settings)
+        self._at = parse_url(settings.brave_url)
+        self._line = _endpoint_fetcher(self._at, settings)
 
-    async def search(self, query: str, count: int, language: str) -> list[Found]:
-        """See ``Provider.search``."""
+    async def search(self, query: str, count: int, language: str) -> list[SearchResult]:
+        """See ``SearchProvider.search``."""
         wish = {"q": query, "count": str(count)} | ({"search_lang": language} if language else {})
         headers = {"X-Subscription-Token": self._key(), "Accept": "application/json"}
-        answer = await self._line.get(_asked(self._at, wish), headers=headers, most=MOST_BYTES, redirects=0)
+        answer = await self._line.get(
+            _with_query(self._at, wish), headers=headers, most=MOST_BYTES, redirects=0
+        )
         self._refuse_faults(answer)
-        found = _read(answer, _BraveAnswer, self.name)
+        found = _decode_results(answer, _BraveAnswer, self.name)
         return [
-            Found(title=_plain(one.title), url=one.url, text=_plain(one.description), age=one.age or "")
+            SearchResult(
+                title=_plain_text(one.title),
+                url=one.url,
+                text=_plain_text(one.description),
+                age=one.age or "",
+            )
             for one in (found.web.results if found.web else [])
         ]
 
@@ -85,14 +92,14 @@ class Brave:
             )
         return key
 
-    def _refuse_faults(self, answer: Answer) -> None:
+    def _refuse_faults(self, answer: HttpResponse) -> None:
         if answer.status in (401, 403) or (answer.status == 422 and b"TOKEN" in answer.body[:2000]):
             raise ToolError(
                 f"Brave refuses the key that {self._settings.key.env} holds ({answer.status}). A person has to look at "
                 f"it; asking again does not help.",
                 kind="unsupported",
             )
-        _refuse_faults(answer, self.name)
+        _raise_for_status(answer, self.name)
 
 
 class SearXNG:
@@ -101,11 +108,11 @@ class SearXNG:
     name = "SearXNG"
 
     def __init__(self, settings: WebSettings) -> None:
-        self._at = read_url(f"{settings.searxng_url.rstrip('/')}/search") if settings.searxng_url else None
-        self._line = _line_to(self._at, settings) if self._at else None
+        self._at = parse_url(f"{settings.searxng_url.rstrip('/')}/search") if settings.searxng_url else None
+        self._line = _endpoint_fetcher(self._at, settings) if self._at else None
 
-    async def search(self, query: str, count: int, language: str) -> list[Found]:
-        """See ``Provider.search``."""
+    async def search(self, query: str, count: int, language: str) -> list[SearchResult]:
+        """See ``SearchProvider.search``."""
         if self._at is None or self._line is None:
             raise ToolError(
                 "The web cannot be searched yet: SearXNG is chosen, and searxng_url in [plugins.web] of trunkline.toml "
@@ -114,7 +121,7 @@ class SearXNG:
             )
         wish = {"q": query, "format": "json"} | ({"language": language} if language else {})
         answer = await self._line.get(
-            _asked(self._at, wish), headers={"Accept": "application/json"}, most=MOST_BYTES, redirects=0
+            _with_query(self._at, wish), headers={"Accept": "application/json"}, most=MOST_BYTES, redirects=0
         )
         if answer.status == 403:
             raise ToolError(
@@ -122,41 +129,44 @@ class SearXNG:
                 "settings.yml.",
                 kind="unsupported",
             )
-        _refuse_faults(answer, self.name)
-        found = _read(answer, _SearXNGAnswer, self.name).results
+        _raise_for_status(answer, self.name)
+        found = _decode_results(answer, _SearXNGAnswer, self.name).results
         return [
-            Found(
-                title=_plain(one.title), url=one.url, text=_plain(one.content), age=(one.published or "")[:10]
+            SearchResult(
+                title=_plain_text(one.title),
+                url=one.url,
+                text=_plain_text(one.content),
+                age=(one.published or "")[:10],
             )
             for one in found[:count]
         ]
 
 
-def _line_to(address: WebAddress, settings: WebSettings) -> Fetcher:
+def _endpoint_fetcher(address: WebAddress, settings: WebSettings) -> PageFetcher:
     """What reaches this one address, wherever it is: the owner named it."""
     host = f"[{address.host}]" if ":" in address.host else address.host
-    guard = Guard([f"{host}:{address.port}"])
-    return Fetcher(guard, seconds=settings.timeout, user_agent=settings.user_agent)
+    guard = HostGuard([f"{host}:{address.port}"])
+    return PageFetcher(guard, seconds=settings.timeout, user_agent=settings.user_agent)
 
 
-def _asked(address: WebAddress, wish: dict[str, str]) -> WebAddress:
+def _with_query(address: WebAddress, wish: dict[str, str]) -> WebAddress:
     joint = "&" if "?" in address.target else "?"
     return msgspec.structs.replace(address, target=f"{address.target}{joint}{urlencode(wish)}")
 
 
-def _refuse_faults(answer: Answer, name: str) -> None:
+def _raise_for_status(answer: HttpResponse, name: str) -> None:
     if answer.status == 200:
         return
     if answer.status == 429:
         raise ToolError(
-            f"{name} was asked too often. {_when(answer)} Searches one after the other need less.",
+            f"{name} was asked too often. {_retry_hint(answer)} Searches one after the other need less.",
             kind="rate_limited",
         )
     later = " It may do better later." if answer.status >= 500 else ""
     raise ToolError(f"{name} answers {answer.status} and no results.{later}", kind="upstream_error")
 
 
-def _when(answer: Answer) -> str:
+def _retry_hint(answer: HttpResponse) -> str:
     """When to ask again, by what the answer says of it."""
     said = answer.headers.get("retry-after") or answer.headers.get("x-ratelimit-reset", "").partition(",")[0]
     seconds = said.strip()
@@ -165,7 +175,7 @@ def _when(answer: Answer) -> str:
     return "Try again later."
 
 
-def _read(answer: Answer, kind: type[T], name: str) -> T:
+def _decode_results(answer: HttpResponse, kind: type[T], name: str) -> T:
     try:
         found: T = msgspec.json.decode(answer.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -175,12 +185,12 @@ def _read(answer: Answer, kind: type[T], name: str) -> T:
     return found
 
 
-def _plain(text: Any) -> str:
+def _plain_text(text: Any) -> str:
     """The text without the marks that search engines set around what fits."""
     return html.unescape(_TAG.sub("", text or ""))
 
 
-def configured_wrong(settings: WebSettings) -> str:
+def configuration_problem(settings: WebSettings) -> str:
     """Why nothing can be searched with these settings; empty when it can."""
     if settings.searches_with == "searxng":
         return "" if settings.searxng_url else "SearXNG is chosen, and searxng_url does not say where it is"

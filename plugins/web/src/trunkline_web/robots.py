@@ -17,7 +17,7 @@ LONGEST_DELAY = 5.0
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 
 
-class Rule(msgspec.Struct, frozen=True):
+class RobotsRule(msgspec.Struct, frozen=True):
     """A pattern, and whether what it fits is allowed."""
 
     pattern: str
@@ -42,10 +42,10 @@ class Rule(msgspec.Struct, frozen=True):
         return target.find(rest[-1], at) >= 0
 
 
-class Robots(msgspec.Struct, frozen=True):
+class RobotsPolicy(msgspec.Struct, frozen=True):
     """What holds for one kind of visitor. ``delay`` is in seconds between two requests."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RobotsRule, ...] = ()
     delay: float = 0.0
 
     def allow(self, target: str) -> bool:
@@ -54,7 +54,7 @@ class Robots(msgspec.Struct, frozen=True):
         return max(fitting)[1] if fitting else True
 
 
-def read_robots(text: str, user_agent: str) -> Robots:
+def parse_robots(text: str, user_agent: str) -> RobotsPolicy:
     """What a file says for who calls himself so, by the part of his name before the version."""
     found = _TOKEN.match(user_agent)
     mine = found[0].lower() if found else ""
@@ -67,7 +67,7 @@ def read_robots(text: str, user_agent: str) -> Robots:
             own += lines
         elif "*" in names:
             others += lines
-    return _robots(own if named else others)
+    return _parse_group(own if named else others)
 
 
 def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
@@ -89,10 +89,10 @@ def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
     yield names, lines
 
 
-def _robots(lines: list[tuple[str, str]]) -> Robots:
-    rules = tuple(Rule(value, key == "allow") for key, value in lines if key != "crawl-delay" and value)
+def _parse_group(lines: list[tuple[str, str]]) -> RobotsPolicy:
+    rules = tuple(RobotsRule(value, key == "allow") for key, value in lines if key != "crawl-delay" and value)
     delays = [_seconds(value) for key, value in lines if key == "crawl-delay"]
-    return Robots(rules, min(LONGEST_DELAY, max(delays, default=0.0)))
+    return RobotsPolicy(rules, min(LONGEST_DELAY, max(delays, default=0.0)))
 
 
 def _seconds(text: str) -> float:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline import ConfigError, Secret
-from trunkline._util.egress import Guard, UrlRefused, WebAddress, read_url
+from trunkline._util.egress import HostGuard, UrlRefused, WebAddress, parse_url
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 BRAVE_KEY = Secret(env="BRAVE_API_KEY")
@@ -58,14 +58,14 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """Where Brave's key is."""
         return self.brave_key or BRAVE_KEY
 
-    def guard(self) -> Guard:
+    def guard(self) -> HostGuard:
         """What may be reached of all that agents and pages name. Raises ValueError."""
-        return Guard(self.allow, self.ports, setting=OPENING)
+        return HostGuard(self.allow, self.ports, setting=OPENING)
 
 
 def _web_address(key: str, text: str) -> WebAddress:
     try:
-        return read_url(text)
+        return parse_url(text)
     except UrlRefused as error:
         raise ConfigError(
             f"plugins.web.{key}: {error}", hint='Write it whole, such as "https://search.example.org".'

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trunkline._util.secrets.redactor import Secrets
+from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.chunks import (
     Chunk,
     DeleteChunk,
@@ -24,12 +24,12 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
 )
 from trunkline.contracts.memory.store import Change, ChunkType, LinkType
-from trunkline.workers.memory.chunks.block_policies import Policies
-from trunkline.workers.memory.chunks.chunk_types import Kinds
-from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.chunks.block_policies import BlockPolicies
+from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
+from trunkline.workers.memory.chunks.reader import ChunkReader
+from trunkline.workers.memory.chunks.writer import ChunkWriter
 from trunkline.workers.memory.git_store import GitMemoryStore
-from trunkline.workers.memory.redaction import Redaction
+from trunkline.workers.memory.redaction import RedactionRule
 from trunkline_bus import Scope
 
 
@@ -39,15 +39,15 @@ class Chunks:
     def __init__(self, store: GitMemoryStore, start: datetime | None = None) -> None:
         self.time = start or datetime(2026, 5, 4, 12, tzinfo=UTC)
         self.store = store
-        redaction = Redaction(Secrets())
+        redaction = RedactionRule(Redactor())
         store.rules = (redaction,)
         store._parts.committer.rules = store.rules
-        policies = Policies(store, "main")
-        kinds = Kinds(
+        policies = BlockPolicies(store, "main")
+        kinds = TypeRegistry(
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]
         )
-        self.reader = Reader(store, policies, lambda: self.time)
-        self.keeper = Keeper(store, self.reader, policies, kinds, redaction.text, lambda: self.time)
+        self.reader = ChunkReader(store, policies, lambda: self.time)
+        self.keeper = ChunkWriter(store, self.reader, policies, kinds, redaction.text, lambda: self.time)
 
     def later(self, **more: float) -> None:
         """Let time pass."""

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.workers.memory.chunks.chunk_types import detect
-from trunkline.workers.memory.chunks.splitter import LONGEST, SHORTEST, Cutter
-from trunkline.workers.memory.chunks.tokens import counter, estimate
+from trunkline.workers.memory.chunks.chunk_types import detect_type
+from trunkline.workers.memory.chunks.splitter import MAX_TOKENS, MIN_TOKENS, TextSplitter
+from trunkline.workers.memory.chunks.tokens import estimate_tokens, load_counter
 
 
 def bare(text: str) -> str:
@@ -16,10 +16,10 @@ def bare(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-@pytest.fixture(params=[estimate, counter()], ids=["estimate", "counter"])
-def cutter(request: pytest.FixtureRequest) -> Cutter:
+@pytest.fixture(params=[estimate_tokens, load_counter()], ids=["estimate", "counter"])
+def cutter(request: pytest.FixtureRequest) -> TextSplitter:
     """With the estimate, and with the tokenizer that is installed, if one is."""
-    return Cutter(detect, request.param)
+    return TextSplitter(detect_type, request.param)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def cutter(request: pytest.FixtureRequest) -> Cutter:
 )
 def test_rlm_t1_the_first_family_with_a_hit_is_the_type(text: str, kind: str) -> None:
     """RLM-T1: decision before pattern before preference before fact, else note; whole words only."""
-    assert detect(text) == kind
+    assert detect_type(text) == kind
 
 
 def prose(tokens: int) -> str:
@@ -48,40 +48,40 @@ def prose(tokens: int) -> str:
     return "\n\n".join([paragraph] * max(1, tokens * 4 // len(paragraph)))
 
 
-def test_rlm_t2_a_long_text_is_cut_within_the_bounds(cutter: Cutter) -> None:
+def test_rlm_t2_a_long_text_is_cut_within_the_bounds(cutter: TextSplitter) -> None:
     """RLM-T2: of 2000 tokens none has more than 800 or, but for the last, fewer than 100; joined they are the text."""
     text = prose(2_000)
     pieces = cutter.cut(text)
     assert len(pieces) > 1
-    assert all(piece.tokens <= LONGEST for piece in pieces)
-    assert all(piece.tokens >= SHORTEST for piece in pieces[:-1])
+    assert all(piece.tokens <= MAX_TOKENS for piece in pieces)
+    assert all(piece.tokens >= MIN_TOKENS for piece in pieces[:-1])
     assert bare("".join(piece.text for piece in pieces)) == bare(text)
 
 
-def test_rlm_t2_one_paragraph_without_an_end_is_cut_at_sentences(cutter: Cutter) -> None:
+def test_rlm_t2_one_paragraph_without_an_end_is_cut_at_sentences(cutter: TextSplitter) -> None:
     """RLM-T2: a paragraph that is too long falls into pieces that end with sentences."""
     text = "The gardener moved the third bed of beans behind the shed. " * 150
     pieces = cutter.cut(text)
     assert len(pieces) > 1
-    assert all(piece.tokens <= LONGEST and piece.text.endswith(".") for piece in pieces)
+    assert all(piece.tokens <= MAX_TOKENS and piece.text.endswith(".") for piece in pieces)
     assert bare("".join(piece.text for piece in pieces)) == bare(text)
 
 
-def test_rlm_t2_a_very_long_word_survives(cutter: Cutter) -> None:
+def test_rlm_t2_a_very_long_word_survives(cutter: TextSplitter) -> None:
     """RLM-T2: a word of 5000 letters is in one piece, unchanged, alone or within a text."""
     word = "x" * 5_000
     assert [piece.text for piece in cutter.cut(word)] == [word]
     assert any(word in piece.text for piece in cutter.cut(f"{prose(900)} {word} {prose(900)}"))
 
 
-def test_rlm_t2_a_block_of_code_stays_whole(cutter: Cutter) -> None:
+def test_rlm_t2_a_block_of_code_stays_whole(cutter: TextSplitter) -> None:
     """RLM-T2: code with blank lines in it is one piece while it fits, fences included."""
     code = "```python\ndef dig(bed):\n    bed.open()\n\n\n    return bed\n\n" + "    bed.dig()\n" * 60 + "```"
     text = f"{prose(700)}\n\n{code}\n\n{prose(700)}"
     assert any(code in piece.text for piece in cutter.cut(text))
 
 
-def test_short_paragraphs_of_one_type_are_joined_and_others_are_not(cutter: Cutter) -> None:
+def test_short_paragraphs_of_one_type_are_joined_and_others_are_not(cutter: TextSplitter) -> None:
     """RLM-F6: what is short goes to its neighbour of the same type."""
     same = cutter.cut("The rain came.\n\nThe wind went.")
     assert [piece.text for piece in same] == ["The rain came.\n\nThe wind went."]
@@ -89,7 +89,7 @@ def test_short_paragraphs_of_one_type_are_joined_and_others_are_not(cutter: Cutt
     assert [piece.type for piece in apart] == ["decision", "preference"]
 
 
-def test_a_type_that_is_given_is_the_type_of_all(cutter: Cutter) -> None:
+def test_a_type_that_is_given_is_the_type_of_all(cutter: TextSplitter) -> None:
     """A caller who knows better is believed."""
     assert {piece.type for piece in cutter.cut(prose(2_000), "fact")} == {"fact"}
 
@@ -98,7 +98,7 @@ def test_a_type_that_is_given_is_the_type_of_all(cutter: Cutter) -> None:
 @given(st.text(st.sampled_from("ab .!?\n\t`#é。"), max_size=6_000))
 def test_no_letter_is_lost_or_made_up(text: str) -> None:
     """Joined, the pieces of any text are that text, but for white space; none is blank."""
-    pieces = Cutter(detect, estimate).cut(text)
+    pieces = TextSplitter(detect_type, estimate_tokens).cut(text)
     assert bare("".join(piece.text for piece in pieces)) == bare(text)
     assert all(piece.text.strip() for piece in pieces)
 
@@ -118,7 +118,7 @@ def test_no_letter_is_lost_or_made_up(text: str) -> None:
 def test_pieces_of_prose_are_within_the_bounds(paragraphs: list[list[str]]) -> None:
     """No piece of ordinary sentences is longer than the longest; in a long text none but the last is shorter than the
     shortest."""
-    pieces = Cutter(detect, estimate).cut("\n\n".join(" ".join(one) for one in paragraphs))
-    assert all(piece.tokens <= LONGEST for piece in pieces)
-    if sum(piece.tokens for piece in pieces) > LONGEST:
-        assert all(piece.tokens >= SHORTEST for piece in pieces[:-1])
+    pieces = TextSplitter(detect_type, estimate_tokens).cut("\n\n".join(" ".join(one) for one in paragraphs))
+    assert all(piece.tokens <= MAX_TOKENS for piece in pieces)
+    if sum(piece.tokens for piece in pieces) > MAX_TOKENS:
+        assert all(piece.tokens >= MIN_TOKENS for piece in pieces[:-1])

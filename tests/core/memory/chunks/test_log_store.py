@@ -1,4 +1,4 @@
-"""Chunks in a store that has no index: the same answers, from what the files say (``Scanned``)."""
+"""Chunks in a store that has no index: the same answers, from what the files say (``InMemoryChunkIndex``)."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,17 +8,17 @@ import pytest
 from trunkline.contracts.memory.chunks import DeleteChunk, ForgetChunk, ListChunks, Recall, Remember
 from trunkline.contracts.memory.purge import PurgeMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.chunks.block_policies import Policies
-from trunkline.workers.memory.chunks.chunk_index import Source
-from trunkline.workers.memory.chunks.chunk_types import Kinds
-from trunkline.workers.memory.chunks.in_memory_index import Scanned, source_of
-from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.writer import Keeper
+from trunkline.workers.memory.chunks.block_policies import BlockPolicies
+from trunkline.workers.memory.chunks.chunk_index import ChunkIndex
+from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
+from trunkline.workers.memory.chunks.in_memory_index import InMemoryChunkIndex, chunk_index_of
+from trunkline.workers.memory.chunks.reader import ChunkReader
+from trunkline.workers.memory.chunks.writer import ChunkWriter
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.log_record import MemoryRecord
 from trunkline.workers.memory.log_store import LogStore
-from trunkline.workers.memory.purge.purged_turn_rule import Late
-from trunkline.workers.memory.purge.service import Purges
+from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+from trunkline.workers.memory.purge.service import PurgeService
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio
@@ -43,9 +43,11 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     store = ListStore()
     await store.open(tmp_path / "memory", tmp_path / "cache")
     await store.change(Change({"blocks/main/block.toml": b""}, actor="owner", reason="create block main"))
-    policies = Policies(store, "main")
-    reader = Reader(Scanned(store), policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))
-    keeper = Keeper(store, reader, policies, Kinds(), str, lambda: datetime(2026, 5, 4, tzinfo=UTC))
+    policies = BlockPolicies(store, "main")
+    reader = ChunkReader(InMemoryChunkIndex(store), policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))
+    keeper = ChunkWriter(
+        store, reader, policies, TypeRegistry(), str, lambda: datetime(2026, 5, 4, tzinfo=UTC)
+    )
 
     async def keep(text: str) -> str:
         wish = Remember(content=text, actor="ada", conversation_id="c", block="main", tags=("t",))
@@ -64,23 +66,23 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     assert await recalled("apples") == ()
     wish = PurgeMemory(target=red, confirm=red, actor="owner")
     with pytest.raises(Refusal, match="written anew"):
-        await Purges(store, (), None, Late()).purge(wish, Scope())
+        await PurgeService(store, (), None, PurgedTurnRule()).purge(wish, Scope())
     await store.aclose()
 
 
 async def test_a_store_with_an_index_of_its_own_is_asked() -> None:
     """A store that is a ``Source`` is asked, also before it is open; of another one an index is made."""
 
-    class Indexed(ListStore, Source):
+    class Indexed(ListStore, ChunkIndex):
         @property
         def vectors(self) -> float | None:
             raise AttributeError("not open yet")
 
-        ask = Scanned.ask
-        meaning = Scanned.meaning
+        ask = InMemoryChunkIndex.ask
+        meaning = InMemoryChunkIndex.meaning
 
     own, other = Indexed(), ListStore()
-    assert source_of(own) is own
-    assert isinstance(source_of(other), Scanned)
+    assert chunk_index_of(own) is own
+    assert isinstance(chunk_index_of(other), InMemoryChunkIndex)
     kept = GitMemoryStore()
-    assert source_of(kept) is kept
+    assert chunk_index_of(kept) is kept

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.plugins.ownership import Owned
-from trunkline.runtime.http.auth_middleware import Gate
+from trunkline.runtime.http.auth_middleware import AuthMiddleware
 from trunkline.workers.gateway.http import (
     approvals,
     blocks,
@@ -24,11 +24,11 @@ from trunkline.workers.gateway.http import (
     openapi,
     turns,
 )
-from trunkline.workers.gateway.http.app_state import Parts
-from trunkline.workers.gateway.http.responses import error_reply, failed
+from trunkline.workers.gateway.http.app_state import AppState
+from trunkline.workers.gateway.http.responses import error_response, exception_response
 from trunkline_bus import BusError, Refusal
 
-__all__ = ["Parts", "build_app", "open_paths"]
+__all__ = ["AppState", "build_app", "open_paths"]
 
 tracer = trace.get_tracer("trunkline.gateway")
 
@@ -38,7 +38,7 @@ HIDDEN = "/engine"
 """The agent loop's own address is not here; clients that ask for it get 404 (conflict C4)."""
 
 
-def build_app(parts: Parts) -> Starlette:
+def build_app(parts: AppState) -> Starlette:
     """The application. Handlers find ``parts`` in its state."""
     own: tuple[BaseRoute, ...] = (
         *conversations.ROUTES,
@@ -54,9 +54,9 @@ def build_app(parts: Parts) -> Starlette:
         routes=[*own, *_plugin_routes(parts.routes)],
         middleware=[
             Middleware(
-                Gate,
+                AuthMiddleware,
                 door=parts.door,
-                refuse=error_reply,
+                refuse=error_response,
                 tracer=tracer,
                 host=parts.host,
                 hosts=parts.hosts,
@@ -65,10 +65,10 @@ def build_app(parts: Parts) -> Starlette:
             )
         ],
         exception_handlers={
-            Refusal: failed,
-            BusError: failed,
-            TrunklineError: failed,
-            HTTPException: _not_served,
+            Refusal: exception_response,
+            BusError: exception_response,
+            TrunklineError: exception_response,
+            HTTPException: _not_found,
         },
     )
     app.router.redirect_slashes = False
@@ -76,7 +76,7 @@ def build_app(parts: Parts) -> Starlette:
     return app
 
 
-def open_paths(parts: Parts) -> frozenset[str]:
+def open_paths(parts: AppState) -> frozenset[str]:
     """The paths that need no credential."""
     of_plugins = (_path(one) for one in parts.routes if one.item.public)
     return frozenset({*PUBLIC, *of_plugins, *((metrics.PATH,) if parts.metrics_for == "open" else ())})
@@ -90,8 +90,8 @@ def _path(route: Owned[HttpRoute]) -> str:
     return f"/x/{route.owner}/{route.item.path.lstrip('/')}"
 
 
-async def _not_served(request: Request, error: Exception) -> Response:
+async def _not_found(request: Request, error: Exception) -> Response:
     """No such path, or a method that it does not know."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     code = ErrorCode.NOT_FOUND if status == 404 else ErrorCode.INVALID_REQUEST
-    return error_reply(code, request.url.path, status=status)
+    return error_response(code, request.url.path, status=status)

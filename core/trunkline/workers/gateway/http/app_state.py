@@ -8,43 +8,43 @@ import anyio
 from starlette.requests import Request
 
 from trunkline.contracts.gateway.access import OWNER, HttpRoute, Identity
-from trunkline.contracts.turns.poll_limiter import Looks
+from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.plugins.ownership import Owned
-from trunkline.runtime.http.auth import Door
+from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.http.auth_middleware import IDENTITY
 from trunkline.workers.gateway.sender import Sender
 from trunkline.workers.gateway.services import Services
 
 if TYPE_CHECKING:
-    from trunkline.workers.gateway.http.metrics import Metrics
+    from trunkline.workers.gateway.http.metrics import JournalMetrics
 
 CHANNEL = "http"
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class AppState:
     """``closing`` is set when the server stops and streams have to end."""
 
     services: Services
-    door: Door
+    door: HttpAuth
     routes: Sequence[Owned[HttpRoute]]
     host: str
     max_content: int
-    metrics: "Metrics"
+    metrics: "JournalMetrics"
     metrics_for: Literal["token", "open", "off"] = "token"
     hosts: tuple[str, ...] = ()
-    looks: Looks = field(default_factory=Looks)
+    looks: PollLimiter = field(default_factory=PollLimiter)
     closing: anyio.Event = field(default_factory=anyio.Event)
 
 
-def parts_of(request: Request) -> Parts:
+def app_state_of(request: Request) -> AppState:
     """The parts of the app that a request came to."""
-    return cast(Parts, request.app.state.parts)
+    return cast(AppState, request.app.state.parts)
 
 
 def services_of(request: Request) -> Services:
     """The services behind them."""
-    return parts_of(request).services
+    return app_state_of(request).services
 
 
 def is_owner(request: Request) -> bool:

@@ -6,27 +6,27 @@ from starlette.routing import Route
 
 from trunkline.contracts.approvals.messages import Approval, ApprovalView, ListApprovals
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
-from trunkline.workers.gateway.http.request_reader import flag
-from trunkline.workers.gateway.http.responses import reply
+from trunkline.workers.gateway.http.request_reader import bool_param
+from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas import ApprovalState, ApprovalStates, GrantStates
 
 
 async def list_approvals(request: Request) -> Response:
     """``GET /api/approvals?block=&settled=``"""
-    wish = ListApprovals(block=request.query_params.get("block"), settled=flag(request, "settled"))
+    wish = ListApprovals(block=request.query_params.get("block"), settled=bool_param(request, "settled"))
     found = await services_of(request).approvals.listed(wish)
-    return reply(ApprovalStates(approvals=tuple(_state(one) for one in found.approvals)))
+    return json_response(ApprovalStates(approvals=tuple(_state(one) for one in found.approvals)))
 
 
 async def show(request: Request) -> Response:
     """``GET /api/approvals/{id}``"""
     found: ApprovalView = await services_of(request).approvals.shown(request.path_params["id"])
-    return reply(_state(found.approval, found.arguments))
+    return json_response(_state(found.approval, found.arguments))
 
 
 async def list_grants(request: Request) -> Response:
     """``GET /api/approvals/granted``"""
-    return reply(GrantStates(grants=(await services_of(request).grants.listed()).grants))
+    return json_response(GrantStates(grants=(await services_of(request).grants.listed()).grants))
 
 
 async def forget(request: Request) -> Response:

@@ -13,8 +13,8 @@ from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRequested, approval_requested
-from trunkline.workers.gateway.http.app_state import Parts
-from trunkline.workers.gateway.queue_head import Ahead, First
+from trunkline.workers.gateway.http.app_state import AppState
+from trunkline.workers.gateway.queue_head import QueueHead, QueueHeadCache
 from trunkline.workers.gateway.turn_lookup import TurnState
 from trunkline_bus import BusError
 
@@ -24,7 +24,7 @@ FIRST_LOOK, LONGEST_PAUSE = 0.25, 2.0
 """Seconds after which it is looked at what holds a silent turn up, and at most between two looks."""
 
 
-class Question(ApprovalRequested, frozen=True, kw_only=True, tag="question"):
+class BlockingApproval(ApprovalRequested, frozen=True, kw_only=True, tag="question"):
     """A question of another turn."""
 
     turn: str
@@ -35,9 +35,9 @@ class Question(ApprovalRequested, frozen=True, kw_only=True, tag="question"):
         return f"/api/turns/{self.turn}/calls/{self.call.id}/decision"
 
 
-async def questions_ahead(
-    parts: Parts, watch: FeedReader, accepted: MessageAccepted
-) -> AsyncGenerator[Question, None]:
+async def watch_blocking_approvals(
+    parts: AppState, watch: FeedReader, accepted: MessageAccepted
+) -> AsyncGenerator[BlockingApproval, None]:
     """The questions that hold the turn up, each once, until it shows something or is the first in its conversation."""
     begun, pause = watch.position, FIRST_LOOK
     told: set[object] = set()
@@ -46,26 +46,26 @@ async def questions_ahead(
         pause = min(2 * pause, LONGEST_PAUSE)
         if watch.position != begun:
             return
-        first = await _first(parts.services.ahead, accepted)
+        first = await _queue_head(parts.services.ahead, accepted)
         if first.turn == accepted.turn:
             return
-        for question in _open_questions(first.parked) if first.parked is not None else ():
+        for question in _open_approvals(first.parked) if first.parked is not None else ():
             key = (question.turn, question.call.id, question.asked_at)
             if key not in told:
                 told.add(key)
                 yield question
 
 
-async def _first(ahead: Ahead, accepted: MessageAccepted) -> First:
+async def _queue_head(ahead: QueueHeadCache, accepted: MessageAccepted) -> QueueHead:
     """The first turn of the message's conversation; none when nobody can say."""
     try:
         return await ahead.of(accepted.conversation)
     except BusError as error:
         log.debug("what holds %s up cannot be looked up now: %s", accepted.turn, error)
-        return First("", None)
+        return QueueHead("", None)
 
 
-def _open_questions(state: TurnState) -> list[Question]:
+def _open_approvals(state: TurnState) -> list[BlockingApproval]:
     if state.view().status != "parked":
         return []
     turn, calls = state.request.turn, {e.call_id for e in state.entries if isinstance(e, ApprovalAsked)}
@@ -75,16 +75,16 @@ def _open_questions(state: TurnState) -> list[Question]:
         if call is not None and asked is not None and state.decided(id) is None:
             shown = approval_requested(turn, call, asked)
             fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
-            found.append(Question(turn=turn, **fields))
+            found.append(BlockingApproval(turn=turn, **fields))
     return found
 
 
-def in_words(event: ApprovalRequested) -> str:
+def approval_text(event: ApprovalRequested) -> str:
     """A question as text, for clients that know no approvals."""
     is_question = isinstance(event.detail, ApprovalDetail) and event.detail.is_question
     what, do, verb = ("an answer", "Answer", "answer") if is_question else ("approval", "Decide", "approve")
     how = f" (trunkline approvals {verb} {event.id})" if isinstance(event.id, str) else ""
-    who = "This message is behind another, which waits" if isinstance(event, Question) else "Waiting"
+    who = "This message is behind another, which waits" if isinstance(event, BlockingApproval) else "Waiting"
     return (
         f"[{who} for {what}: {event.question} {do} in another channel{how}.]\n"
         f"{event.detail.text if isinstance(event.detail, ApprovalDetail) else ''}"

@@ -17,27 +17,29 @@ from trunkline.contracts.blocks.messages import (
 )
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
-from trunkline.workers.gateway.http.request_reader import flag, read_json, read_optional_json
-from trunkline.workers.gateway.http.responses import reply
+from trunkline.workers.gateway.http.request_reader import bool_param, read_json, read_optional_json
+from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas import (
-    ArchivedBlockLine,
+    ArchivedBlockItem,
     BlockChanges,
-    Blocks,
     BlockState,
+    BlockStates,
     NewBlock,
-    ResetWish,
-    StopWish,
+    ResetRequest,
+    StopRequest,
 )
 
 
 async def list_blocks(request: Request) -> Response:
     """``GET /api/blocks?archived=``"""
-    found = await services_of(request).blocks.listed(archived=flag(request, "archived"))
+    found = await services_of(request).blocks.listed(archived=bool_param(request, "archived"))
     archived = tuple(
-        ArchivedBlockLine(name=one.name, archive=one.archive, archived_at=one.archived_at)
+        ArchivedBlockItem(name=one.name, archive=one.archive, archived_at=one.archived_at)
         for one in found.archived
     )
-    return reply(Blocks(blocks=tuple(_state(block) for block in found.blocks), archived=archived))
+    return json_response(
+        BlockStates(blocks=tuple(_state(block) for block in found.blocks), archived=archived)
+    )
 
 
 async def create(request: Request) -> Response:
@@ -46,37 +48,37 @@ async def create(request: Request) -> Response:
     block = await services_of(request).blocks.create(
         CreateBlock(name=new.name, config=new.config), _owner(request)
     )
-    return reply(_state(block), 201)
+    return json_response(_state(block), 201)
 
 
 async def show(request: Request) -> Response:
     """``GET /api/blocks/{name}``"""
-    return reply(_state(await services_of(request).blocks.show(request.path_params["name"])))
+    return json_response(_state(await services_of(request).blocks.show(request.path_params["name"])))
 
 
 async def change(request: Request) -> Response:
     """``PATCH /api/blocks/{name}``"""
     wish = await read_json(request, BlockChanges)
-    return reply(_state(await _changed(request, dict(_dotted(wish.config)))))
+    return json_response(_state(await _changed(request, dict(_dotted(wish.config)))))
 
 
 async def start(request: Request) -> Response:
     """``POST /api/blocks/{name}/start``"""
-    return reply(_state(await _changed(request, {"enabled": None})))
+    return json_response(_state(await _changed(request, {"enabled": None})))
 
 
 async def stop(request: Request) -> Response:
     """``POST /api/blocks/{name}/stop``"""
-    wish = await read_optional_json(request, StopWish)
+    wish = await read_optional_json(request, StopRequest)
     stop = StopBlock(name=request.path_params["name"], finish=wish.finish)
-    return reply(_state((await services_of(request).blocks.stop(stop, _owner(request))).block))
+    return json_response(_state((await services_of(request).blocks.stop(stop, _owner(request))).block))
 
 
 async def reset(request: Request) -> Response:
     """``POST /api/blocks/{name}/reset``"""
-    wish = await read_optional_json(request, ResetWish)
+    wish = await read_optional_json(request, ResetRequest)
     reset = ResetBlock(name=request.path_params["name"], hard=wish.hard)
-    return reply(_state(await services_of(request).blocks.reset(reset, _owner(request))))
+    return json_response(_state(await services_of(request).blocks.reset(reset, _owner(request))))
 
 
 async def archive(request: Request) -> Response:
@@ -87,14 +89,14 @@ async def archive(request: Request) -> Response:
 
 async def restore(request: Request) -> Response:
     """``POST /api/blocks/{name}/restore``"""
-    return reply(
+    return json_response(
         _state(await services_of(request).blocks.restore(request.path_params["name"], _owner(request)))
     )
 
 
 async def delete(request: Request) -> Response:
     """``DELETE /api/blocks/{name}?archived=``"""
-    wish = DeleteBlock(name=request.path_params["name"], archived=flag(request, "archived"))
+    wish = DeleteBlock(name=request.path_params["name"], archived=bool_param(request, "archived"))
     await services_of(request).blocks.delete(wish, _owner(request))
     return Response(status_code=204)
 

@@ -11,17 +11,17 @@ from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
-from trunkline.workers.gateway.http.tool_results import check_named, check_transcript
+from trunkline.workers.gateway.http.tool_results import check_conversation_results, check_transcript_results
 from trunkline.workers.gateway.ids import turn_id
-from trunkline.workers.gateway.transcript_index import Continued, Forked
+from trunkline.workers.gateway.transcript_index import ContinuedConversation, ForkedConversation
 from trunkline_bus import Refusal, new_id
 
-TRIES = "x-stainless-retry-count"
+RETRY_COUNT_HEADER = "x-stainless-retry-count"
 """OpenAI's clients send a request again by themselves when its answer is late or broke off, and count here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConversationResolver:
     """A message on its way in."""
 
     request: Request
@@ -42,7 +42,7 @@ class Place:
             await self._check_results(self._named, message.client_id, history, said)
             results = tuple(one for one in message.preceding if one.role == "tool")
             return await self._send(replace(message, conversation=self._named, preceding=results))
-        check_transcript((*history, *said))
+        check_transcript_results((*history, *said))
         if not history:
             return await self._send(replace(message, history=(), one_shot=True))
         return await self._go_on(message, history)
@@ -51,7 +51,7 @@ class Place:
         self, conversation: str, client_id: str | None, history: Sequence[Message], said: Sequence[Message]
     ) -> None:
         turn = turn_id(conversation, client_id) if client_id is not None else None
-        await check_named(services_of(self.request).turns, conversation, turn, history, said)
+        await check_conversation_results(services_of(self.request).turns, conversation, turn, history, said)
 
     async def keep(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
         """Note what the client has been given, so that its next request is recognised. Not where it names them."""
@@ -65,7 +65,7 @@ class Place:
 
     async def _client_id(self, messages: Sequence[Message]) -> str | None:
         """The client's, else one that its own repeat of this request finds again, if it would say that it is one."""
-        tries = self.request.headers.get(TRIES)
+        tries = self.request.headers.get(RETRY_COUNT_HEADER)
         if self.message.client_id is not None or tries is None:
             return self.message.client_id
         transcripts, named = services_of(self.request).transcripts, self._named or ""
@@ -74,13 +74,13 @@ class Place:
     async def _go_on(self, message: SendMessage, history: Sequence[Message]) -> MessageAccepted:
         client_id = message.client_id or new_id()
         match await services_of(self.request).transcripts.find(*self._asker, history, client_id):
-            case Continued(conversation):
+            case ContinuedConversation(conversation):
                 try:
                     return await self._send(replace(message, conversation=conversation, client_id=client_id))
                 except Refusal as error:
                     if error.code != ErrorCode.NOT_FOUND:  # else it was deleted
                         raise
-            case Forked(origin):
+            case ForkedConversation(origin):
                 return await services_of(self.request).messages.send(
                     message, sender_of(self.request), after=origin
                 )

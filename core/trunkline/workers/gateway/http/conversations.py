@@ -16,21 +16,21 @@ from trunkline.contracts.gateway.messages import (
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
-from trunkline.workers.gateway.http.app_state import parts_of, sender_of, services_of
-from trunkline.workers.gateway.http.blocking_approvals import questions_ahead
-from trunkline.workers.gateway.http.events import events_of, held_up
-from trunkline.workers.gateway.http.request_reader import moment, read_json, whole_number
-from trunkline.workers.gateway.http.responses import reply
+from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
+from trunkline.workers.gateway.http.blocking_approvals import watch_blocking_approvals
+from trunkline.workers.gateway.http.events import encode_events, encode_waiting
+from trunkline.workers.gateway.http.request_reader import datetime_param, int_param, read_json
+from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas import (
     ConversationChanges,
     ConversationDetail,
-    ConversationLine,
+    ConversationItem,
     ConversationList,
     ConversationMessage,
     NewMessage,
 )
 from trunkline.workers.gateway.http.sse import EventStream
-from trunkline.workers.gateway.http.unknown_block import no_such_block
+from trunkline.workers.gateway.http.unknown_block import unknown_block_error
 from trunkline_bus import Refusal
 
 CLIENT_ID_LENGTH = 200
@@ -38,12 +38,12 @@ CLIENT_ID_LENGTH = 200
 
 async def new_conversation(request: Request) -> ASGIApp:
     """``POST /conversations/messages``"""
-    return await _take_in(request, None)
+    return await _send(request, None)
 
 
 async def next_message(request: Request) -> ASGIApp:
     """``POST /conversations/{id}/messages``"""
-    return await _take_in(request, request.path_params["id"])
+    return await _send(request, request.path_params["id"])
 
 
 async def list_conversations(request: Request) -> Response:
@@ -53,16 +53,16 @@ async def list_conversations(request: Request) -> Response:
         raise InvalidField("include", "It is one-shot.")
     query = ListConversations(
         block=request.query_params.get("block"),
-        limit=whole_number(request, "limit", 20, least=1, most=100),
-        offset=whole_number(request, "offset", 0, least=0, most=999_999_999),
+        limit=int_param(request, "limit", 20, least=1, most=100),
+        offset=int_param(request, "offset", 0, least=0, most=999_999_999),
         search=request.query_params.get("search"),
-        start=moment(request, "from"),
-        end=moment(request, "to"),
+        start=datetime_param(request, "from"),
+        end=datetime_param(request, "to"),
         one_shot=include == "one-shot",
     )
     page = await services_of(request).conversations.page(query)
-    lines = tuple(_line(summary) for summary in page.conversations)
-    return reply(
+    lines = tuple(_conversation_item(summary) for summary in page.conversations)
+    return json_response(
         ConversationList(conversations=lines, total=page.total, limit=page.limit, offset=page.offset)
     )
 
@@ -73,7 +73,7 @@ async def get_conversation(request: Request) -> Response:
     if include not in (None, "tools"):
         raise InvalidField("include", "It is tools.")
     wish = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
-    return reply(_detail(await services_of(request).conversations.view(wish)))
+    return json_response(_detail(await services_of(request).conversations.view(wish)))
 
 
 async def rename(request: Request) -> Response:
@@ -81,7 +81,7 @@ async def rename(request: Request) -> Response:
     owner = sender_of(request).owner("names conversations")
     wish = await read_json(request, ConversationChanges)
     name = RenameConversation(conversation=request.path_params["id"], title=wish.title)
-    return reply(_line(await services_of(request).conversations.rename(name, owner)))
+    return json_response(_conversation_item(await services_of(request).conversations.rename(name, owner)))
 
 
 ROUTES = (
@@ -95,7 +95,7 @@ ROUTES = (
 
 def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = False) -> EventStream:
     """The response that shows a turn from where the client has stopped. See ``FeedReader`` for ``fresh``."""
-    parts, after = parts_of(request), position_in(request)
+    parts, after = app_state_of(request), feed_position(request)
     try:
         bus, conversation, turn = parts.services.bus, accepted.conversation, accepted.turn
         watch = FeedReader(bus, conversation, turn, after=after, fresh=fresh, looks=parts.looks)
@@ -103,11 +103,11 @@ def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = Fal
         name = "from" if request.query_params.get("from") else "Last-Event-ID"
         raise InvalidField(name, "It is the id of an event.") from error
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
-    held = held_up(questions_ahead(parts, watch, accepted))
-    return EventStream(events_of(request, watch), closing=parts.closing, headers=headers, beside=held)
+    held = encode_waiting(watch_blocking_approvals(parts, watch, accepted))
+    return EventStream(encode_events(request, watch), closing=parts.closing, headers=headers, beside=held)
 
 
-def position_in(request: Request) -> str:
+def feed_position(request: Request) -> str:
     """Where a client that comes back has stopped: ``?from=``, else ``Last-Event-ID``."""
     return request.query_params.get("from") or request.headers.get("last-event-id") or ""
 
@@ -124,8 +124,8 @@ def client_id(request: Request, metadata: dict[str, object]) -> str | None:
     return given
 
 
-async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
-    parts = parts_of(request)
+async def _send(request: Request, conversation: str | None) -> ASGIApp:
+    parts = app_state_of(request)
     new = await read_json(request, NewMessage)
     block = new.metadata.get("block")
     if not isinstance(block, str | None):
@@ -142,12 +142,12 @@ async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND or conversation is not None or block is None:
             raise
-        raise await no_such_block(parts.services.blocks, block, ("metadata", "block")) from error
+        raise await unknown_block_error(parts.services.blocks, block, ("metadata", "block")) from error
     return watch_turn(request, accepted, fresh=not accepted.duplicate)
 
 
-def _line(summary: ConversationSummary) -> ConversationLine:
-    return ConversationLine(
+def _conversation_item(summary: ConversationSummary) -> ConversationItem:
+    return ConversationItem(
         id=summary.id,
         title=summary.title,
         created_at=summary.created_at,
@@ -160,13 +160,13 @@ def _detail(view: ConversationView) -> ConversationDetail:
     return ConversationDetail(
         id=view.summary.id,
         title=view.summary.title,
-        messages=tuple(_shown(message) for message in view.messages),
+        messages=tuple(_conversation_message(message) for message in view.messages),
         created_at=view.summary.created_at,
         updated_at=view.summary.updated_at,
     )
 
 
-def _shown(message: Message) -> ConversationMessage:
+def _conversation_message(message: Message) -> ConversationMessage:
     """A message; what PA has no field for is in its metadata."""
     extra = {
         "turn_id": message.turn,

@@ -23,8 +23,8 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.http.app_state import is_owner
-from trunkline.workers.gateway.http.blocking_approvals import Question, in_words
-from trunkline.workers.gateway.http.responses import code_for, error_body
+from trunkline.workers.gateway.http.blocking_approvals import BlockingApproval, approval_text
+from trunkline.workers.gateway.http.responses import error_body, error_code_for
 from trunkline.workers.gateway.http.schemas import (
     ApprovalRequestData,
     ApprovalSettledData,
@@ -42,21 +42,21 @@ from trunkline.workers.gateway.http.sse import encode
 T = TypeVar("T")
 
 
-async def events_of(request: Request, watch: FeedReader) -> AsyncGenerator[bytes, None]:
+async def encode_events(request: Request, watch: FeedReader) -> AsyncGenerator[bytes, None]:
     """The events of a turn until it ends. A failure of ours ends them with ``error``."""
     stream = watch.events()
     try:
         async for event in stream:
-            encoded = encoded_event(event, watch, told_why=is_owner(request))
+            encoded = encode_event(event, watch, told_why=is_owner(request))
             if encoded:
                 yield encoded
     except Exception as error:
-        yield encode(error_body(code_for(request, error)), event="error")
+        yield encode(error_body(error_code_for(request, error)), event="error")
     finally:
         await stream.aclose()
 
 
-async def held_up(questions: AsyncGenerator[Question, None]) -> AsyncGenerator[bytes, None]:
+async def encode_waiting(questions: AsyncGenerator[BlockingApproval, None]) -> AsyncGenerator[bytes, None]:
     """What the turn waits for, before its own first event. It has no id: it is no part of the turn."""
     async with aclosing(questions):
         async for question in questions:
@@ -65,10 +65,10 @@ async def held_up(questions: AsyncGenerator[Question, None]) -> AsyncGenerator[b
                 "approval": msgspec.to_builtins(_approval(question)),
                 "decision": question.path,
             }
-            yield encode(StatusData(name="waiting", data=data, text=in_words(question)), event="status")
+            yield encode(StatusData(name="waiting", data=data, text=approval_text(question)), event="status")
 
 
-def encoded_event(event: FeedEvent, watch: FeedReader, *, told_why: bool) -> bytes:
+def encode_event(event: FeedEvent, watch: FeedReader, *, told_why: bool) -> bytes:
     """One event as it is sent, empty for what PA's clients are not shown. ``told_why``: also why the turn failed."""
     match event:
         case TextDelta(text=text):
@@ -95,7 +95,7 @@ def encoded_event(event: FeedEvent, watch: FeedReader, *, told_why: bool) -> byt
             return b""
 
 
-def usage_of(usage: Usage) -> UsageCount:
+def usage_count(usage: Usage) -> UsageCount:
     """Tokens as PA names them."""
     return UsageCount(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens)
 
@@ -105,7 +105,7 @@ def _encode(name: str, data: object, watch: FeedReader) -> bytes:
 
 
 def _result(event: ToolEnded) -> ToolOutputData | ToolFailureData:
-    stored = _set(event.stored)
+    stored = _or_none(event.stored)
     metadata = {} if stored is None else {"stored": msgspec.to_builtins(stored)}
     if event.error:
         return ToolFailureData(id=event.call_id, error=event.output, metadata=metadata)
@@ -119,23 +119,23 @@ def _approval(event: ApprovalRequested) -> ApprovalRequestData:
         arguments=event.call.arguments,
         hash=event.call_hash,
         question=event.question,
-        approval=_set(event.id),
-        asked_at=_set(event.asked_at),
-        expires_at=_set(event.expires_at),
-        detail=_set(event.detail),
+        approval=_or_none(event.id),
+        asked_at=_or_none(event.asked_at),
+        expires_at=_or_none(event.expires_at),
+        detail=_or_none(event.detail),
     )
 
 
 def _settled(event: ApprovalSettled) -> ApprovalSettledData:
     scope: ApprovalScope = "once" if isinstance(event.scope, msgspec.UnsetType) else event.scope
     return ApprovalSettledData(
-        id=event.call_id, allow=event.allow, by=event.by, scope=scope, answer=_set(event.answer) or ""
+        id=event.call_id, allow=event.allow, by=event.by, scope=scope, answer=_or_none(event.answer) or ""
     )
 
 
-def _set(value: T | msgspec.UnsetType) -> T | None:
+def _or_none(value: T | msgspec.UnsetType) -> T | None:
     return None if isinstance(value, msgspec.UnsetType) else value
 
 
 def _done(event: TurnEnded) -> DoneData:
-    return DoneData(finish_reason=event.reason, usage=usage_of(event.usage), message_id=event.message_id)
+    return DoneData(finish_reason=event.reason, usage=usage_count(event.usage), message_id=event.message_id)

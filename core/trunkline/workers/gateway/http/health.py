@@ -13,11 +13,11 @@ from starlette.routing import Route
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.memory.subjects import MEMORY_LIST_CONVERSATIONS
 from trunkline.contracts.turns.subjects import INBOX
-from trunkline.contracts.workers.messages import WorkerBeat
+from trunkline.contracts.workers.messages import WorkerHeartbeat
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.runtime.partitions import dealing, pulls
-from trunkline.workers.gateway.http.app_state import Parts, parts_of
-from trunkline.workers.gateway.http.responses import reply
+from trunkline.runtime.partitions import read_partitioning, waiting_pulls
+from trunkline.workers.gateway.http.app_state import AppState, app_state_of
+from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas import Health, Readiness
 from trunkline_bus import Bus, BusError
 
@@ -28,15 +28,15 @@ NEEDED = ("bus", "memory", "monitor")
 
 async def healthz(request: Request) -> Response:
     """``GET /healthz``"""
-    return reply(Health(status="ok"))
+    return json_response(Health(status="ok"))
 
 
 async def readyz(request: Request) -> Response:
     """``GET /readyz``: 200 when a message would be taken, answered and stored now, else 503."""
-    checks = await _checks(parts_of(request))
+    checks = await _checks(app_state_of(request))
     ready = all(checks[name] == "ok" for name in NEEDED)
     body = Readiness(status="ready" if ready else "not_ready", checks=checks)
-    return reply(body, 200 if ready else 503)
+    return json_response(body, 200 if ready else 503)
 
 
 ROUTES = (
@@ -45,7 +45,7 @@ ROUTES = (
 )
 
 
-async def _checks(parts: Parts) -> dict[str, str]:
+async def _checks(parts: AppState) -> dict[str, str]:
     checks = dict.fromkeys(("bus", "memory", "monitor", "tools"), "missing")
     with anyio.move_on_after(CHECK_SECONDS):
         try:
@@ -66,16 +66,16 @@ async def _checks(parts: Parts) -> dict[str, str]:
 
 async def _is_attended(bus: Bus) -> bool:
     """Whether a monitor waits for the messages of each partition: a dead one's are another's only after a moment."""
-    dealt = await dealing(bus)
+    dealt = await read_partitioning(bus)
     if dealt.shut:
         return False
     for partition in range(dealt.partitions):
-        if not await pulls(bus, partition):
+        if not await waiting_pulls(bus, partition):
             return False
     return True
 
 
-async def _memory(bus: Bus, beats: Sequence[WorkerBeat]) -> str:
+async def _memory(bus: Bus, beats: Sequence[WorkerHeartbeat]) -> str:
     """It answers, can write, and has taken every answer that was ready for it."""
     await bus.call(MEMORY_LIST_CONVERSATIONS, ListConversations(limit=1), timeout=CHECK_SECONDS)
     troubled = any(beat.kind == "memory" and beat.trouble for beat in beats)

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.telemetry.turn_metrics import Tally
-from trunkline.workers.gateway.http.app_state import parts_of
-from trunkline.workers.gateway.platform_metrics import measure_standing
+from trunkline.telemetry.turn_metrics import TurnMetrics
+from trunkline.workers.gateway.http.app_state import app_state_of
+from trunkline.workers.gateway.platform_metrics import measure_platform
 from trunkline.workers.gateway.prometheus import Exposition
 from trunkline_bus import Bus, DecodeError
 from trunkline_bus.streams.admin import raw_history
@@ -21,13 +21,13 @@ PATH = "/metrics"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Metrics:
+class JournalMetrics:
     """Reads the journal on as far as it goes, and tells what it came to. Raises BusError when it cannot."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._measured = Exposition()
-        self._tally = Tally(self._measured)
+        self._tally = TurnMetrics(self._measured)
         self._order = anyio.Lock()
         self._seen: int | None = None
 
@@ -38,7 +38,7 @@ class Metrics:
                 await self._begin()
             else:
                 await self._read(self._seen)
-            await measure_standing(self._bus, self._measured)
+            await measure_platform(self._bus, self._measured)
             return self._measured.text()
 
     async def _begin(self) -> None:
@@ -60,7 +60,7 @@ class Metrics:
 
 async def get_metrics(request: Request) -> Response:
     """``GET /metrics``"""
-    return Response(await parts_of(request).metrics.text(), media_type=MEDIA_TYPE)
+    return Response(await app_state_of(request).metrics.text(), media_type=MEDIA_TYPE)
 
 
 ROUTES = (Route(PATH, get_metrics, methods=["GET"]),)

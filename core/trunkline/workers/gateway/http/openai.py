@@ -27,24 +27,28 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import refusal
-from trunkline.workers.gateway.http.app_state import is_owner, parts_of, services_of
-from trunkline.workers.gateway.http.blocking_approvals import Question, in_words, questions_ahead
-from trunkline.workers.gateway.http.conversation_resolver import Place
+from trunkline.workers.gateway.http.app_state import app_state_of, is_owner, services_of
+from trunkline.workers.gateway.http.blocking_approvals import (
+    BlockingApproval,
+    approval_text,
+    watch_blocking_approvals,
+)
+from trunkline.workers.gateway.http.conversation_resolver import ConversationResolver
 from trunkline.workers.gateway.http.conversations import client_id
 from trunkline.workers.gateway.http.openai_messages import (
-    FINISH,
+    FINISH_REASONS,
     call_out,
-    sent_message,
-    transcript_of,
+    split_transcript,
+    to_message,
     usage_out,
 )
 from trunkline.workers.gateway.http.openai_schemas import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionChunkWithUsage,
     ChatRequest,
-    Choice,
-    Chunk,
-    ChunkChoice,
-    ChunkWithUsage,
-    Completion,
+    CompletionChoice,
+    CompletionChunkChoice,
     Delta,
     ErrorObject,
     MessageOut,
@@ -55,23 +59,23 @@ from trunkline.workers.gateway.http.openai_schemas import (
     error_object,
 )
 from trunkline.workers.gateway.http.request_reader import read_json
-from trunkline.workers.gateway.http.responses import STATUS, code_for, reply
+from trunkline.workers.gateway.http.responses import STATUS, error_code_for, json_response
 from trunkline.workers.gateway.http.sse import EventStream, encode
-from trunkline.workers.gateway.http.unknown_block import no_such_block
+from trunkline.workers.gateway.http.unknown_block import unknown_block_error
 from trunkline_bus import Refusal
 
-OWNER = "trunkline"
+OWNED_BY = "trunkline"
 NO_RETRY = {"x-should-retry": "false"}
 """Tells OpenAI's clients not to send a message again that was accepted: it would be a second turn."""
 
 
 async def chat_completions(request: Request) -> ASGIApp:
     """``POST /v1/chat/completions``"""
-    parts = parts_of(request)
+    parts = app_state_of(request)
     chat = await read_json(request, ChatRequest)
-    history, said = transcript_of(chat)
+    history, said = split_transcript(chat)
     message = msgspec.structs.replace(
-        sent_message(chat, said), client_id=client_id(request, chat.metadata or {})
+        to_message(chat, said), client_id=client_id(request, chat.metadata or {})
     )
     try:
         await parts.services.blocks.accept_into(message.block or parts.services.blocks.default)
@@ -79,9 +83,9 @@ async def chat_completions(request: Request) -> ASGIApp:
         if error.code != ErrorCode.NOT_FOUND:
             raise
         return await _no_model(request, message.block or "")
-    place = Place(request, message)
+    place = ConversationResolver(request, message)
     accepted = await place.send(history, said)
-    answer = _Answer(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
+    answer = _CompletionState(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
     fresh = not accepted.duplicate
     watch = FeedReader(
         parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, looks=parts.looks
@@ -89,22 +93,24 @@ async def chat_completions(request: Request) -> ASGIApp:
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
     if chat.stream:
         with_usage = chat.stream_options is not None and chat.stream_options.include_usage
-        stream = _Stream(answer, watch, with_usage)
-        chunks, held = stream.chunks(request), stream.held(questions_ahead(parts, watch, accepted))
+        stream = _CompletionStream(answer, watch, with_usage)
+        chunks, held = stream.chunks(request), stream.held(watch_blocking_approvals(parts, watch, accepted))
         return EventStream(chunks, closing=parts.closing, headers=headers, beside=held)
-    return await _unless_held(answer, watch, headers, questions_ahead(parts, watch, accepted))
+    return await _complete_unless_blocked(
+        answer, watch, headers, watch_blocking_approvals(parts, watch, accepted)
+    )
 
 
 async def list_models(request: Request) -> Response:
     """``GET /v1/models``"""
     found = await services_of(request).blocks.listed()
-    return reply(ModelList(object="list", data=tuple(_model(block) for block in found.blocks)))
+    return json_response(ModelList(object="list", data=tuple(_model(block) for block in found.blocks)))
 
 
 async def get_model(request: Request) -> Response:
     """``GET /v1/models/{id}``"""
     try:
-        return reply(_model(await services_of(request).blocks.show(request.path_params["id"])))
+        return json_response(_model(await services_of(request).blocks.show(request.path_params["id"])))
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
@@ -112,8 +118,8 @@ async def get_model(request: Request) -> Response:
 
 
 async def _no_model(request: Request, name: str) -> Response:
-    wrong = await no_such_block(services_of(request).blocks, name, "model")
-    return reply(error_object(ErrorCode.NOT_FOUND, named="model_not_found", wrong=wrong), 404)
+    wrong = await unknown_block_error(services_of(request).blocks, name, "model")
+    return json_response(error_object(ErrorCode.NOT_FOUND, named="model_not_found", wrong=wrong), 404)
 
 
 ROUTES = (
@@ -125,16 +131,16 @@ ROUTES = (
 
 def _model(block: Block) -> Model:
     created = int(block.created_at.timestamp())
-    return Model(id=block.name, object="model", created=created, owned_by=OWNER)
+    return Model(id=block.name, object="model", created=created, owned_by=OWNED_BY)
 
 
 @dataclass(slots=True)
-class _Answer:
+class _CompletionState:
     """What the client has been or will be given."""
 
     accepted: MessageAccepted
     model: str
-    place: Place
+    place: ConversationResolver
     transcript: tuple[Message, ...]
     told_why: bool
     """Whether the client is told why a turn failed."""
@@ -151,8 +157,11 @@ class _Answer:
         await self.place.keep((*self.transcript, given), self.accepted)
 
 
-async def _unless_held(
-    answer: _Answer, watch: FeedReader, headers: dict[str, str], questions: AsyncGenerator[Question, None]
+async def _complete_unless_blocked(
+    answer: _CompletionState,
+    watch: FeedReader,
+    headers: dict[str, str],
+    questions: AsyncGenerator[BlockingApproval, None],
 ) -> Response:
     """The answer, unless the message is behind a turn that a person has to decide about: then that is said at once."""
     found: list[Response | Exception] = []
@@ -167,17 +176,17 @@ async def _unless_held(
     async def held() -> None:
         async with aclosing(questions):
             async for question in questions:
-                await wait(_waiting(answer, watch, question, headers))
+                await wait(_waiting_completion(answer, watch, question, headers))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(held)
-        await wait(_whole(answer, watch, headers))
+        await wait(_complete(answer, watch, headers))
     if isinstance(found[0], Exception):
         raise found[0]
     return found[0]
 
 
-async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) -> Response:
+async def _complete(answer: _CompletionState, watch: FeedReader, headers: dict[str, str]) -> Response:
     """The answer in one piece."""
     ended = None
     async with aclosing(watch.events()) as events:
@@ -186,12 +195,12 @@ async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) ->
                 case ToolStarted(client=True, call=call):
                     answer.calls.append(call)
                 case ApprovalRequested():  # the turn goes on when somebody has decided; its asker cannot wait so long
-                    return await _waiting(answer, watch, event, headers)
+                    return await _waiting_completion(answer, watch, event, headers)
                 case TurnEnded():
                     ended = event
     if ended is None or ended.code is not None:
         code = ended.code if ended is not None and ended.code is not None else ErrorCode.INTERNAL
-        return reply(_failed(answer, code, ended), STATUS[code], {**headers, **NO_RETRY})
+        return json_response(_failed(answer, code, ended), STATUS[code], {**headers, **NO_RETRY})
     await answer.keep(watch.text)
     calls = tuple(call_out(call, None) for call in answer.calls)
     message = (
@@ -199,41 +208,41 @@ async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) ->
         if calls
         else MessageOut(role="assistant", content=watch.text)
     )
-    return reply(_completion(answer, message, ended.reason, ended.usage), headers=headers)
+    return json_response(_completion(answer, message, ended.reason, ended.usage), headers=headers)
 
 
-async def _waiting(
-    answer: _Answer, watch: FeedReader, event: ApprovalRequested, headers: dict[str, str]
+async def _waiting_completion(
+    answer: _CompletionState, watch: FeedReader, event: ApprovalRequested, headers: dict[str, str]
 ) -> Response:
     """What has been said, and that somebody has to decide about a call."""
-    text = "\n\n".join(filter(None, (watch.text, in_words(event))))
+    text = "\n\n".join(filter(None, (watch.text, approval_text(event))))
     await answer.keep(text)
     message = MessageOut(role="assistant", content=text)
-    return reply(_completion(answer, message, "stop", Usage()), headers=headers)
+    return json_response(_completion(answer, message, "stop", Usage()), headers=headers)
 
 
-def _failed(answer: _Answer, code: ErrorCode, ended: TurnEnded | None) -> ErrorObject:
+def _failed(answer: _CompletionState, code: ErrorCode, ended: TurnEnded | None) -> ErrorObject:
     return error_object(code, detail=ended.detail if ended is not None and answer.told_why else "")
 
 
 def _completion(
-    answer: _Answer, message: MessageOut | MessageWithCalls, reason: FinishReason, usage: Usage
-) -> Completion:
-    return Completion(
+    answer: _CompletionState, message: MessageOut | MessageWithCalls, reason: FinishReason, usage: Usage
+) -> ChatCompletion:
+    return ChatCompletion(
         id=answer.id,
         object="chat.completion",
         created=answer.created,
         model=answer.model,
-        choices=(Choice(index=0, message=message, finish_reason=FINISH[reason]),),
+        choices=(CompletionChoice(index=0, message=message, finish_reason=FINISH_REASONS[reason]),),
         usage=usage_out(usage),
     )
 
 
-class _Stream:
+class _CompletionStream:
     """The answer chunk by chunk. OpenAI's clients cannot take text back, so after a reset only what repeats the text
     that was sent can be gone on from; anything else ends the stream with an error."""
 
-    def __init__(self, answer: _Answer, watch: FeedReader, with_usage: bool) -> None:
+    def __init__(self, answer: _CompletionState, watch: FeedReader, with_usage: bool) -> None:
         self._answer = answer
         self._watch = watch
         self._with_usage = with_usage
@@ -254,19 +263,19 @@ class _Stream:
                             yield self._chunk(Delta(tool_calls=(call_out(call, len(self._answer.calls)),)))
                             self._answer.calls.append(call)
                         case ApprovalRequested():
-                            yield self._say(f"\n\n{in_words(event)}\n\n")
+                            yield self._say(f"\n\n{approval_text(event)}\n\n")
                             await self._answer.keep(self._given)  # it may not wait for the end
                         case TurnEnded():
                             for chunk in await self._end(event):
                                 yield chunk
         except Exception as error:
-            yield encode(error_object(code_for(request, error)))
+            yield encode(error_object(error_code_for(request, error)))
 
-    async def held(self, questions: AsyncGenerator[Question, None]) -> AsyncGenerator[bytes, None]:
+    async def held(self, questions: AsyncGenerator[BlockingApproval, None]) -> AsyncGenerator[bytes, None]:
         """What the turn waits for before it begins, as text."""
         async with aclosing(questions):
             async for question in questions:
-                yield self._say(f"{in_words(question)}\n\n")
+                yield self._say(f"{approval_text(question)}\n\n")
                 await self._answer.keep(self._given)
 
     def _say(self, text: str) -> bytes:
@@ -298,12 +307,14 @@ class _Stream:
         self, delta: Delta | None, *, finish: FinishReason | None = None, usage: UsageOut | None = None
     ) -> bytes:
         """A chunk; without a delta it has no choice."""
-        reason = FINISH[finish] if finish else None
-        choices = () if delta is None else (ChunkChoice(index=0, delta=delta, finish_reason=reason),)
+        reason = FINISH_REASONS[finish] if finish else None
+        choices = (
+            () if delta is None else (CompletionChunkChoice(index=0, delta=delta, finish_reason=reason),)
+        )
         answer = self._answer
         if self._with_usage:
             return encode(
-                ChunkWithUsage(
+                ChatCompletionChunkWithUsage(
                     id=answer.id,
                     object="chat.completion.chunk",
                     created=answer.created,
@@ -313,7 +324,7 @@ class _Stream:
                 )
             )
         return encode(
-            Chunk(
+            ChatCompletionChunk(
                 id=answer.id,
                 object="chat.completion.chunk",
                 created=answer.created,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.contracts.conversations.messages import RAW, Message, Role, ToolCall, Usage
+from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, Message, Role, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.contracts.turns.messages import FinishReason
@@ -25,7 +25,7 @@ from trunkline_bus import new_id
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_RULE = "A function's name has 1 to 64 letters, digits, _ and -."
 
-FINISH: dict[FinishReason, str] = {
+FINISH_REASONS: dict[FinishReason, str] = {
     "stop": "stop",
     "tool_calls": "tool_calls",
     "max_tokens": "length",
@@ -36,7 +36,7 @@ FINISH: dict[FinishReason, str] = {
 }
 
 
-def transcript_of(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
+def split_transcript(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
     """The messages up to the last answer, and what is said since."""
     if not chat.messages:
         raise InvalidField(("messages",), "There is no message.")
@@ -52,7 +52,7 @@ def transcript_of(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
     return messages[:at], messages[at:]
 
 
-def sent_message(chat: ChatRequest, said: Sequence[Message]) -> SendMessage:
+def to_message(chat: ChatRequest, said: Sequence[Message]) -> SendMessage:
     """What is said since the last answer, as a message; what comes before it is the caller's to know."""
     _check(chat)
     block, _, model = chat.model.partition(":")
@@ -117,8 +117,8 @@ def _arguments(text: str) -> dict[str, object]:
     try:
         arguments = msgspec.json.decode(text.strip() or "{}", type=dict[str, object])
     except (msgspec.DecodeError, RecursionError):
-        return {RAW: text}
-    return {RAW: text} if RAW in arguments else arguments
+        return {RAW_ARGUMENTS: text}
+    return {RAW_ARGUMENTS: text} if RAW_ARGUMENTS in arguments else arguments
 
 
 def _tools(chat: ChatRequest) -> tuple[ToolSchema, ...]:
@@ -149,7 +149,7 @@ def _tool(tool: ToolIn) -> ToolSchema:
 
 def call_out(call: ToolCall, index: int | None) -> CallOut:
     """A call for the client to run. What is no JSON object reaches it as the model wrote it."""
-    written = call.arguments.get(RAW) if len(call.arguments) == 1 else None
+    written = call.arguments.get(RAW_ARGUMENTS) if len(call.arguments) == 1 else None
     arguments = written if isinstance(written, str) else msgspec.json.encode(call.arguments).decode()
     return CallOut(
         id=call.id, type="function", index=index, function=FunctionOut(name=call.name, arguments=arguments)

@@ -88,22 +88,22 @@ class ChatRequest(In, frozen=True, kw_only=True):
 # What leaves -------------------------------------------------------------------------------------------------
 
 
-class Whole(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FullStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every field is always there; OpenAI's clients look for null."""
 
 
-class Sparse(Whole, frozen=True, kw_only=True, omit_defaults=True):
+class SparseStruct(FullStruct, frozen=True, kw_only=True, omit_defaults=True):
     """Fields at their default are left out."""
 
 
-class FunctionOut(Sparse, frozen=True, kw_only=True):
+class FunctionOut(SparseStruct, frozen=True, kw_only=True):
     """A call's function; in a stream it comes in one piece."""
 
     name: str
     arguments: str
 
 
-class CallOut(Sparse, frozen=True, kw_only=True):
+class CallOut(SparseStruct, frozen=True, kw_only=True):
     """A tool call for the client to run; ``index`` only in a stream."""
 
     id: str
@@ -112,7 +112,7 @@ class CallOut(Sparse, frozen=True, kw_only=True):
     index: int | None = None
 
 
-class MessageOut(Whole, frozen=True, kw_only=True):
+class MessageOut(FullStruct, frozen=True, kw_only=True):
     """The answer."""
 
     role: Literal["assistant"]
@@ -126,7 +126,7 @@ class MessageWithCalls(MessageOut, frozen=True, kw_only=True):
     tool_calls: tuple[CallOut, ...]
 
 
-class Delta(Sparse, frozen=True, kw_only=True):
+class Delta(SparseStruct, frozen=True, kw_only=True):
     """What a chunk adds."""
 
     role: Literal["assistant"] | None = None
@@ -134,7 +134,7 @@ class Delta(Sparse, frozen=True, kw_only=True):
     tool_calls: tuple[CallOut, ...] = ()
 
 
-class Choice(Whole, frozen=True, kw_only=True):
+class CompletionChoice(FullStruct, frozen=True, kw_only=True):
     """The only choice."""
 
     index: int
@@ -143,7 +143,7 @@ class Choice(Whole, frozen=True, kw_only=True):
     logprobs: None = None
 
 
-class ChunkChoice(Whole, frozen=True, kw_only=True):
+class CompletionChunkChoice(FullStruct, frozen=True, kw_only=True):
     """The only choice of a chunk."""
 
     index: int
@@ -152,19 +152,19 @@ class ChunkChoice(Whole, frozen=True, kw_only=True):
     logprobs: None = None
 
 
-class PromptDetails(Whole, frozen=True, kw_only=True):
+class PromptDetails(FullStruct, frozen=True, kw_only=True):
     """Of the prompt's tokens, those that were cached."""
 
     cached_tokens: int
 
 
-class CompletionDetails(Whole, frozen=True, kw_only=True):
+class CompletionDetails(FullStruct, frozen=True, kw_only=True):
     """Of the answer's tokens, those of reasoning."""
 
     reasoning_tokens: int
 
 
-class UsageOut(Whole, frozen=True, kw_only=True):
+class UsageOut(FullStruct, frozen=True, kw_only=True):
     """Tokens."""
 
     prompt_tokens: int
@@ -174,34 +174,34 @@ class UsageOut(Whole, frozen=True, kw_only=True):
     completion_tokens_details: CompletionDetails
 
 
-class Completion(Whole, frozen=True, kw_only=True):
+class ChatCompletion(FullStruct, frozen=True, kw_only=True):
     """A whole answer."""
 
     id: str
     object: Literal["chat.completion"]
     created: int
     model: str
-    choices: tuple[Choice, ...]
+    choices: tuple[CompletionChoice, ...]
     usage: UsageOut
 
 
-class Chunk(Whole, frozen=True, kw_only=True):
+class ChatCompletionChunk(FullStruct, frozen=True, kw_only=True):
     """A piece of an answer."""
 
     id: str
     object: Literal["chat.completion.chunk"]
     created: int
     model: str
-    choices: tuple[ChunkChoice, ...]
+    choices: tuple[CompletionChunkChoice, ...]
 
 
-class ChunkWithUsage(Chunk, frozen=True, kw_only=True):
+class ChatCompletionChunkWithUsage(ChatCompletionChunk, frozen=True, kw_only=True):
     """A piece of an answer whose client asked for usage; it is null in all but the last."""
 
     usage: UsageOut | None
 
 
-class Model(Whole, frozen=True, kw_only=True):
+class Model(FullStruct, frozen=True, kw_only=True):
     """A block, as a model."""
 
     id: str
@@ -210,14 +210,14 @@ class Model(Whole, frozen=True, kw_only=True):
     owned_by: str
 
 
-class ModelList(Whole, frozen=True, kw_only=True):
+class ModelList(FullStruct, frozen=True, kw_only=True):
     """The blocks, as models."""
 
     object: Literal["list"]
     data: tuple[Model, ...]
 
 
-class ErrorDetail(Whole, frozen=True, kw_only=True):
+class ErrorDetail(FullStruct, frozen=True, kw_only=True):
     """What went wrong: ``code`` is one of the fixed codes, or OpenAI's own for the same thing."""
 
     message: str
@@ -226,7 +226,7 @@ class ErrorDetail(Whole, frozen=True, kw_only=True):
     code: str
 
 
-class ErrorObject(Whole, frozen=True, kw_only=True):
+class ErrorObject(FullStruct, frozen=True, kw_only=True):
     """Every error under ``/v1``."""
 
     error: ErrorDetail

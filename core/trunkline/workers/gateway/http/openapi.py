@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from trunkline.workers.gateway.http import openai_schemas as openai
 from trunkline.workers.gateway.http import schemas as own
-from trunkline.workers.gateway.http.responses import reply
+from trunkline.workers.gateway.http.responses import json_response
 
 EVENTS: dict[str, tuple[type, ...]] = {
     "text-delta": (own.TextDeltaData,),
@@ -28,50 +28,50 @@ EVENTS: dict[str, tuple[type, ...]] = {
 EXTENSIONS = ("text-reset", "status", "approval-request", "approval-settled")
 """Those that PA's contract does not have. Its clients pass over events that they do not know."""
 
-STREAM = "stream"
-NOTHING = "nothing"
-PLAIN = "plain"
+EVENT_STREAM = "stream"
+NO_CONTENT = "nothing"
+PLAIN_TEXT = "plain"
 
 Operation = tuple[str, str, str, type | None, int, type | str]
 
 OPERATIONS: tuple[Operation, ...] = (
-    ("post", "/conversations/messages", "Begin a conversation.", own.NewMessage, 200, STREAM),
-    ("post", "/conversations/{id}/messages", "Go on with one.", own.NewMessage, 200, STREAM),
+    ("post", "/conversations/messages", "Begin a conversation.", own.NewMessage, 200, EVENT_STREAM),
+    ("post", "/conversations/{id}/messages", "Go on with one.", own.NewMessage, 200, EVENT_STREAM),
     ("get", "/conversations", "A page of conversations.", None, 200, own.ConversationList),
     ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
-    ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationLine),
-    ("get", "/api/turns/{id}", "Where a turn stands.", None, 200, own.Turn),
-    ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, STREAM),
-    ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelWish, 202, own.Turn),
+    ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationItem),
+    ("get", "/api/turns/{id}", "Where a turn stands.", None, 200, own.TurnDetail),
+    ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),
+    ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelRequest, 202, own.TurnDetail),
     ("post", "/api/turns/{id}/steer", "Say something into a running turn.", own.NewMessage, 202, own.Accepted),
     (
         "post", "/api/turns/{id}/fork", "Ask again from a step, in a new conversation.",
-        own.ForkWish, 202, own.Accepted,
+        own.ForkRequest, 202, own.Accepted,
     ),
     (
         "post", "/api/turns/{id}/calls/{call}/decision", "Decide about a parked call.",
-        own.Decision, 202, own.Turn,
+        own.DecisionRequest, 202, own.TurnDetail,
     ),
     ("get", "/api/approvals", "The calls that wait for a person.", None, 200, own.ApprovalStates),
     ("get", "/api/approvals/{id}", "One of them, with its arguments.", None, 200, own.ApprovalState),
     ("get", "/api/approvals/granted", "What was allowed for longer.", None, 200, own.GrantStates),
-    ("delete", "/api/approvals/granted/{id}", "Take such a permission back.", None, 204, NOTHING),
-    ("get", "/api/blocks", "The blocks.", None, 200, own.Blocks),
+    ("delete", "/api/approvals/granted/{id}", "Take such a permission back.", None, 204, NO_CONTENT),
+    ("get", "/api/blocks", "The blocks.", None, 200, own.BlockStates),
     ("post", "/api/blocks", "Make a block.", own.NewBlock, 201, own.BlockState),
     ("get", "/api/blocks/{name}", "A block.", None, 200, own.BlockState),
     ("patch", "/api/blocks/{name}", "Change a block's choices.", own.BlockChanges, 200, own.BlockState),
-    ("delete", "/api/blocks/{name}", "Cancel a block's turns and delete it.", None, 204, NOTHING),
+    ("delete", "/api/blocks/{name}", "Cancel a block's turns and delete it.", None, 204, NO_CONTENT),
     ("post", "/api/blocks/{name}/start", "Switch a block on.", None, 200, own.BlockState),
-    ("post", "/api/blocks/{name}/stop", "Switch a block off.", own.StopWish, 200, own.BlockState),
-    ("post", "/api/blocks/{name}/reset", "Have a block forget.", own.ResetWish, 200, own.BlockState),
-    ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and put it away.", None, 204, NOTHING),
+    ("post", "/api/blocks/{name}/stop", "Switch a block off.", own.StopRequest, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/reset", "Have a block forget.", own.ResetRequest, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and put it away.", None, 204, NO_CONTENT),
     ("post", "/api/blocks/{name}/restore", "Bring a block back.", None, 200, own.BlockState),
-    ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.Completion),
+    ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     ("get", "/v1/models", "The blocks as models.", None, 200, openai.ModelList),
     ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
     ("get", "/healthz", "The process lives.", None, 200, own.Health),
     ("get", "/readyz", "Messages are taken, answered and stored.", None, 200, own.Readiness),
-    ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN),
+    ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN_TEXT),
 )  # fmt: skip
 
 PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
@@ -112,20 +112,20 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
 """What an operation takes besides its path and body: where, what, and what it means."""
 
 
-async def get_contract(request: Request) -> Response:
+async def get_openapi(request: Request) -> Response:
     """``GET /openapi.json``"""
-    return reply(document())
+    return json_response(openapi_document())
 
 
-ROUTES = (Route("/openapi.json", get_contract, methods=["GET"]),)
+ROUTES = (Route("/openapi.json", get_openapi, methods=["GET"]),)
 
 
 @cache
-def document() -> dict[str, Any]:
+def openapi_document() -> dict[str, Any]:
     """The OpenAPI document."""
     types = {kind for operation in OPERATIONS for kind in operation[3:] if isinstance(kind, type)}
     types |= {kind for kinds in EVENTS.values() for kind in kinds} | {openai.ErrorObject, own.Error}
-    types |= {openai.ChunkWithUsage, openai.Chunk, openai.MessageWithCalls}
+    types |= {openai.ChatCompletionChunkWithUsage, openai.ChatCompletionChunk, openai.MessageWithCalls}
     _, components = msgspec.json.schema_components(
         sorted(types, key=lambda kind: kind.__name__), ref_template="#/components/schemas/{name}"
     )
@@ -177,12 +177,12 @@ def _other_parameters(method: str, path: str) -> list[dict[str, Any]]:
 
 
 def _response(result: type | str) -> dict[str, Any]:
-    if result == NOTHING:
+    if result == NO_CONTENT:
         return {"description": "Done."}
-    if result == STREAM:
+    if result == EVENT_STREAM:
         text = "Server-sent events, see x-events."
         return {"description": text, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
-    if result == PLAIN:
+    if result == PLAIN_TEXT:
         return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
     assert isinstance(result, type)
     doc = (result.__doc__ or "").strip().splitlines()[0]

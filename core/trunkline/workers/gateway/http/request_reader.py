@@ -9,20 +9,20 @@ from starlette.requests import Request
 from trunkline.errors import ErrorCode
 from trunkline.runtime.http.validation_errors import Field, field_and_reason
 from trunkline.workers.gateway.errors import InvalidField, refusal
-from trunkline.workers.gateway.http.app_state import parts_of
+from trunkline.workers.gateway.http.app_state import app_state_of
 
 T = TypeVar("T")
 
-ESCAPES = 6
+ESCAPE_FACTOR = 6
 """How many bytes of JSON a byte of content may take."""
 
-FRAME = 65_536
+BODY_OVERHEAD = 65_536
 """Bytes of a body besides its content."""
 
 
 async def read_body(request: Request) -> bytes:
     """The body. Refused with ``too_large`` as soon as it is, without reading on."""
-    limit = parts_of(request).max_content * ESCAPES + FRAME
+    limit = app_state_of(request).max_content * ESCAPE_FACTOR + BODY_OVERHEAD
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise refusal(ErrorCode.TOO_LARGE)
@@ -48,19 +48,19 @@ def _decoded(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise misfit(str(error)) from error
+        raise invalid_field(str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidField((), "It is not JSON.") from error
     except RecursionError as error:
         raise InvalidField((), "Too many lists and objects within each other.") from error
 
 
-def misfit(message: str, within: Field = ()) -> InvalidField:
+def invalid_field(message: str, within: Field = ()) -> InvalidField:
     """What msgspec says of a value, with the field that it names."""
     return InvalidField(*field_and_reason(message, within))
 
 
-def whole_number(request: Request, name: str, default: int, *, least: int, most: int) -> int:
+def int_param(request: Request, name: str, default: int, *, least: int, most: int) -> int:
     """A number of the query, within bounds."""
     text = request.query_params.get(name)
     if text is None:
@@ -70,7 +70,7 @@ def whole_number(request: Request, name: str, default: int, *, least: int, most:
     return int(text)
 
 
-def moment(request: Request, name: str) -> datetime | None:
+def datetime_param(request: Request, name: str) -> datetime | None:
     """A time of the query in ISO 8601; UTC unless it says otherwise."""
     text = request.query_params.get(name)
     if not text:
@@ -82,7 +82,7 @@ def moment(request: Request, name: str) -> datetime | None:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def flag(request: Request, name: str) -> bool:
+def bool_param(request: Request, name: str) -> bool:
     """A yes or no of the query."""
     text = request.query_params.get(name, "false").lower()
     if text not in ("true", "false", "1", "0"):

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.runtime.http.auth_middleware import CORRELATION
-from trunkline.workers.gateway.errors import InvalidField, refused
+from trunkline.workers.gateway.errors import InvalidField, to_refusal
 from trunkline.workers.gateway.http.app_state import is_owner
 from trunkline.workers.gateway.http.schemas import Error
 from trunkline.workers.gateway.queue_limiter import QueueFull
@@ -37,11 +37,11 @@ STATUS: dict[ErrorCode, int] = {
 
 OPENAI_PREFIX = "/v1/"
 
-CREDENTIAL = "Send the token of this home in the header Authorization, as Bearer TOKEN, or in X-API-Key."
+CREDENTIAL_HINT = "Send the token of this home in the header Authorization, as Bearer TOKEN, or in X-API-Key."
 """What is told of every credential that is missing or wrong, whatever it was."""
 
 
-def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response. Whatever concerns a person's conversations is not cached anywhere."""
     return Response(
         msgspec.json.encode(body),
@@ -64,7 +64,7 @@ def error_body(
     return Error(code=code, message=FIXED_SENTENCES[code], metadata=metadata)
 
 
-def error_reply(
+def error_response(
     code: ErrorCode,
     path: str,
     *,
@@ -78,22 +78,22 @@ def error_reply(
     headers = {**(headers or {})}
     needs = why
     if code is ErrorCode.UNAUTHORIZED:
-        headers["www-authenticate"], needs = "Bearer", CREDENTIAL
+        headers["www-authenticate"], needs = "Bearer", CREDENTIAL_HINT
     if path.startswith(OPENAI_PREFIX):
         from trunkline.workers.gateway.http.openai_schemas import error_object
 
-        return reply(error_object(code, wrong=wrong, detail=needs), status or STATUS[code], headers)
-    return reply(error_body(code, wrong, needs=needs), status or STATUS[code], headers)
+        return json_response(error_object(code, wrong=wrong, detail=needs), status or STATUS[code], headers)
+    return json_response(error_body(code, wrong, needs=needs), status or STATUS[code], headers)
 
 
-async def failed(request: Request, error: Exception) -> Response:
+async def exception_response(request: Request, error: Exception) -> Response:
     """The response to any exception of a handler."""
     wrong = error if isinstance(error, InvalidField | QueueFull) else None
-    code = code_for(request, error)
-    return error_reply(code, request.url.path, wrong=wrong, why=why_conflicting(request, error))
+    code = error_code_for(request, error)
+    return error_response(code, request.url.path, wrong=wrong, why=conflict_reason(request, error))
 
 
-def why_conflicting(request: Request, error: Exception) -> str:
+def conflict_reason(request: Request, error: Exception) -> str:
     """Why a request conflicts with what is there, as commands say it. It may name a file of memory and who decided
     before, so it is told to the owner alone; "" for everybody else and any other failure."""
     if not isinstance(error, Refusal) or error.code != ErrorCode.CONFLICT or not is_owner(request):
@@ -101,13 +101,13 @@ def why_conflicting(request: Request, error: Exception) -> str:
     return "" if error.message == FIXED_SENTENCES[ErrorCode.CONFLICT] else error.message
 
 
-def code_for(request: Request, error: Exception) -> ErrorCode:
+def error_code_for(request: Request, error: Exception) -> ErrorCode:
     """The code of any failure; what must not be shown is logged under the request's correlation id.
 
     So is why a request is not valid.
     """
     reference = request.scope[CORRELATION]
-    code = ErrorCode(refused(error, reference).code)
+    code = ErrorCode(to_refusal(error, reference).code)
     if code is ErrorCode.INVALID_REQUEST and isinstance(error, Refusal):
         where = f"{request.method} {request.url.path!r:.200}"
         log.info("not a valid request (%s): %s: %.400r", reference, where, error.message)

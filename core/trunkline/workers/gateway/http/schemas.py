@@ -34,7 +34,7 @@ class NewMessage(In, frozen=True, kw_only=True):
     metadata: dict[str, Any] = {}
 
 
-class ForkWish(In, frozen=True, kw_only=True):
+class ForkRequest(In, frozen=True, kw_only=True):
     """Ask again from a turn's model call number ``step``, from 0; with another model, or saying something there."""
 
     step: Annotated[int, msgspec.Meta(ge=0)]
@@ -42,13 +42,13 @@ class ForkWish(In, frozen=True, kw_only=True):
     content: str | None = None
 
 
-class CancelWish(In, frozen=True, kw_only=True):
+class CancelRequest(In, frozen=True, kw_only=True):
     """How to end a turn."""
 
     mode: Literal["now", "after_step"] = "now"
 
 
-class Decision(In, frozen=True, kw_only=True):
+class DecisionRequest(In, frozen=True, kw_only=True):
     """A decision about a parked call; ``hash`` is the one that the approval request showed. With ``scope`` a yes holds
     for calls like it too, in this conversation or always. A question (``detail.kind``) is given an ``answer`` and needs
     no ``allow``; with ``allow`` false it is left unanswered."""
@@ -79,13 +79,13 @@ class BlockChanges(In, frozen=True, kw_only=True):
     config: dict[str, Any]
 
 
-class StopWish(In, frozen=True, kw_only=True):
+class StopRequest(In, frozen=True, kw_only=True):
     """How to stop a block: its turns are cancelled, or with ``finish`` go on to their end."""
 
     finish: bool = False
 
 
-class ResetWish(In, frozen=True, kw_only=True):
+class ResetRequest(In, frozen=True, kw_only=True):
     """What a block is to lose: its conversations and what its agent wrote and learned; with ``hard`` its documents,
     identity, sliders and workspace too."""
 
@@ -107,7 +107,7 @@ class Error(Out, frozen=True, kw_only=True):
     metadata: dict[str, Any] = {}
 
 
-class ConversationLine(Out, frozen=True, kw_only=True):
+class ConversationItem(Out, frozen=True, kw_only=True):
     """A conversation in the list."""
 
     id: str
@@ -120,7 +120,7 @@ class ConversationLine(Out, frozen=True, kw_only=True):
 class ConversationList(Out, frozen=True, kw_only=True):
     """A page of conversations, newest first."""
 
-    conversations: tuple[ConversationLine, ...]
+    conversations: tuple[ConversationItem, ...]
     total: int
     limit: int
     offset: int
@@ -185,7 +185,7 @@ class GrantStates(Out, frozen=True, kw_only=True):
     grants: tuple[Policy, ...]
 
 
-class Turn(Out, frozen=True, kw_only=True):
+class TurnDetail(Out, frozen=True, kw_only=True):
     """Where a turn stands."""
 
     id: str
@@ -222,7 +222,7 @@ class BlockState(Out, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class ArchivedBlockLine(Out, frozen=True, kw_only=True):
+class ArchivedBlockItem(Out, frozen=True, kw_only=True):
     """A block that was put away."""
 
     name: str
@@ -230,11 +230,11 @@ class ArchivedBlockLine(Out, frozen=True, kw_only=True):
     archived_at: datetime
 
 
-class Blocks(Out, frozen=True, kw_only=True):
+class BlockStates(Out, frozen=True, kw_only=True):
     """The blocks."""
 
     blocks: tuple[BlockState, ...]
-    archived: tuple[ArchivedBlockLine, ...] = ()
+    archived: tuple[ArchivedBlockItem, ...] = ()
 
 
 class Health(Out, frozen=True, kw_only=True):

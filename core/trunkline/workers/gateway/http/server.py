@@ -11,7 +11,7 @@ from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
 from trunkline.errors import TrunklineError
-from trunkline.runtime.http.timeouts import PatientProtocol
+from trunkline.runtime.http.timeouts import TimeoutProtocol
 
 GRACE_SECONDS = 3
 """How long requests may take to end when the server stops; streams are told to end at once."""
@@ -33,9 +33,9 @@ class HttpServer:
     """
 
     def __init__(
-        self, app: ASGIApp, closing: anyio.Event, host: str, port: int, protocol: type[PatientProtocol]
+        self, app: ASGIApp, closing: anyio.Event, host: str, port: int, protocol: type[TimeoutProtocol]
     ) -> None:
-        self._socket = _bound(host, port)
+        self._socket = _listening_socket(host, port)
         self._closing = closing
         self.address = _address(self._socket)
         self.ended = anyio.Event()
@@ -53,7 +53,7 @@ class HttpServer:
             timeout_keep_alive=KEEP_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        self._uvicorn = _Uvicorn(config)
+        self._uvicorn = _UvicornServer(config)
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serve until ``drain()`` or cancelled."""
@@ -85,7 +85,7 @@ class HttpServer:
             task.cancel()
 
 
-class _Uvicorn(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """uvicorn without its signal handlers, and with word of when it has started and stopped."""
 
     stopped = False
@@ -104,7 +104,7 @@ class _Uvicorn(uvicorn.Server):
         self.stopped = True
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _listening_socket(host: str, port: int) -> socket.socket:
     """A listening socket. It names its protocol, or asyncio would not send small pieces at once (TCP_NODELAY)."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

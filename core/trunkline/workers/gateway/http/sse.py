@@ -47,7 +47,7 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all of it. When the server stops the stream just ends; the client comes back with its last id."""
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-        way = _Way(send)
+        way = _ChunkSender(send)
         async with anyio.create_task_group() as group:
             group.start_soon(self._until_gone, receive, way, group)
             group.start_soon(self._until_closing, way, group)
@@ -58,13 +58,13 @@ class EventStream:
         if not way.gone:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _until_gone(self, receive: Receive, way: "_Way", group: TaskGroup) -> None:
+    async def _until_gone(self, receive: Receive, way: "_ChunkSender", group: TaskGroup) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         way.gone = True
         group.cancel_scope.cancel()
 
-    async def _until_closing(self, way: "_Way", group: TaskGroup) -> None:
+    async def _until_closing(self, way: "_ChunkSender", group: TaskGroup) -> None:
         """Shows life in the meantime."""
         while not self._closing.is_set():
             with anyio.move_on_after(self._keep_alive - way.idle):
@@ -75,13 +75,13 @@ class EventStream:
         group.cancel_scope.cancel()
 
 
-async def _send_all(chunks: AsyncGenerator[bytes, None], way: "_Way") -> None:
+async def _send_all(chunks: AsyncGenerator[bytes, None], way: "_ChunkSender") -> None:
     async with aclosing(chunks):
         async for chunk in chunks:
             await way.send(chunk)
 
 
-class _Way:
+class _ChunkSender:
     """The way to the client: one chunk after the other."""
 
     def __init__(self, send: Send) -> None:

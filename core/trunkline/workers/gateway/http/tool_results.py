@@ -7,21 +7,25 @@ is that of the newest turn: what came after a call has settled it, with that no 
 from collections.abc import Iterable, Sequence
 
 from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.conversations.orphan_results import NO_CALL, unasked_result
+from trunkline.contracts.conversations.orphan_results import ORPHAN_RESULT_TEXT, first_orphan_result
 from trunkline.contracts.turns.messages import ModelCallFinished
 from trunkline.workers.gateway.errors import InvalidField
-from trunkline.workers.gateway.turn_lookup import Turns, TurnState
+from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 
 
-def check_transcript(messages: Iterable[Message]) -> None:
+def check_transcript_results(messages: Iterable[Message]) -> None:
     """Refuse a result that answers no call of the assistant's message before it, or one that is answered."""
-    number = unasked_result(messages)
+    number = first_orphan_result(messages)
     if number is not None:
         raise _no_call(number)
 
 
-async def check_named(
-    turns: Turns, conversation: str, turn: str | None, history: Sequence[Message], said: Sequence[Message]
+async def check_conversation_results(
+    turns: TurnLookup,
+    conversation: str,
+    turn: str | None,
+    history: Sequence[Message],
+    said: Sequence[Message],
 ) -> None:
     """Refuse a result in ``said`` that answers no call of the conversation's newest turn. The repeat of a message that
     made ``turn`` was checked when it came first; where no turn is kept any more nobody can tell."""
@@ -32,7 +36,7 @@ async def check_named(
     state = await turns.find(newest) if newest is not None and newest != turn else None
     if state is None:
         return
-    waiting = _left_to_the_client(state)
+    waiting = _client_calls(state)
     for number, result in results:
         if result.tool_call_id not in waiting:
             raise _no_call(number)
@@ -40,10 +44,10 @@ async def check_named(
 
 
 def _no_call(number: int) -> InvalidField:
-    return InvalidField(("messages", number, "tool_call_id"), NO_CALL)
+    return InvalidField(("messages", number, "tool_call_id"), ORPHAN_RESULT_TEXT)
 
 
-def _left_to_the_client(state: TurnState) -> set[str]:
+def _client_calls(state: TurnState) -> set[str]:
     """The calls of the turn's last answer that name tools of the client."""
     names = {tool.name for tool in state.request.client_tools}
     answers = [entry for entry in state.entries if isinstance(entry, ModelCallFinished)]

@@ -10,19 +10,31 @@ from starlette.types import ASGIApp
 from trunkline.contracts.gateway.messages import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.approvals import Decided, Gone
+from trunkline.workers.gateway.approvals import AlreadyDecided, ApprovalWithdrawn
 from trunkline.workers.gateway.errors import InvalidField
-from trunkline.workers.gateway.http.app_state import parts_of, sender_of, services_of
+from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
 from trunkline.workers.gateway.http.conversations import client_id, watch_turn
-from trunkline.workers.gateway.http.events import usage_of
+from trunkline.workers.gateway.http.events import usage_count
 from trunkline.workers.gateway.http.request_reader import read_json, read_optional_json
-from trunkline.workers.gateway.http.responses import error_body, error_reply, reply, why_conflicting
-from trunkline.workers.gateway.http.schemas import Accepted, CancelWish, Decision, ForkWish, NewMessage, Turn
+from trunkline.workers.gateway.http.responses import (
+    conflict_reason,
+    error_body,
+    error_response,
+    json_response,
+)
+from trunkline.workers.gateway.http.schemas import (
+    Accepted,
+    CancelRequest,
+    DecisionRequest,
+    ForkRequest,
+    NewMessage,
+    TurnDetail,
+)
 
 
 async def get_turn(request: Request) -> Response:
     """``GET /api/turns/{id}``"""
-    return reply(_turn(await services_of(request).messages.turn(request.path_params["id"])))
+    return json_response(_turn(await services_of(request).messages.turn(request.path_params["id"])))
 
 
 async def get_events(request: Request) -> ASGIApp:
@@ -39,10 +51,10 @@ async def get_events(request: Request) -> ASGIApp:
 
 async def cancel(request: Request) -> Response:
     """``POST /api/turns/{id}/cancel``"""
-    turn, parts = request.path_params["id"], parts_of(request)
-    wish = await read_optional_json(request, CancelWish)
+    turn, parts = request.path_params["id"], app_state_of(request)
+    wish = await read_optional_json(request, CancelRequest)
     await parts.services.messages.cancel(CancelTurn(turn=turn, mode=wish.mode), sender_of(request))
-    return reply(_turn(await parts.services.messages.turn(turn)), 202)
+    return json_response(_turn(await parts.services.messages.turn(turn)), 202)
 
 
 async def steer(request: Request) -> Response:
@@ -54,23 +66,25 @@ async def steer(request: Request) -> Response:
         metadata=new.metadata,
         steer=request.path_params["id"],
     )
-    return reply(_accepted(await services_of(request).messages.send(message, sender_of(request))), 202)
+    return json_response(
+        _accepted(await services_of(request).messages.send(message, sender_of(request))), 202
+    )
 
 
 async def fork(request: Request) -> Response:
     """``POST /api/turns/{id}/fork``"""
-    new = await read_json(request, ForkWish)
+    new = await read_json(request, ForkRequest)
     wish = ForkTurn(
         turn=request.path_params["id"], step=new.step, content=new.content, model=new.model,
         client_id=client_id(request, {}),
     )  # fmt: skip
-    return reply(_accepted(await services_of(request).messages.fork(wish, sender_of(request))), 202)
+    return json_response(_accepted(await services_of(request).messages.fork(wish, sender_of(request))), 202)
 
 
 async def decide(request: Request) -> Response:
     """``POST /api/turns/{id}/calls/{call}/decision``"""
-    turn, parts = request.path_params["id"], parts_of(request)
-    decision = await read_json(request, Decision)
+    turn, parts = request.path_params["id"], app_state_of(request)
+    decision = await read_json(request, DecisionRequest)
     if decision.allow is None and not decision.answer:
         raise InvalidField(("allow",), "Say allow, true or false, or answer the question.")
     decided = ApprovalDecided(
@@ -84,17 +98,17 @@ async def decide(request: Request) -> Response:
     )
     try:
         late = await parts.services.approvals.decide(decided, sender_of(request))
-    except Gone as gone:
+    except ApprovalWithdrawn as gone:
         withdrawn = {"X-Withdrawn": gone.why, "X-Withdrawn-By": quote(gone.by)}
-        why = why_conflicting(request, gone)
-        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=withdrawn, why=why)
-    except Decided as first:
+        why = conflict_reason(request, gone)
+        return error_response(ErrorCode.CONFLICT, request.url.path, headers=withdrawn, why=why)
+    except AlreadyDecided as first:
         late = first
     if late is not None:
         told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
-        why = why_conflicting(request, late)
-        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told, why=why)
-    return reply(_turn(await parts.services.messages.turn(turn)), 202)
+        why = conflict_reason(request, late)
+        return error_response(ErrorCode.CONFLICT, request.url.path, headers=told, why=why)
+    return json_response(_turn(await parts.services.messages.turn(turn)), 202)
 
 
 ROUTES = (
@@ -116,13 +130,13 @@ def _accepted(taken: MessageAccepted) -> Accepted:
     )
 
 
-def _turn(view: TurnView) -> Turn:
-    return Turn(
+def _turn(view: TurnView) -> TurnDetail:
+    return TurnDetail(
         id=view.turn,
         conversation_id=view.conversation,
         block=view.block,
         status=view.status,
-        usage=usage_of(view.usage),
+        usage=usage_count(view.usage),
         finish_reason=view.reason,
         message_id=view.message_id,
         error=error_body(view.code) if view.code else None,

@@ -1,19 +1,19 @@
 """What is said over HTTP of a block that is not there: which there are. Every credential may list them."""
 
-from trunkline.config.problems import near
+from trunkline.config.problems import closest_matches
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.blocks import Blocks
+from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.errors import InvalidField
 
-MOST = 20
+MAX_NAMED = 20
 """How many blocks are named."""
 
 
-async def no_such_block(blocks: Blocks, name: str, field: tuple[str, ...] | str) -> InvalidField:
+async def unknown_block_error(blocks: BlockService, name: str, field: tuple[str, ...] | str) -> InvalidField:
     """The refusal of a request whose ``field`` names a block that is not there."""
     names = [block.name for block in (await blocks.listed()).blocks]
-    meant = near(name, names)
+    meant = closest_matches(name, names)
     slip = f"Did you mean {meant[0]}? " if meant else ""
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    there = f"There are: {', '.join(names[:MOST])}{more}." if names else "There are none yet."
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    there = f"There are: {', '.join(names[:MAX_NAMED])}{more}." if names else "There are none yet."
     return InvalidField(field, f"It is the name of a block. {slip}{there}", ErrorCode.NOT_FOUND)

@@ -1,12 +1,12 @@
 """The policy of each block, read from its ``block.toml`` whenever it is needed. Fails closed."""
 
-from trunkline._util.toml import BadSettings, read_settings
+from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline_bus import Refusal
 
 
-class Policies:
+class BlockPolicies:
     """Reads policies through the store, so that a change counts from the next wish on. The ``default`` block has the
     default policy before its first message has made it."""
 
@@ -34,5 +34,5 @@ class Policies:
             raise Refusal("not_found", f"There is no block called {block[:80]!r}.") from refusal
         try:
             return read_settings(path, text, BlockConfig).memory
-        except BadSettings as error:
+        except SettingsFileError as error:
             raise Refusal("invalid_policy", f"Nothing is remembered or read. {error}") from error

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from trunkline.contracts.memory.chunks import ChunkFile
-from trunkline.workers.memory.chunks.layers import place_fault
+from trunkline.workers.memory.chunks.layers import is_no_layer
 
 NAME = r"chunk-(\d{4}-\d{2}-\d{2})-([0-9a-f]{8})"
 _ID = re.compile(NAME)
@@ -28,7 +28,7 @@ CROWDED = 64
 _decoder = msgspec.json.Decoder(ChunkFile)
 
 
-class Where(msgspec.Struct, frozen=True):
+class ChunkPath(msgspec.Struct, frozen=True):
     """What a chunk's path says: the place before ``chunks/``, the id, and whether it is archived."""
 
     place: str
@@ -36,14 +36,14 @@ class Where(msgspec.Struct, frozen=True):
     archived: bool
 
 
-def where(path: str) -> Where | None:
+def parse_chunk_path(path: str) -> ChunkPath | None:
     """What a path says of a chunk; None when it is no chunk's."""
     if "chunk-" not in path:
         return None
     found = _PATH.fullmatch(path)
     if found is None:
         return None
-    return Where(found["place"] or "", found["id"], found["archive"] is not None)
+    return ChunkPath(found["place"] or "", found["id"], found["archive"] is not None)
 
 
 def new_chunk_id(created: datetime) -> str:
@@ -62,7 +62,7 @@ def day_folder(place: str, day: str, *, archived: bool = False) -> str:
     return f"{place}/{middle}/{day}" if place else f"{middle}/{day}"
 
 
-def path_of(place: str, chunk: str, *, archived: bool = False, crowded: bool = False) -> str:
+def chunk_path(place: str, chunk: str, *, archived: bool = False, crowded: bool = False) -> str:
     """Where a chunk lies, on a day with few or with very many. Raises ValueError for what is no id."""
     found = _ID.fullmatch(chunk)
     if found is None:
@@ -86,27 +86,27 @@ def restored_path(path: str) -> str:
 def encode(chunk: ChunkFile) -> bytes:
     """The file: one key a line, so that history and blame tell which changed."""
     data = msgspec.to_builtins(chunk)
-    data["metadata"] = {key: value for key, value in data["metadata"].items() if _told(key, value)}
+    data["metadata"] = {key: value for key, value in data["metadata"].items() if _is_stored(key, value)}
     return (json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
-def _told(key: str, value: Any) -> bool:
+def _is_stored(key: str, value: Any) -> bool:
     return value is not None and not (key == "fields" and not value)
 
 
 def decode(path: str, data: bytes) -> ChunkFile | str:
     """The chunk that a file holds, or the code of what is wrong with it (RLM-F20)."""
-    named = where(path)
+    named = parse_chunk_path(path)
     try:
         chunk = _decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _mended(named, data)
+        return _repair(named, data)
     if named is None:
         return "missing_required_fields"
-    return "invalid_scope" if place_fault(named.place) or chunk.id != named.id else _zoned(chunk)
+    return "invalid_scope" if is_no_layer(named.place) or chunk.id != named.id else _with_time_zones(chunk)
 
 
-def _mended(named: Where | None, data: bytes) -> ChunkFile | str:
+def _repair(named: ChunkPath | None, data: bytes) -> ChunkFile | str:
     """A chunk that another program, or a person, wrote in another way."""
     try:
         raw = json.loads(data)
@@ -116,15 +116,15 @@ def _mended(named: Where | None, data: bytes) -> ChunkFile | str:
         return "invalid_record_type"
     if any(key not in raw for key in ("id", "content", "type")) or named is None:
         return "missing_required_fields"
-    if place_fault(named.place) or raw["id"] != named.id:
+    if is_no_layer(named.place) or raw["id"] != named.id:
         return "invalid_scope"
     try:
-        return _zoned(msgspec.convert(_completed(raw, named.id), ChunkFile, strict=False))
+        return _with_time_zones(msgspec.convert(_with_defaults(raw, named.id), ChunkFile, strict=False))
     except (msgspec.ValidationError, RecursionError):
         return "invalid_record_type"
 
 
-def _zoned(chunk: ChunkFile) -> ChunkFile:
+def _with_time_zones(chunk: ChunkFile) -> ChunkFile:
     """The chunk with times that can be compared: those without a zone are of UTC."""
     known = chunk.metadata
     times = {name: getattr(known, name) for name in ("created_at", "modified_at", "expires_at")}
@@ -134,7 +134,7 @@ def _zoned(chunk: ChunkFile) -> ChunkFile:
     return msgspec.structs.replace(chunk, metadata=msgspec.structs.replace(known, **bare))
 
 
-def _completed(raw: dict[str, Any], chunk: str) -> dict[str, Any]:
+def _with_defaults(raw: dict[str, Any], chunk: str) -> dict[str, Any]:
     """What another program, or a person, may leave out."""
     metadata = raw.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}

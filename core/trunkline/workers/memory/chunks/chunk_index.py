@@ -6,15 +6,15 @@ from typing import TypeVar
 
 import apsw
 
-from trunkline.workers.memory.chunks.queries import Contents
-from trunkline.workers.memory.search.semantic import Meaning
+from trunkline.workers.memory.chunks.queries import BlobReader
+from trunkline.workers.memory.search.semantic import QueryVector
 
 T = TypeVar("T")
 
-Question = Callable[[apsw.Connection, Contents], T]
+IndexQuery = Callable[[apsw.Connection, BlobReader], T]
 
 
-class Source(ABC):
+class ChunkIndex(ABC):
     """An index in the form of ``memory.index.schema``. A store that keeps one says so by this class."""
 
     @property
@@ -23,9 +23,9 @@ class Source(ABC):
         """The share of passages (0 to 1) that have vectors; None without an embedder."""
 
     @abstractmethod
-    async def ask(self, question: Question[T]) -> T:
+    async def ask(self, question: IndexQuery[T]) -> T:
         """Ask the index, once it has everything that was committed before."""
 
     @abstractmethod
-    async def meaning(self, text: str) -> Meaning | None:
+    async def meaning(self, text: str) -> QueryVector | None:
         """What is looked for, as a vector; None where words must do."""

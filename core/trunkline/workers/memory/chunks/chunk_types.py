@@ -45,16 +45,16 @@ LINK_TYPES = (
     LinkType("supports", "The chunk speaks for the other one."),
     LinkType("contradicts", "The chunk speaks against the other one."),
 )
-AUTOMATIC = ("context_of", "follows", "related_to")
+AUTOMATIC_LINK_TYPES = ("context_of", "follows", "related_to")
 """Links that are read off the chunks and that nobody makes by hand."""
 
 
-def detect(text: str) -> str:
+def detect_type(text: str) -> str:
     """The type of a text by its words: decision, pattern, preference, fact, else note."""
     return next((kind for kind, words in _FAMILIES if words.search(text)), "note")
 
 
-class Kinds:
+class TypeRegistry:
     """The types that there are here."""
 
     def __init__(self, chunks: Iterable[ChunkType] = (), links: Iterable[LinkType] = ()) -> None:
@@ -83,7 +83,7 @@ class Kinds:
 
     def insist_on_link(self, name: str) -> None:
         """Refuse a type of link that nobody makes by hand. Raises Refusal ``invalid_type``."""
-        if name in AUTOMATIC:
+        if name in AUTOMATIC_LINK_TYPES:
             raise Refusal("invalid_type", f"Links of type {name} are made by themselves.")
         if name not in self._links:
             raise Refusal(

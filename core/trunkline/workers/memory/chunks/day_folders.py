@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from trunkline.contracts.memory.messages import MemoryEntry
-from trunkline.workers.memory.chunks.chunk_file import CROWDED, day_folder, path_of
+from trunkline.workers.memory.chunks.chunk_file import CROWDED, chunk_path, day_folder
 from trunkline_bus import Refusal
 
 Listing = Callable[[str], Awaitable[Sequence[MemoryEntry]]]
@@ -11,7 +11,7 @@ _KNOWN = 1_000
 """Days whose number of chunks is kept in mind."""
 
 
-class Days:
+class DayFolders:
     """Counts the chunks of each day by looking once. ``listing`` names what lies in a folder."""
 
     def __init__(self, listing: Listing) -> None:
@@ -26,7 +26,7 @@ class Days:
                 self._counts.clear()
             self._counts.setdefault(folder, await self._count(folder))  # another may have looked meanwhile
         self._counts[folder] += 1
-        return path_of(place, chunk, crowded=self._counts[folder] > CROWDED)
+        return chunk_path(place, chunk, crowded=self._counts[folder] > CROWDED)
 
     async def _count(self, folder: str) -> int:
         try:

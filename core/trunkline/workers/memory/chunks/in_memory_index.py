@@ -7,11 +7,11 @@ import anyio
 import anyio.to_thread
 import apsw
 
-from trunkline._util.nlp.stemmer import Stems
+from trunkline._util.nlp.stemmer import TextStemmer
 from trunkline.contracts.memory.messages import MemoryEntry
 from trunkline.contracts.memory.store import MemoryStore
-from trunkline.workers.memory.chunks.chunk_file import where
-from trunkline.workers.memory.chunks.chunk_index import Question, Source
+from trunkline.workers.memory.chunks.chunk_file import parse_chunk_path
+from trunkline.workers.memory.chunks.chunk_index import ChunkIndex, IndexQuery
 from trunkline.workers.memory.index.chunk import chunk_passages
 from trunkline.workers.memory.index.rows import forget, insert
 from trunkline.workers.memory.index.schema import SCHEMA
@@ -20,12 +20,12 @@ from trunkline_bus import Refusal
 T = TypeVar("T")
 
 
-def source_of(store: MemoryStore) -> Source:
+def chunk_index_of(store: MemoryStore) -> ChunkIndex:
     """Where a store's chunks are looked up: in its own index, where it is a ``Source``."""
-    return store if isinstance(store, Source) else Scanned(store)
+    return store if isinstance(store, ChunkIndex) else InMemoryChunkIndex(store)
 
 
-class Scanned(Source):
+class InMemoryChunkIndex(ChunkIndex):
     """Looks through a store's names and reads what changed since the last question."""
 
     def __init__(self, store: MemoryStore) -> None:
@@ -34,7 +34,7 @@ class Scanned(Source):
         self._limiter = anyio.CapacityLimiter(1)
         self._connection = apsw.Connection(":memory:")
         self._connection.execute(SCHEMA)
-        self._stems = Stems()
+        self._stems = TextStemmer()
         self._held: dict[str, tuple[MemoryEntry, int, bytes]] = {}
 
     @property
@@ -46,11 +46,15 @@ class Scanned(Source):
         """Words must do."""
         return
 
-    async def ask(self, question: Question[T]) -> T:
+    async def ask(self, question: IndexQuery[T]) -> T:
         """Ask, when everything that was committed is in."""
         async with self._lock:
             entries = await self._store.list("", recursive=True)
-            there = {entry.path: entry for entry in entries if entry.kind == "file" and where(entry.path)}
+            there = {
+                entry.path: entry
+                for entry in entries
+                if entry.kind == "file" and parse_chunk_path(entry.path)
+            }
             for path in self._held.keys() - there.keys():
                 forget(self._connection, self._held.pop(path)[1])
             for path, entry in there.items():

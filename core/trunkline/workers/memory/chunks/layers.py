@@ -20,14 +20,14 @@ _BLOCK = r"[a-z0-9][a-z0-9-]{0,31}"
 _PLACE = re.compile(rf"(?:blocks/{_BLOCK})?(?:(?:^|/)agents/{AGENT})?")
 
 
-class Place(msgspec.Struct, frozen=True):
+class LayerLocation(msgspec.Struct, frozen=True):
     """A layer, and the folder before its ``chunks/``."""
 
     layer: Layer
     folder: str
 
 
-def place_of(layer: Layer, block: str | None, actor: str) -> Place:
+def layer_location(layer: Layer, block: str | None, actor: str) -> LayerLocation:
     """Where a layer lies for an actor in a block.
 
     Raises:
@@ -37,10 +37,10 @@ def place_of(layer: Layer, block: str | None, actor: str) -> Place:
         raise Refusal("invalid_scope", f"The layer {layer} belongs to a block; say which.")
     if block is not None and not re.fullmatch(_BLOCK, block):
         raise Refusal("invalid_scope", f"{block[:80]!r} is not a block's name.")
-    return Place(layer, layer_folder(layer, block or "", actor))
+    return LayerLocation(layer, layer_folder(layer, block or "", actor))
 
 
-def place_fault(folder: str) -> bool:
+def is_no_layer(folder: str) -> bool:
     """Whether no layer lies at a folder."""
     return _PLACE.fullmatch(folder) is None
 
@@ -53,26 +53,26 @@ def layer_of(folder: str) -> Layer:
     return "user_agent" if agent else "user_global"
 
 
-def readable(policy: MemoryPolicy, block: str | None, actor: str) -> tuple[Place, ...]:
+def readable_layers(policy: MemoryPolicy, block: str | None, actor: str) -> tuple[LayerLocation, ...]:
     """The places that an actor reads, the ones that count first in front. Empty when the policy turns memory off."""
     if not policy.enabled:
         return ()
     wanted = [layer for layer in LAYERS if layer in policy.read_layers]
-    return tuple(place_of(one, block, actor) for one in wanted if block or one.startswith("user"))
+    return tuple(layer_location(one, block, actor) for one in wanted if block or one.startswith("user"))
 
 
-def writable(policy: MemoryPolicy, block: str | None, actor: str, layer: Layer | None) -> Place:
+def writable_layer(policy: MemoryPolicy, block: str | None, actor: str, layer: Layer | None) -> LayerLocation:
     """The place to write to: that of ``layer``, or of the first one that the policy allows.
 
     Raises:
-        Refusal: ``forbidden``: the policy does not let it be written. ``invalid_scope``: as ``place_of``.
+        Refusal: ``forbidden``: the policy does not let it be written. ``invalid_scope``: as ``layer_location``.
     """
     if not policy.enabled:
         raise Refusal("forbidden", "The policy of this block turns remembering off.")
     if block is None:
-        return place_of(layer or "user_global", block, actor)
+        return layer_location(layer or "user_global", block, actor)
     wanted = layer or next(iter(policy.write_layers), None)
     owned = wanted == "user_global" and (policy.allow_user_global_write or actor == OWNER)
     if wanted is None or not (owned or (wanted in policy.write_layers and wanted != "user_global")):
         raise Refusal("forbidden", f"The policy of this block does not let the layer {wanted} be written.")
-    return place_of(wanted, block, actor)
+    return layer_location(wanted, block, actor)

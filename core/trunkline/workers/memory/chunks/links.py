@@ -14,44 +14,44 @@ import msgspec
 
 from trunkline.contracts.memory.chunks import ChunksLinked, FindLinked, LinkedChunk
 from trunkline.workers.memory.chunks.queries import (
-    Contents,
-    Row,
-    Sight,
-    find,
-    first_of_each,
-    moment,
-    rows,
-    shown,
+    BlobReader,
+    ChunkVisibility,
+    IndexedChunk,
+    deduplicate,
+    find_chunk,
+    find_rows,
+    from_micros,
+    load_chunks,
 )
 
-NEAR = 5 * 60 * 1_000_000
+FOLLOW_MICROS = 5 * 60 * 1_000_000
 """Microseconds within which one chunk follows another."""
 
-SHARING = 2_000
+MAX_TAG_PASSAGES = 2_000
 """Chunks of one tag, the newest, that are looked at for what they share."""
 
 _MINUTE = 60 * 1_000_000
 
 
-class Found(msgspec.Struct, frozen=True):
+class ChunkLinkRow(msgspec.Struct, frozen=True):
     """A link before the chunk at its other end is read."""
 
     type: str
     strength: float
-    row: Row
+    row: IndexedChunk
     at: int
     incoming: bool = False
     automatic: bool = True
 
 
-def linked(
-    connection: apsw.Connection, contents: Contents, sight: Sight, wish: FindLinked
+def linked_chunks(
+    connection: apsw.Connection, contents: BlobReader, sight: ChunkVisibility, wish: FindLinked
 ) -> ChunksLinked | None:
     """The links of a chunk, strongest first; None when there is no such chunk."""
-    row = find(connection, sight, wish.id)
+    row = find_chunk(connection, sight, wish.id)
     if row is None:
         return None
-    links = _Links(connection, sight, row, wish.limit).all(wish.link_type)
+    links = _LinkFinder(connection, sight, row, wish.limit).all(wish.link_type)
     return ChunksLinked(
         links=tuple(
             LinkedChunk(
@@ -59,25 +59,27 @@ def linked(
                 strength=round(link.strength, 6),
                 incoming=link.incoming,
                 automatic=link.automatic,
-                created_at=moment(link.at),
+                created_at=from_micros(link.at),
                 chunk=chunk,
             )
             for link in links
-            for chunk in shown(connection, contents, (link.row,))
+            for chunk in load_chunks(connection, contents, (link.row,))
         )
     )
 
 
-class _Links:
-    def __init__(self, connection: apsw.Connection, sight: Sight, row: Row, limit: int) -> None:
+class _LinkFinder:
+    def __init__(
+        self, connection: apsw.Connection, sight: ChunkVisibility, row: IndexedChunk, limit: int
+    ) -> None:
         self._connection = connection
         self._sight = sight
         self._row = row
         self._limit = limit
 
-    def all(self, wanted: str | None) -> list[Found]:
+    def all(self, wanted: str | None) -> list[ChunkLinkRow]:
         """Each link once, those made by hand before those that are read off."""
-        found: dict[tuple[str, str, bool], Found] = {}
+        found: dict[tuple[str, str, bool], ChunkLinkRow] = {}
         for link in self._every(wanted):
             if wanted in (None, link.type):
                 found.setdefault((link.type, link.row.id, link.incoming), link)
@@ -86,7 +88,7 @@ class _Links:
         )
         return ordered[: self._limit]
 
-    def _every(self, wanted: str | None) -> Iterator[Found]:
+    def _every(self, wanted: str | None) -> Iterator[ChunkLinkRow]:
         yield from self._made()
         if wanted in (None, "context_of"):
             yield from self._context()
@@ -95,43 +97,43 @@ class _Links:
         if wanted in (None, "related_to"):
             yield from self._related()
 
-    def _made(self) -> Iterator[Found]:
+    def _made(self) -> Iterator[ChunkLinkRow]:
         """Links in the chunk's own file, and those in others' that point here."""
         out = self._connection.execute(
             "SELECT target, type, strength FROM links WHERE passage = ?", (self._row.passage,)
         )
         for target, kind, strength in list(out):
-            other = find(self._connection, self._sight, target)
+            other = find_chunk(self._connection, self._sight, target)
             if other is not None and other.id != self._row.id:
-                yield Found(kind, strength, other, self._row.at, automatic=False)
+                yield ChunkLinkRow(kind, strength, other, self._row.at, automatic=False)
         come = self._connection.execute(
             "SELECT passage, type, strength FROM links WHERE target = ?", (self._row.id,)
         )
         for passage, kind, strength in list(come):
-            for other in rows(self._connection, self._sight, "chunks.passage = ?", (passage,)):
-                yield Found(kind, strength, other, other.at, incoming=True, automatic=False)
+            for other in find_rows(self._connection, self._sight, "chunks.passage = ?", (passage,)):
+                yield ChunkLinkRow(kind, strength, other, other.at, incoming=True, automatic=False)
 
-    def _context(self) -> Iterator[Found]:
+    def _context(self) -> Iterator[ChunkLinkRow]:
         if not self._row.conversation:
             return
         for other in self._neighbours("chunks.conversation = ?", (self._row.conversation,)):
-            yield Found("context_of", 1.0, other, max(other.at, self._row.at))
+            yield ChunkLinkRow("context_of", 1.0, other, max(other.at, self._row.at))
 
-    def _near(self) -> Iterator[Found]:
+    def _near(self) -> Iterator[ChunkLinkRow]:
         at = self._row.at
-        for other in self._neighbours("chunks.at BETWEEN ? AND ?", (at - NEAR, at + NEAR)):
+        for other in self._neighbours("chunks.at BETWEEN ? AND ?", (at - FOLLOW_MICROS, at + FOLLOW_MICROS)):
             apart = abs(other.at - at) / _MINUTE
             later = (other.at, other.id) > (at, self._row.id)
-            yield Found("follows", max(0.3, 1 - apart / 5), other, max(other.at, at), incoming=later)
+            yield ChunkLinkRow("follows", max(0.3, 1 - apart / 5), other, max(other.at, at), incoming=later)
 
-    def _related(self) -> Iterator[Found]:
+    def _related(self) -> Iterator[ChunkLinkRow]:
         shared = dict(self._sharing().most_common(4 * self._limit))
         among = "chunks.passage IN (SELECT value FROM json_each(?))"
-        for other in rows(self._connection, self._sight, among, (json.dumps([*shared]),)):
+        for other in find_rows(self._connection, self._sight, among, (json.dumps([*shared]),)):
             same = bool(other.conversation) and other.conversation == self._row.conversation
             if not same and other.id != self._row.id:
                 strength = min(0.9, 0.3 + 0.2 * shared[other.passage])
-                yield Found("related_to", strength, other, max(other.at, self._row.at))
+                yield ChunkLinkRow("related_to", strength, other, max(other.at, self._row.at))
 
     def _sharing(self) -> Counter[int]:
         """How many tags other passages share, among the newest of each tag."""
@@ -139,19 +141,22 @@ class _Links:
         own = self._connection.execute("SELECT tag FROM tags WHERE passage = ?", (self._row.passage,))
         for (tag,) in list(own):
             newest = self._connection.execute(
-                "SELECT passage FROM tags WHERE tag = ? ORDER BY passage DESC LIMIT ?", (tag, SHARING)
+                "SELECT passage FROM tags WHERE tag = ? ORDER BY passage DESC LIMIT ?",
+                (tag, MAX_TAG_PASSAGES),
             )
             found.update(passage for (passage,) in newest if passage != self._row.passage)
         return found
 
-    def _neighbours(self, more: str, values: tuple[str | int, ...]) -> Iterator[Row]:
+    def _neighbours(self, more: str, values: tuple[str | int, ...]) -> Iterator[IndexedChunk]:
         """Those made just before and just after, of all for which ``more`` holds."""
         at, few = self._row.at, self._limit + len(self._sight.folders)
-        found: list[Row] = []
+        found: list[IndexedChunk] = []
         for side in (
             "chunks.at <= ? ORDER BY chunks.at DESC, chunks.id DESC",
             "chunks.at > ? ORDER BY chunks.at, chunks.id",
         ):
-            found += rows(self._connection, self._sight, f"{more} AND {side} LIMIT ?", (*values, at, few))
+            found += find_rows(
+                self._connection, self._sight, f"{more} AND {side} LIMIT ?", (*values, at, few)
+            )
         found.sort(key=lambda row: (abs(row.at - at), row.id))
-        return (row for row in first_of_each(found, self._sight) if row.id != self._row.id)
+        return (row for row in deduplicate(found, self._sight) if row.id != self._row.id)

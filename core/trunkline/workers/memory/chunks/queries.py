@@ -1,6 +1,6 @@
 """Questions about chunks to the index: one by its id, many by what is known of them, how many. Changes nothing.
 
-``Sight`` is what an asker may see: the places in the order in which they count, and the moment it asks at.
+``ChunkVisibility`` is what an asker may see: the places in the order in which they count, and the moment it asks at.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,22 +19,22 @@ from trunkline.contracts.memory.chunks import (
     ListChunks,
 )
 from trunkline.workers.memory.chunks.chunk_file import decode
-from trunkline.workers.memory.chunks.layers import LAYERS, Place, layer_of
-from trunkline.workers.memory.index.passage import micros
+from trunkline.workers.memory.chunks.layers import LAYERS, LayerLocation, layer_of
+from trunkline.workers.memory.index.passage import to_micros
 
-Contents = Callable[[str], bytes]
+BlobReader = Callable[[str], bytes]
 """The bytes of a blob, by its id."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _FROM = "FROM chunks JOIN passages ON passages.id = chunks.passage JOIN files ON files.id = passages.file"
-ROW = (
+INDEXED_CHUNK_COLUMNS = (
     "chunks.passage, files.path, files.blob, chunks.place, chunks.archived, chunks.id, chunks.at,"
     " chunks.conversation"
 )
 """The columns of a row."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class IndexedChunk(msgspec.Struct, frozen=True):
     """A chunk as the index knows it."""
 
     passage: int
@@ -47,18 +47,18 @@ class Row(msgspec.Struct, frozen=True):
     conversation: str
 
 
-def row_of(row: tuple[Any, ...]) -> Row:
-    """A row of the columns ``ROW``."""
+def to_indexed_chunk(row: tuple[Any, ...]) -> IndexedChunk:
+    """A row of the columns ``INDEXED_CHUNK_COLUMNS``."""
     passage, path, blob, place, archived, chunk, at, conversation = row
-    return Row(passage, path, blob, place, bool(archived), chunk, at, conversation)
+    return IndexedChunk(passage, path, blob, place, bool(archived), chunk, at, conversation)
 
 
-class Sight:
+class ChunkVisibility:
     """What an asker may see of the chunks, and the SQL that says it."""
 
-    def __init__(self, places: Iterable[Place], now: datetime) -> None:
+    def __init__(self, places: Iterable[LayerLocation], now: datetime) -> None:
         self.folders = tuple(place.folder for place in places)
-        self.now = micros(now)
+        self.now = to_micros(now)
 
     def rank(self, folder: str) -> int:
         """How early a place counts."""
@@ -75,27 +75,31 @@ class Sight:
         return where, [*self.folders, int(archived), self.now]
 
 
-def rows(
+def find_rows(
     connection: apsw.Connection,
-    sight: Sight,
+    sight: ChunkVisibility,
     more: str,
     values: Iterable[str | float],
     *,
     archived: bool = False,
-) -> list[Row]:
+) -> list[IndexedChunk]:
     """The chunks that an asker may see for which ``more`` holds; ``more`` may end in an order and a limit."""
     where, seen = sight.condition(archived=archived)
-    found = connection.execute(f"SELECT {ROW} {_FROM} WHERE {where} AND {more}", (*seen, *values))
-    return [row_of(row) for row in found]
+    found = connection.execute(
+        f"SELECT {INDEXED_CHUNK_COLUMNS} {_FROM} WHERE {where} AND {more}", (*seen, *values)
+    )
+    return [to_indexed_chunk(row) for row in found]
 
 
-def find(connection: apsw.Connection, sight: Sight, chunk: str, *, archived: bool = False) -> Row | None:
+def find_chunk(
+    connection: apsw.Connection, sight: ChunkVisibility, chunk: str, *, archived: bool = False
+) -> IndexedChunk | None:
     """A chunk by its id; of several, the one whose layer counts first."""
-    found = rows(connection, sight, "chunks.id = ?", (chunk,), archived=archived)
+    found = find_rows(connection, sight, "chunks.id = ?", (chunk,), archived=archived)
     return min(found, key=lambda row: sight.rank(row.place), default=None)
 
 
-def first_of_each(found: Iterable[Row], sight: Sight) -> Iterator[Row]:
+def deduplicate(found: Iterable[IndexedChunk], sight: ChunkVisibility) -> Iterator[IndexedChunk]:
     """Each id once, from the layer that counts first, in the order given."""
     held = list(found)
     best: dict[str, int] = {}
@@ -107,7 +111,9 @@ def first_of_each(found: Iterable[Row], sight: Sight) -> Iterator[Row]:
             yield row
 
 
-def page(connection: apsw.Connection, contents: Contents, sight: Sight, wish: ListChunks) -> ChunkPage:
+def list_page(
+    connection: apsw.Connection, contents: BlobReader, sight: ChunkVisibility, wish: ListChunks
+) -> ChunkPage:
     """The chunks that match, newest first."""
     more, values = _filters(wish)
     where, seen = sight.condition(archived=wish.archived)
@@ -115,9 +121,11 @@ def page(connection: apsw.Connection, contents: Contents, sight: Sight, wish: Li
         f"SELECT count(DISTINCT chunks.id) FROM chunks WHERE {where} AND {more}", (*seen, *values)
     ).get
     order = " ORDER BY chunks.at DESC, chunks.id DESC LIMIT ? OFFSET ?"
-    found = rows(connection, sight, more + order, (*values, wish.limit, wish.offset), archived=wish.archived)
-    seen_once = first_of_each(found, sight)
-    return ChunkPage(chunks=tuple(shown(connection, contents, seen_once)), total=total)
+    found = find_rows(
+        connection, sight, more + order, (*values, wish.limit, wish.offset), archived=wish.archived
+    )
+    seen_once = deduplicate(found, sight)
+    return ChunkPage(chunks=tuple(load_chunks(connection, contents, seen_once)), total=total)
 
 
 def _filters(wish: ListChunks) -> tuple[str, list[str | int]]:
@@ -132,11 +140,13 @@ def _filters(wish: ListChunks) -> tuple[str, list[str | int]]:
     for sign, when in ((">=", wish.created_after), ("<=", wish.created_before)):
         if when is not None:
             parts.append(f"chunks.at {sign} ?")
-            values.append(micros(when))
+            values.append(to_micros(when))
     return " AND ".join(parts), values
 
 
-def shown(connection: apsw.Connection, contents: Contents, found: Iterable[Row]) -> Iterator[Chunk]:
+def load_chunks(
+    connection: apsw.Connection, contents: BlobReader, found: Iterable[IndexedChunk]
+) -> Iterator[Chunk]:
     """The chunks of some rows, read from their files."""
     for row in found:
         file = decode(row.path, contents(row.blob))
@@ -144,14 +154,14 @@ def shown(connection: apsw.Connection, contents: Contents, found: Iterable[Row])
             yield _chunk(connection, row, file)
 
 
-def _chunk(connection: apsw.Connection, row: Row, file: ChunkFile) -> Chunk:
+def _chunk(connection: apsw.Connection, row: IndexedChunk, file: ChunkFile) -> Chunk:
     used = connection.execute("SELECT at, count FROM uses WHERE chunk = ?", (row.id,)).fetchone()
     return Chunk(
         **msgspec.structs.asdict(file),
         layer=layer_of(row.place),
         path=row.path,
         archived=row.archived,
-        accessed_at=moment(used[0]) if used else None,
+        accessed_at=from_micros(used[0]) if used else None,
         access_count=used[1] if used else 0,
     )
 
@@ -160,40 +170,42 @@ def note_use(connection: apsw.Connection, ids: Iterable[str], now: datetime) -> 
     """Count that somebody looked at chunks."""
     connection.executemany(
         "INSERT INTO uses VALUES(?, ?, 1) ON CONFLICT(chunk) DO UPDATE SET at = excluded.at, count = count + 1",
-        [(chunk, micros(now)) for chunk in ids],
+        [(chunk, to_micros(now)) for chunk in ids],
     )
 
 
-def places_of(connection: apsw.Connection, chunk: str) -> tuple[str, ...]:
+def chunk_paths(connection: apsw.Connection, chunk: str) -> tuple[str, ...]:
     """The paths of all files of a chunk, archived ones too."""
     return tuple(
         path for (path,) in connection.execute(f"SELECT files.path {_FROM} WHERE chunks.id = ?", (chunk,))
     )
 
 
-def every_place(connection: apsw.Connection) -> tuple[Place, ...]:
+def all_locations(connection: apsw.Connection) -> tuple[LayerLocation, ...]:
     """All places that hold chunks, those that count first in front: what the owner sees."""
     found = connection.execute("SELECT DISTINCT place FROM chunks")
-    places = [Place(layer_of(folder), folder) for (folder,) in found]
+    places = [LayerLocation(layer_of(folder), folder) for (folder,) in found]
     return tuple(sorted(places, key=lambda place: (LAYERS.index(place.layer), place.folder)))
 
 
-def stale(connection: apsw.Connection, folder: str, now: datetime, days: int | None) -> list[Row]:
+def stale_chunks(
+    connection: apsw.Connection, folder: str, now: datetime, days: int | None
+) -> list[IndexedChunk]:
     """The chunks of a block, or ("") of the owner, agents' private ones too, that have expired, or that were neither
     made nor changed nor used for so many days."""
-    at = micros(now)
+    at = to_micros(now)
     oldest = at - days * 86_400 * 1_000_000 if days is not None else -(2**62)
     found = connection.execute(
-        f"SELECT {ROW} {_FROM} LEFT JOIN uses ON uses.chunk = chunks.id"
+        f"SELECT {INDEXED_CHUNK_COLUMNS} {_FROM} LEFT JOIN uses ON uses.chunk = chunks.id"
         " WHERE (chunks.place = ? OR chunks.place GLOB ?) AND chunks.archived = 0 AND chunks.fault = ''"
         " AND (chunks.expires BETWEEN 1 AND ? OR max(chunks.at, chunks.modified, coalesce(uses.at, 0)) < ?)"
         " ORDER BY chunks.at, chunks.id",
         (folder, f"{folder}/agents/*" if folder else "agents/*", at, oldest),
     )
-    return [row_of(row) for row in found]
+    return [to_indexed_chunk(row) for row in found]
 
 
-def counts(connection: apsw.Connection, folders: Iterable[str] | None) -> ChunkCounts:
+def count_chunks(connection: apsw.Connection, folders: Iterable[str] | None) -> ChunkCounts:
     """How many chunks there are in some places, or everywhere."""
     kept = None if folders is None else tuple(folders)
     where = "1" if kept is None else f"chunks.place IN ({', '.join('?' for _ in kept)})"
@@ -224,6 +236,6 @@ def counts(connection: apsw.Connection, folders: Iterable[str] | None) -> ChunkC
     )
 
 
-def moment(value: int) -> datetime:
+def from_micros(value: int) -> datetime:
     """The time of so many microseconds since 1970, in UTC."""
     return _EPOCH + timedelta(microseconds=value)

@@ -15,23 +15,23 @@ from trunkline.workers.memory.search.factors import IN_PERIOD
 
 PHRASE = 6.0
 TAG = 8.0
-MOST = 5
+MAX_OCCURRENCES = 5
 """Occurrences of one word that count."""
 
 SYNONYM = 0.5
 """What a word that means the same counts, of the word itself."""
 
-ALIKE = 1.6
+MISSPELT = 1.6
 """What a word counts that stands for a misspelt one."""
 
-MEANING = 4.0
+SIMILARITY = 4.0
 """What being wholly alike in meaning counts: about a word that is there once, so it orders what words leave equal and
 finds what they miss, and neither a tag nor a phrase gives way to it. Measured in docs/explanation/recall.md."""
 
 _DAY = 86_400 * 1_000_000
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class QueryWord(msgspec.Struct, frozen=True):
     """A word that is asked for, by its stems. ``weight`` is below 1 for one that means the same as what was asked, and
     ``alike`` says that it is what a misspelt word probably meant."""
 
@@ -40,7 +40,7 @@ class Wanted(msgspec.Struct, frozen=True):
     alike: bool = False
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class ChunkFeatures(msgspec.Struct, frozen=True):
     """What is weighed: the stems of its text, in their order, and of its tags. ``age`` in microseconds; ``alike`` is
     how alike its meaning and the question's are (a cosine); ``timely`` says that it is of the time asked for."""
 
@@ -52,7 +52,7 @@ class Candidate(msgspec.Struct, frozen=True):
     timely: bool = False
 
 
-class Weighed(msgspec.Struct, frozen=True):
+class ChunkScore(msgspec.Struct, frozen=True):
     """A score, the sum of ``why`` times all ``factors``, and how much of the question it covers (0 to 1)."""
 
     score: float
@@ -61,7 +61,9 @@ class Weighed(msgspec.Struct, frozen=True):
     factors: dict[str, float]
 
 
-def weigh(phrase: str, wanted: Sequence[Wanted], candidates: Sequence[Candidate]) -> list[Weighed]:
+def score_chunks(
+    phrase: str, wanted: Sequence[QueryWord], candidates: Sequence[ChunkFeatures]
+) -> list[ChunkScore]:
     """The scores of candidates, in their order. ``phrase`` are the stems of the whole question."""
     held = [Counter(one.text.split()) for one in candidates]
     rare = [_rarity(one, held) for one in wanted]
@@ -71,24 +73,24 @@ def weigh(phrase: str, wanted: Sequence[Wanted], candidates: Sequence[Candidate]
     ]
 
 
-def _rarity(wanted: Wanted, held: Sequence[Counter[str]]) -> float:
+def _rarity(wanted: QueryWord, held: Sequence[Counter[str]]) -> float:
     having = sum(any(stem in counted for stem in wanted.stems) for counted in held)
     return log(1 + len(held) / (1 + having))
 
 
 def _weighed(
-    phrase: str, wanted: Sequence[tuple[Wanted, float]], counted: Counter[str], one: Candidate
-) -> Weighed:
+    phrase: str, wanted: Sequence[tuple[QueryWord, float]], counted: Counter[str], one: ChunkFeatures
+) -> ChunkScore:
     why = dict.fromkeys(("phrase", "words", "tags", "like", "meaning"), 0.0)
-    why["meaning"] = MEANING * max(0.0, one.alike)
+    why["meaning"] = SIMILARITY * max(0.0, one.alike)
     if " " in phrase and f" {phrase} " in f" {one.text} ":
         why["phrase"] = PHRASE
     covered = 0.0
     for word, rarity in wanted:
-        said = min(sum(counted[stem] for stem in word.stems), MOST) * (1 + rarity)
+        said = min(sum(counted[stem] for stem in word.stems), MAX_OCCURRENCES) * (1 + rarity)
         tagged = TAG * (1 + 0.2 * rarity) if any(stem in one.tags for stem in word.stems) else 0.0
         if word.alike:
-            why["like"] += ALIKE * bool(said or tagged)
+            why["like"] += MISSPELT * bool(said or tagged)
         else:
             why["words"] += word.weight * said
             why["tags"] += word.weight * tagged
@@ -97,10 +99,10 @@ def _weighed(
     told = {name: round(part, 6) for name, part in why.items() if part}
     asked = sum(word.weight == 1 for word, _ in wanted)
     score = round(sum(why.values()) * prod(factors.values()), 9)
-    return Weighed(score, min(1.0, covered / max(1, asked)), told, factors)
+    return ChunkScore(score, min(1.0, covered / max(1, asked)), told, factors)
 
 
-def _factors(one: Candidate) -> dict[str, float]:
+def _factors(one: ChunkFeatures) -> dict[str, float]:
     found = {"confidence": 0.85 + 0.3 * one.confidence, "age": _freshness(one.age)}
     if one.timely:
         found["date"] = IN_PERIOD

@@ -11,58 +11,64 @@ import apsw
 import msgspec
 
 from trunkline._util.nlp.languages import language_of
-from trunkline._util.nlp.stemmer import Stems
+from trunkline._util.nlp.stemmer import TextStemmer
 from trunkline._util.nlp.synonyms import synonyms
-from trunkline._util.nlp.tokenizer import words_in
+from trunkline._util.nlp.tokenizer import tokenize
 from trunkline.contracts.memory.chunks import Chunk, Recall, Recalled, RecalledChunk
 from trunkline.workers.memory.chunks.queries import (
-    ROW,
-    Contents,
-    Row,
-    Sight,
-    first_of_each,
+    INDEXED_CHUNK_COLUMNS,
+    BlobReader,
+    ChunkVisibility,
+    IndexedChunk,
+    deduplicate,
+    load_chunks,
     note_use,
-    row_of,
-    shown,
+    to_indexed_chunk,
 )
-from trunkline.workers.memory.chunks.ranking import SYNONYM, Candidate, Wanted, Weighed, weigh
-from trunkline.workers.memory.index.passage import micros
-from trunkline.workers.memory.search.dates import Period, period_in
-from trunkline.workers.memory.search.filters import NARROW
+from trunkline.workers.memory.chunks.ranking import (
+    SYNONYM,
+    ChunkFeatures,
+    ChunkScore,
+    QueryWord,
+    score_chunks,
+)
+from trunkline.workers.memory.index.passage import to_micros
+from trunkline.workers.memory.search.dates import Period, parse_period
+from trunkline.workers.memory.search.filters import MAX_NARROW_PASSAGES
 from trunkline.workers.memory.search.lexical import WEIGHTS
-from trunkline.workers.memory.search.semantic import Meaning
-from trunkline.workers.memory.search.terms import Term, any_of, asked, terms_of
+from trunkline.workers.memory.search.semantic import QueryVector
+from trunkline.workers.memory.search.terms import Term, any_of, parse_terms, query_words
 
 CANDIDATES = 60
 """Chunks that are weighed, at least: the best by BM25, and the most alike."""
 
-VISITED = 20
+MAX_TRAVERSAL = 20
 """How many of those that were weighed are told."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class RecallQuery(msgspec.Struct, frozen=True):
     """A wish, understood: its words, others that mean the same, the time it speaks of, and its meaning if there are
     vectors."""
 
     wish: Recall
-    sight: Sight
+    sight: ChunkVisibility
     now: datetime
     terms: list[Term]
     same: list[Term]
     period: Period | None
-    meaning: Meaning | None
+    meaning: QueryVector | None
 
     @property
-    def words(self) -> list[Wanted]:
+    def words(self) -> list[QueryWord]:
         """What is looked for, weighed."""
-        words = [Wanted(term.stems, alike=term.instead == "spelled") for term in self.terms]
-        return words + [Wanted(term.stems, weight=SYNONYM) for term in self.same]
+        words = [QueryWord(term.stems, alike=term.instead == "spelled") for term in self.terms]
+        return words + [QueryWord(term.stems, weight=SYNONYM) for term in self.same]
 
 
-class Answering:
+class RecallFilter:
     """The chunks that an asker may see and that are as the wish says."""
 
-    def __init__(self, sight: Sight, wish: Recall) -> None:
+    def __init__(self, sight: ChunkVisibility, wish: Recall) -> None:
         where, seen = sight.condition()
         more, values = _filters(wish)
         self.condition = f"{where} AND {more}"
@@ -76,35 +82,35 @@ class Answering:
 
     def narrow(self, connection: apsw.Connection) -> bool:
         """Whether they are few."""
-        count = f"SELECT count(*) FROM ({self.passages} LIMIT {NARROW + 1})"
-        return int(connection.execute(count, self.values).get) <= NARROW
+        count = f"SELECT count(*) FROM ({self.passages} LIMIT {MAX_NARROW_PASSAGES + 1})"
+        return int(connection.execute(count, self.values).get) <= MAX_NARROW_PASSAGES
 
 
 def recall(
     connection: apsw.Connection,
-    contents: Contents,
-    stems: Stems,
-    sight: Sight,
+    contents: BlobReader,
+    stems: TextStemmer,
+    sight: ChunkVisibility,
     wish: Recall,
     now: datetime,
-    meaning: Meaning | None = None,
+    meaning: QueryVector | None = None,
 ) -> Recalled:
     """The chunks that answer best; equal ones by confidence, then the newer first."""
-    question = _understood(connection, stems, sight, wish, now, meaning)
-    rows = list(first_of_each(_candidates(connection, question), sight))
+    question = _parse_query(connection, stems, sight, wish, now, meaning)
+    rows = list(deduplicate(_candidates(connection, question), sight))
     alike = meaning.likeness(connection, (row.passage for row in rows)) if meaning else {}
     by_path = {row.path: alike.get(row.passage, 0.0) for row in rows}
-    found = [(chunk, by_path[chunk.path]) for chunk in shown(connection, contents, rows)]
+    found = [(chunk, by_path[chunk.path]) for chunk in load_chunks(connection, contents, rows)]
     candidates = [_candidate(stems, question, chunk, likeness) for chunk, likeness in found]
-    weighed = zip(weigh(stems.of_text(wish.query)[1], question.words, candidates), found, strict=True)
+    weighed = zip(score_chunks(stems.of_text(wish.query)[1], question.words, candidates), found, strict=True)
     ordered = sorted(((chunk, one, alike) for one, (chunk, alike) in weighed if one.score > 0), key=_order)
     best = ordered[: wish.max_results]
     note_use(connection, [chunk.id for chunk, *_ in best], now)
     return Recalled(
         answer=best[0][0].content if best else "",
-        confidence=_sureness(best[0], question) if best else 0.0,
+        confidence=_confidence(best[0], question) if best else 0.0,
         source_chunks=tuple(chunk.id for chunk, *_ in best),
-        traversal_path=tuple(chunk.id for chunk, *_ in ordered[:VISITED]),
+        traversal_path=tuple(chunk.id for chunk, *_ in ordered[:MAX_TRAVERSAL]),
         chunks=tuple(
             RecalledChunk(chunk=chunk, score=one.score, why=one.why, factors=one.factors)
             for chunk, one, _ in best
@@ -112,69 +118,71 @@ def recall(
     )
 
 
-Found = tuple[Chunk, Weighed, float]
+ScoredChunk = tuple[Chunk, ChunkScore, float]
 """A chunk, its score, and how alike it is."""
 
 
-def _understood(
+def _parse_query(
     connection: apsw.Connection,
-    stems: Stems,
-    sight: Sight,
+    stems: TextStemmer,
+    sight: ChunkVisibility,
     wish: Recall,
     now: datetime,
-    meaning: Meaning | None,
-) -> Question:
-    terms = terms_of(connection, stems, wish.query)
+    meaning: QueryVector | None,
+) -> RecallQuery:
+    terms = parse_terms(connection, stems, wish.query)
     same = _synonyms(connection, stems, wish.query)
-    return Question(wish, sight, now, terms, same, period_in(wish.query, now.astimezone()), meaning)
+    return RecallQuery(wish, sight, now, terms, same, parse_period(wish.query, now.astimezone()), meaning)
 
 
-def _candidate(stems: Stems, question: Question, chunk: Chunk, alike: float) -> Candidate:
+def _candidate(stems: TextStemmer, question: RecallQuery, chunk: Chunk, alike: float) -> ChunkFeatures:
     tags = frozenset(stem for tag in chunk.tags for stem in stems.of_text(tag)[1].split())
-    made, period = micros(chunk.metadata.created_at), question.period
-    return Candidate(
+    made, period = to_micros(chunk.metadata.created_at), question.period
+    return ChunkFeatures(
         stems.of_text(chunk.content)[1],
         tags,
         chunk.metadata.confidence,
-        age=micros(question.now) - made,
+        age=to_micros(question.now) - made,
         alike=alike,
-        timely=period is not None and micros(period.start) <= made < micros(period.end),
+        timely=period is not None and to_micros(period.start) <= made < to_micros(period.end),
     )
 
 
-def _order(found: Found) -> tuple[float, float, int, str]:
+def _order(found: ScoredChunk) -> tuple[float, float, int, str]:
     chunk, weighed, _ = found
-    return -weighed.score, -chunk.metadata.confidence, -micros(chunk.metadata.created_at), chunk.id
+    return -weighed.score, -chunk.metadata.confidence, -to_micros(chunk.metadata.created_at), chunk.id
 
 
-def _sureness(found: Found, question: Question) -> float:
+def _confidence(found: ScoredChunk, question: RecallQuery) -> float:
     """How far to trust the best chunk: its own confidence, as far as it covers the question or is alike. Words that
     memory has nowhere were asked for as well."""
     chunk, weighed, alike = found
-    known = len(question.terms) / max(1, len(asked(question.wish.query)))
+    known = len(question.terms) / max(1, len(query_words(question.wish.query)))
     return round(chunk.metadata.confidence * min(1.0, max(weighed.cover * known, alike)), 4)
 
 
-def _synonyms(connection: apsw.Connection, stems: Stems, query: str) -> list[Term]:
+def _synonyms(connection: apsw.Connection, stems: TextStemmer, query: str) -> list[Term]:
     """Terms that mean the same as words of the question; only such as memory has."""
-    language, have = language_of(words_in(query)), set(asked(query))
+    language, have = language_of(tokenize(query)), set(query_words(query))
     words = " ".join(sorted({other for word in have for other in synonyms(word, language)} - have))
-    return [term for term in terms_of(connection, stems, words) if not term.instead] if words else []
+    return [term for term in parse_terms(connection, stems, words) if not term.instead] if words else []
 
 
-def _candidates(connection: apsw.Connection, question: Question) -> list[Row]:
+def _candidates(connection: apsw.Connection, question: RecallQuery) -> list[IndexedChunk]:
     """The chunks that have some of the words, the best first, then those that mean something alike."""
     if not question.sight.folders or not question.wish.max_results:
         return []
-    able = Answering(question.sight, question.wish)
-    found = _having(connection, question, able)
+    able = RecallFilter(question.sight, question.wish)
+    found = _matching_chunks(connection, question, able)
     if question.meaning is None:
         return found
     near = question.meaning.nearest(connection, able, CANDIDATES) - {row.passage for row in found}
     return found + _rows(connection, "SELECT value AS best FROM json_each(?)", (json.dumps(sorted(near)),))
 
 
-def _having(connection: apsw.Connection, question: Question, able: Answering) -> list[Row]:
+def _matching_chunks(
+    connection: apsw.Connection, question: RecallQuery, able: RecallFilter
+) -> list[IndexedChunk]:
     """The chunks that have some of the words, the best first."""
     terms = [*question.terms, *question.same]
     best = (
@@ -185,14 +193,14 @@ def _having(connection: apsw.Connection, question: Question, able: Answering) ->
     return _rows(connection, best, (any_of(terms), *able.values, most)) if terms else []
 
 
-def _rows(connection: apsw.Connection, best: str, values: tuple[str | float, ...]) -> list[Row]:
+def _rows(connection: apsw.Connection, best: str, values: tuple[str | float, ...]) -> list[IndexedChunk]:
     """The rows of the passages that a SELECT gives as ``best``."""
     found = connection.execute(
-        f"SELECT {ROW} FROM ({best}) JOIN chunks ON chunks.passage = best"
+        f"SELECT {INDEXED_CHUNK_COLUMNS} FROM ({best}) JOIN chunks ON chunks.passage = best"
         " JOIN passages ON passages.id = best JOIN files ON files.id = passages.file",
         values,
     )
-    return [row_of(row) for row in found]
+    return [to_indexed_chunk(row) for row in found]
 
 
 def _filters(wish: Recall) -> tuple[str, list[str | float]]:

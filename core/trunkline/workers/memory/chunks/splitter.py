@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import msgspec
 
-from trunkline.workers.memory.chunks.tokens import Counter, counter
+from trunkline.workers.memory.chunks.tokens import Counter, load_counter
 
-SHORTEST = 100
-LONGEST = 800
+MIN_TOKENS = 100
+MAX_TOKENS = 800
 """Tokens of a chunk (RLM-F6)."""
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -23,7 +23,7 @@ _WORD = re.compile(r"\S{1,8000}\s*")
 """One word is never cut; 8 000 letters without a space are no word any more."""
 
 
-class Piece(msgspec.Struct, frozen=True):
+class TextPiece(msgspec.Struct, frozen=True):
     """A part of the text with its type and its length in tokens."""
 
     text: str
@@ -31,7 +31,7 @@ class Piece(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Cutter:
+class TextSplitter:
     """Cuts texts. ``detect`` gives the type of a piece, ``count`` its tokens."""
 
     def __init__(self, detect: Callable[[str], str], count: Counter | None = None) -> None:
@@ -46,36 +46,36 @@ class Cutter:
     def count(self, text: str) -> int:
         """The tokens of a text."""
         if self._count is None:
-            self._count = counter()
+            self._count = load_counter()
         return self._count(text)
 
-    def cut(self, text: str, forced: str | None = None) -> list[Piece]:
+    def cut(self, text: str, forced: str | None = None) -> list[TextPiece]:
         """The pieces in order; with ``forced`` all of that type. Joined they are the text, but for white space."""
         pieces = [
             self._piece(part, forced) for paragraph in _paragraphs(text) for part in self._split(paragraph)
         ]
         joined = self._joined(pieces, lambda one, other: one.type == other.type)
-        if sum(piece.tokens for piece in joined) <= LONGEST:
+        if sum(piece.tokens for piece in joined) <= MAX_TOKENS:
             return joined
         return self._levelled(self._joined(joined, lambda one, other: True))
 
-    def _piece(self, text: str, kind: str | None) -> Piece:
+    def _piece(self, text: str, kind: str | None) -> TextPiece:
         text = text.strip()
-        return Piece(text, self._detect(text) if kind is None else kind, self.count(text))
+        return TextPiece(text, self._detect(text) if kind is None else kind, self.count(text))
 
     # Splitting -----------------------------------------------------------------------------------------------
 
     def _split(self, paragraph: str) -> Iterator[str]:
         """A paragraph that is too long, in pieces of about the same length."""
-        if self.count(paragraph) <= LONGEST:
+        if self.count(paragraph) <= MAX_TOKENS:
             yield paragraph
             return
         parts = [part for sentence in _pieces(paragraph, _SENTENCE) for part in self._words(sentence)]
         lengths = [self.count(part) for part in parts]
-        goal = sum(lengths) / -(-sum(lengths) // LONGEST)
+        goal = sum(lengths) / -(-sum(lengths) // MAX_TOKENS)
         held, size = "", 0
         for part, length in zip(parts, lengths, strict=True):
-            if held.strip() and (size + length > LONGEST or size >= goal):
+            if held.strip() and (size + length > MAX_TOKENS or size >= goal):
                 yield held
                 held, size = "", 0
             held, size = held + part, size + length
@@ -84,26 +84,32 @@ class Cutter:
 
     def _words(self, sentence: str) -> Iterable[str]:
         """A sentence that is too long falls into its words."""
-        return [sentence] if self.count(sentence) <= LONGEST else _WORD.findall(sentence)
+        return [sentence] if self.count(sentence) <= MAX_TOKENS else _WORD.findall(sentence)
 
     # Joining -------------------------------------------------------------------------------------------------
 
-    def _joined(self, pieces: list[Piece], allowed: Callable[[Piece, Piece], bool]) -> list[Piece]:
+    def _joined(
+        self, pieces: list[TextPiece], allowed: Callable[[TextPiece, TextPiece], bool]
+    ) -> list[TextPiece]:
         """Short pieces go to a neighbour while both fit into one."""
-        found: list[Piece] = []
+        found: list[TextPiece] = []
         for piece in pieces:
             both = self._both(found[-1], piece) if found and allowed(found[-1], piece) else None
-            if both is not None and min(found[-1].tokens, piece.tokens) < SHORTEST and both.tokens <= LONGEST:
+            if (
+                both is not None
+                and min(found[-1].tokens, piece.tokens) < MIN_TOKENS
+                and both.tokens <= MAX_TOKENS
+            ):
                 found[-1] = both
             else:
                 found.append(piece)
         return found
 
-    def _levelled(self, pieces: list[Piece]) -> list[Piece]:
+    def _levelled(self, pieces: list[TextPiece]) -> list[TextPiece]:
         """A piece that is still short shares with the long one that follows, unless that is code."""
-        found: list[Piece] = []
+        found: list[TextPiece] = []
         for piece in pieces:
-            short = bool(found) and found[-1].tokens < SHORTEST and not _FENCE.search(piece.text)
+            short = bool(found) and found[-1].tokens < MIN_TOKENS and not _FENCE.search(piece.text)
             if not short:
                 found.append(piece)
                 continue
@@ -111,7 +117,7 @@ class Cutter:
             found += [self._piece(part, piece.type) for part in self._split(both.text)]
         return found
 
-    def _both(self, first: Piece, second: Piece) -> Piece:
+    def _both(self, first: TextPiece, second: TextPiece) -> TextPiece:
         longer = first if first.tokens >= second.tokens else second
         return self._piece(f"{first.text}\n\n{second.text}", longer.type)
 

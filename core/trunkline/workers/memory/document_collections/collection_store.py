@@ -19,29 +19,29 @@ import pygit2
 
 from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
 from trunkline.errors import StorageError
-from trunkline.workers.memory.document_collections.collection import Collection
+from trunkline.workers.memory.document_collections.collection import DocumentCollection
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-OPEN = 8
+MAX_OPEN = 8
 """How many stay open."""
 
-SWEEP_SECONDS = 60.0
+CLEANUP_INTERVAL = 60.0
 GRACE_SECONDS = 3_600.0
 """How long a collection lives that nobody uses while no conversation of its name is stored: a first turn is stored at
 its end."""
 
 
-class Collections:
+class CollectionStore:
     """The collections below a folder. A few stay open."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._limiter = anyio.CapacityLimiter(1)
-        self._open: OrderedDict[Path, Collection] = OrderedDict()
+        self._open: OrderedDict[Path, DocumentCollection] = OrderedDict()
 
     async def put(self, conversation: str, name: str, text: str) -> None:
         """Add a document to a conversation. Raises Refusal."""
@@ -70,7 +70,7 @@ class Collections:
             for conversation, idle in await self._thread(self._idle):
                 if idle > unused or (idle > GRACE_SECONDS and not await lives(conversation)):
                     await self.clear(conversation)
-            await anyio.sleep(SWEEP_SECONDS)
+            await anyio.sleep(CLEANUP_INTERVAL)
 
     async def aclose(self) -> None:
         """Close what is open."""
@@ -92,11 +92,11 @@ class Collections:
     def _there(self, conversation: str) -> bool:
         return (self._place(conversation) / ".git").is_dir()
 
-    def _of(self, conversation: str) -> Collection:
+    def _of(self, conversation: str) -> DocumentCollection:
         place = self._place(conversation)
         found = self._open.pop(place, None) or _opened(place)
         self._open[place] = found
-        while len(self._open) > OPEN:
+        while len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)[1].close()
         (place / "conversation").write_text(conversation, "utf-8", "replace")  # and this is when it was used
         return found
@@ -123,11 +123,11 @@ class Collections:
         return await anyio.to_thread.run_sync(job, limiter=self._limiter)
 
 
-def _opened(place: Path) -> Collection:
+def _opened(place: Path) -> DocumentCollection:
     """The collection in a folder. One that is damaged begins anew: what is in a cache can be read again."""
     try:
-        return Collection(place)
+        return DocumentCollection(place)
     except (KeyError, ValueError, pygit2.GitError, StorageError) as error:
         _log.warning("the documents in %s are damaged and thrown away: %s", place, error)
         shutil.rmtree(place, ignore_errors=True)
-        return Collection(place)
+        return DocumentCollection(place)

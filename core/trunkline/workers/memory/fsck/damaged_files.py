@@ -4,13 +4,13 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.root_layout import RootLayout
 
 
-class Aside:
+class DamagedFiles:
     """A folder for what one look found broken, made when it is needed."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: RootLayout) -> None:
         self.folder = places.damaged / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
 
     def put(self, file: Path) -> None:

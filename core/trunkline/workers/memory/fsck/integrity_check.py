@@ -13,19 +13,24 @@ import pygit2
 
 from trunkline.contracts.memory.messages import MemoryFinding
 from trunkline.errors import TrunklineError
-from trunkline.workers.memory.fsck.damaged_files import Aside
+from trunkline.workers.memory.fsck.damaged_files import DamagedFiles
 from trunkline.workers.memory.fsck.object_check import broken_loose, broken_packs, packs_without_index
-from trunkline.workers.memory.fsck.reachability import Lost, folders_of, reach
-from trunkline.workers.memory.fsck.repair import files_of, heal
+from trunkline.workers.memory.fsck.reachability import LostObject, check_reachability, tree_ids
+from trunkline.workers.memory.fsck.repair import restore_objects, store_files
 from trunkline.workers.memory.repository import Repository
-from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.root_layout import RootLayout
 from trunkline.workers.memory.worktree import Worktree
 
 Status = Literal["ok", "mended", "warning", "error"]
 
 LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "refs/heads/*.lock", "gc.pid")
-LITTER = ("objects/??/tmp_obj_*", "objects/tmp_object_git2_*", "objects/pack/tmp_*", "objects/pack/*_git2_*")
-OLD = 600.0
+LEFTOVERS = (
+    "objects/??/tmp_obj_*",
+    "objects/tmp_object_git2_*",
+    "objects/pack/tmp_*",
+    "objects/pack/*_git2_*",
+)
+STALE_SECONDS = 600.0
 """Seconds after which a lock or a file on its way belongs to nobody any more."""
 
 BACKUP = "What is lost can be had from a backup or another copy: git -C <memory root> fetch <copy>, and look again."
@@ -36,21 +41,21 @@ HEAD = f"ref: {BRANCH}\n"
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
 """What stands in files of git's that are made anew."""
 
-ANEW = "Go on from the files: folders of the last version are lost\n"
+NEW_ROOT_MESSAGE = "Go on from the files: folders of the last version are lost\n"
 
 
-class Examination:
+class IntegrityCheck:
     """One look at a root. ``mend`` False only looks."""
 
     def __init__(
-        self, places: Places, worktree: Worktree, databases: tuple[Path, ...], *, mend: bool
+        self, places: RootLayout, worktree: Worktree, databases: tuple[Path, ...], *, mend: bool
     ) -> None:
         self._places = places
         self._worktree = worktree
         self._databases = databases
         self._mend = mend
         self._objects = places.git / "objects"
-        self._aside = Aside(places)
+        self._aside = DamagedFiles(places)
 
     def run(self) -> list[MemoryFinding]:
         """All findings, in order."""
@@ -62,7 +67,12 @@ class Examination:
 
     def _litter(self) -> MemoryFinding:
         """git.litter: half-written files of processes that were killed."""
-        found = [file for pattern in LITTER for file in self._places.git.glob(pattern) if _age(file) > OLD]
+        found = [
+            file
+            for pattern in LEFTOVERS
+            for file in self._places.git.glob(pattern)
+            if _age(file) > STALE_SECONDS
+        ]
         if not found:
             return _found("git.litter", "ok", "Nobody left half-written files")
         if self._mend:
@@ -73,7 +83,7 @@ class Examination:
     def _locks(self) -> MemoryFinding:
         """git.locks: another git process that holds the repository."""
         found = [file for pattern in LOCKS for file in self._places.git.glob(pattern)]
-        stale = [file for file in found if _age(file) > OLD]
+        stale = [file for file in found if _age(file) > STALE_SECONDS]
         if stale:
             if self._mend:
                 for file in stale:
@@ -162,7 +172,7 @@ class Examination:
         commits, objects, lost = self._reach()
         healed = 0
         if lost and self._mend:
-            heal(self._places, self._worktree, self._aside.folder)
+            restore_objects(self._places, self._worktree, self._aside.folder)
             before = {one.id for one in lost}
             commits, objects, lost = self._reach()
             healed = len(before - {one.id for one in lost})
@@ -177,21 +187,21 @@ class Examination:
             commits, objects, lost = self._reach()
         yield _told(commits, objects, lost)
 
-    def _last_version(self, lost: list[Lost]) -> MemoryFinding | None:
+    def _last_version(self, lost: list[LostObject]) -> MemoryFinding | None:
         """git.files: the last version can be read, so that changes can be made to it."""
         repository = Repository(self._places.root)
         try:
             head = _head(repository)
-            needed = {oid.raw for oid in folders_of(repository, head)} if head is not None else set()
+            needed = {oid.raw for oid in tree_ids(repository, head)} if head is not None else set()
             if head is None or not any(one.id.raw in needed for one in lost):
                 return None
             said = (
                 f"Folders of the last version {str(head)[:10]} are lost, so nothing could be written to them"
             )
             if self._mend:
-                entries = files_of(repository, self._worktree)
+                entries = store_files(repository, self._worktree)
                 tree = repository.write_tree(None, entries)
-                repository.advance(head, repository.write_commit(head, tree, "trunkline", ANEW))
+                repository.advance(head, repository.write_commit(head, tree, "trunkline", NEW_ROOT_MESSAGE))
             return self._mended("git.files", said, "a version was made of the files as they are now")
         finally:
             repository.close()
@@ -199,10 +209,10 @@ class Examination:
     def _broken(self) -> bool:
         return any(True for _ in broken_loose(self._objects))
 
-    def _reach(self) -> tuple[int, int, list[Lost]]:
+    def _reach(self) -> tuple[int, int, list[LostObject]]:
         repository = Repository(self._places.root)
         try:
-            return reach(repository, _head(repository))
+            return check_reachability(repository, _head(repository))
         finally:
             repository.close()
 
@@ -270,7 +280,7 @@ class Examination:
         return _found(name, "warning", what, "Run it without --look to mend that.")
 
 
-def _told(commits: int, objects: int, lost: list[Lost]) -> MemoryFinding:
+def _told(commits: int, objects: int, lost: list[LostObject]) -> MemoryFinding:
     if not lost:
         return _found(
             "git.history", "ok", f"{commits} commits and all of their {objects} objects can be read"

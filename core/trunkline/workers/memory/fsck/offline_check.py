@@ -3,24 +3,24 @@
 from pathlib import Path
 
 from trunkline.contracts.memory.messages import MemoryFinding
-from trunkline.workers.memory.fsck.integrity_check import Examination
+from trunkline.workers.memory.fsck.integrity_check import IntegrityCheck
 from trunkline.workers.memory.fsync import Syncer
 from trunkline.workers.memory.lock import RootLock
-from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.root_layout import RootLayout
 from trunkline.workers.memory.worktree import Worktree
 
 DATABASES = ("memory.db", "memory-history.db")
 """The derived files in the cache folder."""
 
 
-def examine_root(root: Path, cache: Path, *, mend: bool) -> tuple[MemoryFinding, ...]:
+def check_root(root: Path, cache: Path, *, mend: bool) -> tuple[MemoryFinding, ...]:
     """Look at everything, holding the root meanwhile.
 
     Raises:
         StorageError: another process holds the root.
         OSError: the root cannot be read or written.
     """
-    places = Places(root.resolve())
+    places = RootLayout(root.resolve())
     if not places.git.is_dir():
         said = f"{root} gets its history on the first start"
         return (MemoryFinding(id="git.history", status="ok", summary=said),)
@@ -30,7 +30,7 @@ def examine_root(root: Path, cache: Path, *, mend: bool) -> tuple[MemoryFinding,
     worktree = Worktree(places.root, places.stage, syncer)
     try:
         databases = tuple(cache / name for name in DATABASES)
-        return tuple(Examination(places, worktree, databases, mend=mend).run())
+        return tuple(IntegrityCheck(places, worktree, databases, mend=mend).run())
     finally:
         worktree.close()
         syncer.close()

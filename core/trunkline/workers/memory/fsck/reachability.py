@@ -10,7 +10,7 @@ _FOLDER = 0o040000
 _SUBMODULE = 0o160000
 
 
-class Lost(NamedTuple):
+class LostObject(NamedTuple):
     """An object that is needed and is not there: its id, the version that needs it, and where it belongs there."""
 
     id: pygit2.Oid
@@ -18,20 +18,20 @@ class Lost(NamedTuple):
     path: str
 
 
-class Reach(NamedTuple):
+class ReachabilityReport(NamedTuple):
     """What was looked at: how many commits and objects, and what is lost."""
 
     commits: int
     objects: int
-    lost: list[Lost]
+    lost: list[LostObject]
 
 
-def reach(repository: Repository, head: pygit2.Oid | None) -> Reach:
+def check_reachability(repository: Repository, head: pygit2.Oid | None) -> ReachabilityReport:
     """Everything from a commit on, back to the first."""
-    return _Walk(repository.git).walk(head)
+    return _HistoryWalk(repository.git).walk(head)
 
 
-def folders_of(repository: Repository, version: pygit2.Oid) -> list[pygit2.Oid]:
+def tree_ids(repository: Repository, version: pygit2.Oid) -> list[pygit2.Oid]:
     """The ids of a version's folders, those that are lost among them; none below these is known."""
     try:
         waiting = [repository.commit(version).tree_id]
@@ -49,14 +49,14 @@ def folders_of(repository: Repository, version: pygit2.Oid) -> list[pygit2.Oid]:
     return found
 
 
-class _Walk:
+class _HistoryWalk:
     def __init__(self, git: pygit2.Repository) -> None:
         self._git = git
         self._seen: set[bytes] = set()
-        self._lost: list[Lost] = []
+        self._lost: list[LostObject] = []
         self._commits = 0
 
-    def walk(self, head: pygit2.Oid | None) -> Reach:
+    def walk(self, head: pygit2.Oid | None) -> ReachabilityReport:
         """Commits first to last; each tree and blob once."""
         left = [] if head is None else [head]
         while left:
@@ -70,7 +70,7 @@ class _Walk:
             self._commits += 1
             left += commit.parent_ids
             self._tree(commit.tree_id, str(oid))
-        return Reach(self._commits, len(self._seen), self._lost)
+        return ReachabilityReport(self._commits, len(self._seen), self._lost)
 
     def _tree(self, top: pygit2.Oid, version: str) -> None:
         waiting = [(top, "")]
@@ -93,5 +93,5 @@ class _Walk:
             self._git.read(oid)  # checks the content against the name
             return self._git[oid]
         except (KeyError, ValueError, pygit2.GitError):
-            self._lost.append(Lost(oid, version, path))
+            self._lost.append(LostObject(oid, version, path))
             return None

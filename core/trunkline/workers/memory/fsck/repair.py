@@ -12,8 +12,8 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from trunkline.workers.memory.fsck.salvage import salvage
-from trunkline.workers.memory.repository import Entry, Repository
-from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.repository import BlobEntry, Repository
+from trunkline.workers.memory.root_layout import RootLayout
 from trunkline.workers.memory.worktree import Worktree
 from trunkline_bus import Refusal
 
@@ -25,7 +25,7 @@ _KINDS = {
 }
 
 
-def heal(places: Places, worktree: Worktree, aside: Path | None = None) -> None:
+def restore_objects(places: RootLayout, worktree: Worktree, aside: Path | None = None) -> None:
     """Write again whatever can be known from packs put aside, from the files and from git's index."""
     repository = Repository(places.root)
     try:
@@ -38,19 +38,19 @@ def heal(places: Places, worktree: Worktree, aside: Path | None = None) -> None:
 
 
 def _from_files(repository: Repository, worktree: Worktree) -> None:
-    repository.write_tree(None, files_of(repository, worktree))
+    repository.write_tree(None, store_files(repository, worktree))
 
 
-def files_of(repository: Repository, worktree: Worktree) -> dict[str, Entry | None]:
+def store_files(repository: Repository, worktree: Worktree) -> dict[str, BlobEntry | None]:
     """All files as they are now, stored."""
-    entries: dict[str, Entry | None] = {}
+    entries: dict[str, BlobEntry | None] = {}
     for path, status in worktree.files():
         try:
             data, _ = worktree.read(path)
         except (Refusal, OSError):
             continue  # what cannot be read lends nothing; the examination has named it
         if not repository.git.path_is_ignored(path):
-            entries[path] = Entry(repository.write_blob(data), bool(status.st_mode & stat.S_IXUSR))
+            entries[path] = BlobEntry(repository.write_blob(data), bool(status.st_mode & stat.S_IXUSR))
     return entries
 
 

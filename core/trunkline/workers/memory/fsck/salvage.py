@@ -15,16 +15,16 @@ _BY_OFFSET, _BY_NAME = 6, 7
 _FANOUT = 8 + 255 * 4
 
 
-class Object(NamedTuple):
+class GitObject(NamedTuple):
     """An object's kind and bytes."""
 
     kind: str
     data: bytes
 
 
-def salvage(pack: Path) -> Iterator[Object]:
+def salvage(pack: Path) -> Iterator[GitObject]:
     """The objects that are whole, as far as the pack's index can be read."""
-    reader = _Reader(pack.read_bytes(), _offsets(pack.with_suffix(".idx").read_bytes()))
+    reader = _PackReader(pack.read_bytes(), _offsets(pack.with_suffix(".idx").read_bytes()))
     for name, offset in reader.offsets.items():
         try:
             found = reader.at(offset)
@@ -52,19 +52,19 @@ def _offsets(index: bytes) -> dict[bytes, int]:
         return {}
 
 
-class _Reader:
+class _PackReader:
     def __init__(self, data: bytes, offsets: dict[bytes, int]) -> None:
         self.offsets = offsets
         self._data = data
-        self._known: dict[int, Object] = {}
+        self._known: dict[int, GitObject] = {}
 
-    def at(self, offset: int) -> Object:
+    def at(self, offset: int) -> GitObject:
         """The object that begins at an offset, its bases applied."""
         if offset not in self._known:
             self._known[offset] = self._read(offset)
         return self._known[offset]
 
-    def _read(self, offset: int) -> Object:
+    def _read(self, offset: int) -> GitObject:
         at = offset
         byte = self._data[at]
         kind, size, shift = byte >> 4 & 7, byte & 15, 4
@@ -83,9 +83,9 @@ class _Reader:
             base = None
         data = self._inflated(at, size)
         if base is None:
-            return Object(KINDS[kind], data)
+            return GitObject(KINDS[kind], data)
         below = self.at(base)
-        return Object(below.kind, applied(below.data, data))
+        return GitObject(below.kind, apply_delta(below.data, data))
 
     def _back(self, at: int) -> tuple[int, int]:
         byte = self._data[at]
@@ -104,7 +104,7 @@ class _Reader:
         return data
 
 
-def applied(base: bytes, delta: bytes) -> bytes:
+def apply_delta(base: bytes, delta: bytes) -> bytes:
     """What git's difference makes of a base.
 
     Raises:

@@ -7,13 +7,13 @@ import anyio
 
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
-from trunkline.workers.memory.conversations import names_of
+from trunkline.workers.memory.conversations import parse_conversation_path
 from trunkline_bus import Bus, BusError
 
 _log = logging.getLogger(__name__)
 
 
-class Telling:
+class ChangePublisher:
     """What is still to be told on ``bus``."""
 
     def __init__(self, bus: Bus) -> None:
@@ -31,7 +31,7 @@ class Telling:
         while self._untold:
             changed = self._untold.popleft()
             try:
-                await self._bus.publish(MEMORY_CHANGED, changed, part=_part(changed))
+                await self._bus.publish(MEMORY_CHANGED, changed, part=_subject_part(changed))
             except BusError as error:
                 _log.warning("the change %s could not be told: %s", changed.version, error)
 
@@ -43,6 +43,6 @@ class Telling:
             await self.tell()
 
 
-def _part(changed: MemoryChanged) -> str:
+def _subject_part(changed: MemoryChanged) -> str:
     """Conversations change with every turn, and few want to hear of that."""
-    return "conversations" if all(map(names_of, changed.paths)) else "files"
+    return "conversations" if all(map(parse_conversation_path, changed.paths)) else "files"

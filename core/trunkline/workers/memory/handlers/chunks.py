@@ -36,20 +36,20 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_RESTORE_CHUNK,
     MEMORY_UPDATE_CHUNK,
 )
-from trunkline.workers.memory.chunks.reader import Reader
-from trunkline.workers.memory.chunks.writer import Keeper
-from trunkline.workers.memory.handlers.endpoints import Endpoints, scope_of
+from trunkline.workers.memory.chunks.reader import ChunkReader
+from trunkline.workers.memory.chunks.writer import ChunkWriter
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry, scope_of
 from trunkline_bus import Request
 
 
-class ChunkAnswers:
+class ChunkHandlers:
     """Answers with a reader and a keeper."""
 
-    def __init__(self, reader: Reader, keeper: Keeper) -> None:
+    def __init__(self, reader: ChunkReader, keeper: ChunkWriter) -> None:
         self._reader = reader
         self._keeper = keeper
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         await endpoints.ask(MEMORY_RECALL, self._recall)
         await endpoints.ask(MEMORY_CHUNK, self._get)

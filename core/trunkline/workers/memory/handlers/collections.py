@@ -12,29 +12,29 @@ from trunkline.contracts.documents.messages import (
     SearchCollected,
 )
 from trunkline.contracts.memory.subjects import (
-    MEMORY_COLLECT,
-    MEMORY_COLLECTED,
-    MEMORY_COLLECTED_CLEAR,
-    MEMORY_COLLECTED_SEARCH,
+    MEMORY_COLLECTION_ADD,
+    MEMORY_COLLECTION_CLEAR,
+    MEMORY_COLLECTION_LIST,
+    MEMORY_COLLECTION_SEARCH,
 )
-from trunkline.workers.memory.document_collections.collection_store import Collections
-from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline.workers.memory.document_collections.collection_store import CollectionStore
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
 from trunkline_bus import Request
 
 
-class CollectionAnswers:
+class CollectionHandlers:
     """Answers from ``collections``. ``redact`` takes secrets out of what comes in (conflict C13)."""
 
-    def __init__(self, collections: Collections, redact: Callable[[str], str]) -> None:
+    def __init__(self, collections: CollectionStore, redact: Callable[[str], str]) -> None:
         self._collections = collections
         self._redact = redact
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.ask(MEMORY_COLLECT, self._collect)
-        await endpoints.ask(MEMORY_COLLECTED, self._collected)
-        await endpoints.ask(MEMORY_COLLECTED_SEARCH, self._search)
-        await endpoints.ask(MEMORY_COLLECTED_CLEAR, self._clear)
+        await endpoints.ask(MEMORY_COLLECTION_ADD, self._collect)
+        await endpoints.ask(MEMORY_COLLECTION_LIST, self._collected)
+        await endpoints.ask(MEMORY_COLLECTION_SEARCH, self._search)
+        await endpoints.ask(MEMORY_COLLECTION_CLEAR, self._clear)
 
     async def _collect(self, request: Request[CollectDocument]) -> CollectedDocuments:
         wish = request.data

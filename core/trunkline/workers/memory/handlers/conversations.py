@@ -17,17 +17,17 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_LIST_CONVERSATIONS,
     MEMORY_LOAD_CONVERSATION,
 )
-from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
 from trunkline_bus import Request
 
 
-class ConversationAnswers:
+class ConversationHandlers:
     """Answers from a store."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         await endpoints.change(MEMORY_APPEND_CONVERSATION, self._append)
         await endpoints.ask(MEMORY_LOAD_CONVERSATION, self._load)

@@ -3,22 +3,22 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
-from trunkline.workers.memory.handlers.change_publisher import Telling
+from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
 from trunkline.workers.memory.write_check import WriteCheck
 from trunkline_bus import Endpoint, Refusal, Request, Scope, Service
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-ASKERS = 64
-WRITERS = 512
+QUERY_LIMIT = 64
+CHANGE_LIMIT = 512
 """How many questions are answered, and how many changes may be waiting for their commit, at once."""
 
 
-class Endpoints:
+class EndpointRegistry:
     """The endpoints of ``service``. ``telling`` tells of changes, ``writes`` learns which of them failed."""
 
-    def __init__(self, service: Service, telling: Telling, writes: WriteCheck) -> None:
+    def __init__(self, service: Service, telling: ChangePublisher, writes: WriteCheck) -> None:
         self._service = service
         self._telling = telling
         self._writes = writes
@@ -27,13 +27,16 @@ class Endpoints:
         self,
         endpoint: Endpoint[Q, A],
         answer: Callable[[Request[Q]], Awaitable[A]] | Callable[[Request[Q]], AsyncIterator[A]],
-        limit: int = ASKERS,
+        limit: int = QUERY_LIMIT,
     ) -> None:
         """Answer an endpoint, ``limit`` requests at once."""
         await self._service.add(endpoint, answer, limit=limit)
 
     async def change(
-        self, endpoint: Endpoint[Q, A], change: Callable[[Request[Q]], Awaitable[A]], limit: int = WRITERS
+        self,
+        endpoint: Endpoint[Q, A],
+        change: Callable[[Request[Q]], Awaitable[A]],
+        limit: int = CHANGE_LIMIT,
     ) -> None:
         """Answer an endpoint that changes memory. A change is told before its asker is answered, so that what is asked
         next finds it heeded everywhere."""

@@ -36,9 +36,9 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
 )
-from trunkline.workers.memory.handlers.endpoints import Endpoints, scope_of
-from trunkline.workers.memory.operations import encoded
-from trunkline.workers.memory.paths import checked
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry, scope_of
+from trunkline.workers.memory.operations import encode_text
+from trunkline.workers.memory.paths import normalize_path
 from trunkline_bus import Request
 
 _log = logging.getLogger(__name__)
@@ -48,14 +48,14 @@ NEVER = datetime.fromtimestamp(0, UTC)
 Rank = Callable[[SearchMemory, Sequence[MemoryHit]], Sequence[MemoryHit]]
 
 
-class FileAnswers:
+class FileHandlers:
     """Answers from a store. ``rank`` puts what was found into its last order."""
 
     def __init__(self, store: MemoryStore, rank: Rank) -> None:
         self._store = store
         self._rank = rank
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         await endpoints.ask(MEMORY_READ, self._read)
         await endpoints.ask(MEMORY_READ_MANY, self._read_many)
@@ -72,13 +72,13 @@ class FileAnswers:
 
     async def _read_many(self, request: Request[ReadManyMemory]) -> MemoryFiles:
         files: list[MemoryFile] = []
-        paths = tuple(map(checked, request.data.paths))
+        paths = tuple(map(normalize_path, request.data.paths))
         for path, found in zip(paths, await self._store.read_many(paths), strict=True):
             if isinstance(found, MemoryFile):
                 files.append(msgspec.structs.replace(found, content=found.content[: request.data.letters]))
             elif found.code == "invalid_path":
                 _log.warning("a file of memory is left unread: %s", found.message)
-                files.append(_unread(path, found.message))
+                files.append(_read_failure(path, found.message))
             elif found.code != "not_found":
                 raise found
         return MemoryFiles(files=tuple(files))
@@ -99,7 +99,7 @@ class FileAnswers:
         wish = request.data
         expected = {} if wish.expected is None else {wish.path: wish.expected}
         change = Change(
-            {wish.path: encoded(wish.path, wish.content)},
+            {wish.path: encode_text(wish.path, wish.content)},
             actor=wish.actor,
             reason=wish.reason,
             scope=scope_of(request),
@@ -110,7 +110,7 @@ class FileAnswers:
     async def _write_many(self, request: Request[WriteManyMemory]) -> MemoryChanged:
         wish = request.data
         files: dict[str, bytes | None] = dict.fromkeys(wish.gone)
-        files |= {path: encoded(path, text) for path, text in wish.files.items()}
+        files |= {path: encode_text(path, text) for path, text in wish.files.items()}
         change = Change(files, actor=wish.actor, reason=wish.reason, scope=scope_of(request))
         version = await self._store.change(change, expected=dict[str, str | None](wish.expected))
         return MemoryChanged(paths=tuple(files), version=version, actor=wish.actor)
@@ -152,5 +152,5 @@ class FileAnswers:
         return MemoryChanged(paths=(wish.source, wish.target), version=version, actor=wish.actor)
 
 
-def _unread(path: str, why: str) -> MemoryFile:
+def _read_failure(path: str, why: str) -> MemoryFile:
     return MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER, unread=why)

@@ -2,12 +2,12 @@
 
 from trunkline.contracts.memory.messages import (
     BlameMemory,
+    CheckMemory,
     DiffMemory,
-    ExamineMemory,
     MemoryBlame,
     MemoryChanges,
+    MemoryCheckReport,
     MemoryDifference,
-    MemoryExamined,
     MemoryHistory,
     MemoryReverted,
     RevertMemory,
@@ -15,27 +15,27 @@ from trunkline.contracts.memory.messages import (
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.contracts.memory.subjects import (
     MEMORY_BLAME,
+    MEMORY_CHECK,
     MEMORY_DIFF,
-    MEMORY_EXAMINE,
     MEMORY_HISTORY,
     MEMORY_REVERT,
 )
-from trunkline.workers.memory.handlers.endpoints import Endpoints, scope_of
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry, scope_of
 from trunkline_bus import Request
 
 
-class PastAnswers:
+class HistoryHandlers:
     """Answers from a store's history."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         await endpoints.ask(MEMORY_HISTORY, self._history)
         await endpoints.ask(MEMORY_BLAME, self._blame)
         await endpoints.ask(MEMORY_DIFF, self._diff)
-        await endpoints.ask(MEMORY_EXAMINE, self._examine, limit=1)
+        await endpoints.ask(MEMORY_CHECK, self._examine, limit=1)
         await endpoints.change(MEMORY_REVERT, self._revert)
 
     async def _history(self, request: Request[MemoryHistory]) -> MemoryChanges:
@@ -51,8 +51,8 @@ class PastAnswers:
     async def _diff(self, request: Request[DiffMemory]) -> MemoryDifference:
         return await self._store.diff(request.data.path, request.data.old, request.data.new)
 
-    async def _examine(self, request: Request[ExamineMemory]) -> MemoryExamined:
-        return MemoryExamined(findings=tuple(await self._store.examine(mend=request.data.mend)))
+    async def _examine(self, request: Request[CheckMemory]) -> MemoryCheckReport:
+        return MemoryCheckReport(findings=tuple(await self._store.examine(mend=request.data.mend)))
 
     async def _revert(self, request: Request[RevertMemory]) -> MemoryReverted:
         return await self._store.revert(request.data, scope=scope_of(request))

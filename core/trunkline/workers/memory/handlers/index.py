@@ -2,27 +2,27 @@
 
 from collections.abc import AsyncIterator, Callable
 
-from trunkline.contracts.memory.index import AskIndex, IndexProgress, IndexStats, RebuildIndex
+from trunkline.contracts.memory.index import GetIndexStats, IndexProgress, IndexStats, RebuildIndex
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_REINDEX
-from trunkline.workers.memory.background_jobs import Errands
-from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline.workers.memory.background_jobs import BackgroundJobs
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
 from trunkline_bus import Request
 
 
-class IndexAnswers:
+class IndexHandlers:
     """Answers from a store; ``errands`` is where long work is done."""
 
-    def __init__(self, store: MemoryStore, errands: Errands) -> None:
+    def __init__(self, store: MemoryStore, errands: BackgroundJobs) -> None:
         self._store = store
         self._errands = errands
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         await endpoints.ask(MEMORY_INDEX_STATS, self._stats)
         await endpoints.ask(MEMORY_REINDEX, self._reindex, limit=1)
 
-    async def _stats(self, request: Request[AskIndex]) -> IndexStats:
+    async def _stats(self, request: Request[GetIndexStats]) -> IndexStats:
         return await self._store.index_stats()
 
     def _reindex(self, request: Request[RebuildIndex]) -> AsyncIterator[IndexProgress | IndexStats]:

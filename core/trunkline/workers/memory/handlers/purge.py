@@ -2,18 +2,18 @@
 
 from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.subjects import MEMORY_PURGE
-from trunkline.workers.memory.handlers.endpoints import Endpoints, scope_of
-from trunkline.workers.memory.purge.service import Purges
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry, scope_of
+from trunkline.workers.memory.purge.service import PurgeService
 from trunkline_bus import BusError, Refusal, Request
 
 
-class PurgeAnswers:
+class PurgeHandlers:
     """Answers with what purges; one at a time."""
 
-    def __init__(self, purges: Purges) -> None:
+    def __init__(self, purges: PurgeService) -> None:
         self._purges = purges
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         await endpoints.change(MEMORY_PURGE, self._purge, limit=1)
 

@@ -16,17 +16,17 @@ from trunkline.contracts.memory.messages import (
 )
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.contracts.memory.subjects import MEMORY_EXPORT, MEMORY_IMPORT
-from trunkline.contracts.workers.subjects import EXPORTS, IMPORTS
-from trunkline.workers.memory.audit_writer import AuditKeeper
-from trunkline.workers.memory.background_jobs import Errands
-from trunkline.workers.memory.handlers.change_publisher import Telling
-from trunkline.workers.memory.handlers.endpoints import Endpoints
+from trunkline.contracts.workers.subjects import EXPORT_STORE, IMPORT_STORE
+from trunkline.workers.memory.audit_writer import AuditLogWriter
+from trunkline.workers.memory.background_jobs import BackgroundJobs
+from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
+from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id
 
 _log = logging.getLogger(__name__)
 
 
-class CarryingAnswers:
+class TransferHandlers:
     """Answers from a store, with files in ``cache`` that do not stay; ``errands`` is where long work is done."""
 
     def __init__(
@@ -34,9 +34,9 @@ class CarryingAnswers:
         store: MemoryStore,
         bus: Bus,
         cache: Path,
-        audit: AuditKeeper,
-        telling: Telling,
-        errands: Errands,
+        audit: AuditLogWriter,
+        telling: ChangePublisher,
+        errands: BackgroundJobs,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -45,7 +45,7 @@ class CarryingAnswers:
         self._telling = telling
         self._errands = errands
 
-    async def serve(self, endpoints: Endpoints) -> None:
+    async def serve(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         await endpoints.ask(MEMORY_EXPORT, self._export, limit=2)
         await endpoints.ask(MEMORY_IMPORT, self._import, limit=1)
@@ -57,7 +57,7 @@ class CarryingAnswers:
         await self._bring_audit()
         try:
             files = await self._store.export(file, derived=request.data.derived)
-            info = await self._bus.objects(EXPORTS).put_file(name, file)
+            info = await self._bus.objects(EXPORT_STORE).put_file(name, file)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()
             raise Refusal("write_failure", f"The archive could not be written: {reason}.") from error
@@ -80,7 +80,7 @@ class CarryingAnswers:
     async def _bring_in(self, wish: ImportMemory, told: Callable[[ImportProgress], None]) -> MemoryImport:
         """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""
         file = self._cache / f"import-{new_id()}.tar"
-        objects = self._bus.objects(IMPORTS)
+        objects = self._bus.objects(IMPORT_STORE)
         try:
             if not await objects.get_file(wish.object, file):
                 raise Refusal("not_found", "The archive is not there, or did not arrive whole. Try again.")

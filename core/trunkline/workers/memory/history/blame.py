@@ -12,11 +12,11 @@ import pygit2
 from pygit2.enums import DeltaStatus
 
 from trunkline.contracts.memory.messages import BlamedLines, MemoryBlame
-from trunkline.workers.memory.commit_batch import origin_of, reason_of
-from trunkline.workers.memory.history.line_diff import Run, count, runs, split
-from trunkline.workers.memory.history.path_index import Place, Steps
-from trunkline.workers.memory.paths import refused
-from trunkline.workers.memory.repository import Entry, commit_time, entry_at
+from trunkline.workers.memory.commit_batch import parse_origin, parse_reason
+from trunkline.workers.memory.history.line_diff import MatchingLines, count_lines, matching_lines, split_lines
+from trunkline.workers.memory.history.path_index import CommitPosition, PathHistory
+from trunkline.workers.memory.paths import path_refusal
+from trunkline.workers.memory.repository import BlobEntry, commit_time, entry_at
 from trunkline.workers.memory.root_reader import not_found
 from trunkline_bus import Refusal
 
@@ -25,7 +25,7 @@ Lines = dict[int, int]
 
 
 def blame(
-    steps: Steps, path: str, version: str | None, first: int, last: int | None, mainline: bool = False
+    steps: PathHistory, path: str, version: str | None, first: int, last: int | None, mainline: bool = False
 ) -> MemoryBlame:
     """The commits of the lines ``first`` to ``last`` (counted from 1; None: to the end).
 
@@ -43,14 +43,14 @@ def blame(
     if entry is None:
         raise not_found(path)
     data = repository.data(entry.blob)
-    wanted = range(count(data))[max(0, first - 1) : last]
-    found = _Search(steps, mainline).search(path, place, {line: line for line in wanted})
+    wanted = range(count_lines(data))[max(0, first - 1) : last]
+    found = _BlameSearch(steps, mainline).search(path, place, {line: line for line in wanted})
     return MemoryBlame(path=path, version=str(commit.id), spans=tuple(_spans(path, data, found, steps)))
 
 
-def _spans(path: str, data: bytes, found: dict[int, pygit2.Oid], steps: Steps) -> Iterator[BlamedLines]:
+def _spans(path: str, data: bytes, found: dict[int, pygit2.Oid], steps: PathHistory) -> Iterator[BlamedLines]:
     """Neighbouring lines of one commit together."""
-    texts, group = split(data), list[int]()
+    texts, group = split_lines(data), list[int]()
     for line in sorted(found):
         if group and (line != group[-1] + 1 or found[line] != found[group[0]]):
             yield _span(path, texts, group, steps.repository.commit(found[group[0]]))
@@ -61,11 +61,11 @@ def _spans(path: str, data: bytes, found: dict[int, pygit2.Oid], steps: Steps) -
 
 
 def _span(path: str, texts: list[bytes], group: list[int], commit: pygit2.Commit) -> BlamedLines:
-    origin = origin_of(commit)
+    origin = parse_origin(commit)
     try:
         lines = tuple(texts[line].decode().removesuffix("\n") for line in group)
     except UnicodeDecodeError:
-        raise refused(path, "it is not a text file") from None
+        raise path_refusal(path, "it is not a text file") from None
     return BlamedLines(
         first=group[0] + 1,
         lines=lines,
@@ -73,23 +73,23 @@ def _span(path: str, texts: list[bytes], group: list[int], commit: pygit2.Commit
         author=origin.actor,
         conversation=origin.conversation,
         turn=origin.turn,
-        message=reason_of(commit.message),
+        message=parse_reason(commit.message),
         timestamp=commit_time(commit),
     )
 
 
-class _Search:
+class _BlameSearch:
     """One search, newest commit first, so that what several children hand to a parent is looked at together."""
 
-    def __init__(self, steps: Steps, mainline: bool) -> None:
+    def __init__(self, steps: PathHistory, mainline: bool) -> None:
         self._steps = steps
         self._mainline = mainline
         self._repository = steps.repository
         self._found: dict[int, pygit2.Oid] = {}
-        self._open: dict[tuple[Place, str], Lines] = {}
-        self._order: list[tuple[int, Place, str]] = []
+        self._open: dict[tuple[CommitPosition, str], Lines] = {}
+        self._order: list[tuple[int, CommitPosition, str]] = []
 
-    def search(self, path: str, place: Place, lines: Lines) -> dict[int, pygit2.Oid]:
+    def search(self, path: str, place: CommitPosition, lines: Lines) -> dict[int, pygit2.Oid]:
         """The commit of each line."""
         self._hand(place, path, lines)
         while self._order:
@@ -97,14 +97,14 @@ class _Search:
             self._look(place, path, self._open.pop((place, path)))
         return self._found
 
-    def _hand(self, place: Place, path: str, lines: Lines) -> None:
+    def _hand(self, place: CommitPosition, path: str, lines: Lines) -> None:
         if not lines:
             return
         if (place, path) not in self._open:
             heappush(self._order, (-place.number, place, path))
         self._open.setdefault((place, path), {}).update(lines)
 
-    def _look(self, place: Place, path: str, lines: Lines) -> None:
+    def _look(self, place: CommitPosition, path: str, lines: Lines) -> None:
         step = self._steps.step(path, place)
         if step is not None:
             self._divide(self._repository.commit(step), path, lines)
@@ -118,7 +118,7 @@ class _Search:
         same = next(parent for parent, state in zip(above, states, strict=True) if state == now)
         self._hand(self._placed(same), path, lines)
 
-    def _state(self, place: Place, path: str, states: list[Entry | None]) -> Entry | None:
+    def _state(self, place: CommitPosition, path: str, states: list[BlobEntry | None]) -> BlobEntry | None:
         """What the path holds in a segment that did not touch it: what a parent of its first commit held."""
         if len(states) == 1:
             return states[0]
@@ -136,18 +136,18 @@ class _Search:
                 earlier = entry_at(parent.tree, before) if before else None
             if earlier is None:
                 continue
-            handed = _kept(lines, runs(self._repository.data(earlier.blob), data))
+            handed = _unchanged_lines(lines, matching_lines(self._repository.data(earlier.blob), data))
             lines = {line: at for line, at in lines.items() if line not in handed}
             self._hand(self._placed(parent.id), before, handed)
         self._found.update(dict.fromkeys(lines, commit.id))
 
-    def _placed(self, commit: pygit2.Oid) -> Place:
+    def _placed(self, commit: pygit2.Oid) -> CommitPosition:
         place = self._steps.place(commit)
         assert place is not None
         return place
 
 
-def _kept(lines: Lines, same: Iterator[Run]) -> Lines:
+def _unchanged_lines(lines: Lines, same: Iterator[MatchingLines]) -> Lines:
     """The lines that stand in the older text too, and where."""
     order = list(same)
     found: Lines = {}

@@ -3,28 +3,28 @@
 import pygit2
 
 from trunkline.contracts.memory.messages import MemoryChange
-from trunkline.workers.memory.commit_batch import origin_of, reason_of
-from trunkline.workers.memory.history.path_index import Steps
-from trunkline.workers.memory.index.passage import as_text
+from trunkline.workers.memory.commit_batch import parse_origin, parse_reason
+from trunkline.workers.memory.history.path_index import PathHistory
+from trunkline.workers.memory.index.passage import try_decode_text
 from trunkline.workers.memory.repository import Repository, commit_time, entry_at
 
 PREVIOUS_BYTES = 4 * 1024 * 1024
 """How much earlier text one answer carries; beyond it ``previous`` is None and the version is read on its own."""
 
 
-def changes(steps: Steps, path: str, limit: int) -> tuple[MemoryChange, ...]:
+def list_changes(steps: PathHistory, path: str, limit: int) -> tuple[MemoryChange, ...]:
     """The newest ``limit`` changes of a file or folder."""
     found: list[MemoryChange] = []
     budget = PREVIOUS_BYTES
     for oid in steps.newest(path, max(0, limit)):
         commit = steps.repository.commit(oid)
-        origin = origin_of(commit)
+        origin = parse_origin(commit)
         previous = _previous(steps.repository, commit, path, budget)
         budget -= len(previous or "")
         found.append(
             MemoryChange(
                 version=str(oid),
-                message=reason_of(commit.message),
+                message=parse_reason(commit.message),
                 author=origin.actor,
                 conversation=origin.conversation,
                 turn=origin.turn,
@@ -41,4 +41,4 @@ def _previous(repository: Repository, commit: pygit2.Commit, path: str, budget: 
         data = None if entry is None else repository.data(entry.blob)
     except (KeyError, pygit2.GitError):  # damaged: the doctor tells
         return None
-    return as_text(data) if data is not None and len(data) <= budget else None
+    return try_decode_text(data) if data is not None and len(data) <= budget else None

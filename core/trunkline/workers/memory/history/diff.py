@@ -4,8 +4,8 @@ import pygit2
 from pygit2.enums import DeltaStatus
 
 from trunkline.contracts.memory.messages import DifferenceKind, FileDifference, MemoryDifference
-from trunkline.workers.memory.history.path_index import Steps
-from trunkline.workers.memory.paths import under
+from trunkline.workers.memory.history.path_index import PathHistory
+from trunkline.workers.memory.paths import is_under
 from trunkline_bus import Refusal
 
 TEXT_BYTES = 1024 * 1024
@@ -18,7 +18,7 @@ _KINDS: dict[DeltaStatus, DifferenceKind] = {
 }
 
 
-def difference(steps: Steps, path: str, old: str | None, new: str | None) -> MemoryDifference:
+def diff(steps: PathHistory, path: str, old: str | None, new: str | None) -> MemoryDifference:
     """What ``new`` (None: the newest version) has that ``old`` has not, and the other way round, at a path.
 
     Without ``old`` it is what the last change of the path did, as seen from ``new``.
@@ -32,7 +32,7 @@ def difference(steps: Steps, path: str, old: str | None, new: str | None) -> Mem
         before = after.parents[0] if after.parents else None
     else:
         before = steps.version(old)
-    files, text, whole = _shown(_between(before, after), path)
+    files, text, whole = _readable_files(_between(before, after), path)
     return MemoryDifference(
         path=path,
         old="" if before is None else str(before.id),
@@ -43,7 +43,7 @@ def difference(steps: Steps, path: str, old: str | None, new: str | None) -> Mem
     )
 
 
-def last_change(steps: Steps, path: str, until: pygit2.Commit) -> pygit2.Commit:
+def last_change(steps: PathHistory, path: str, until: pygit2.Commit) -> pygit2.Commit:
     """The newest commit that touched a path, up to one. Raises Refusal ``not_found``."""
     place = steps.place(until.id)
     found = steps.newest(path, 1, until=place.number) if place is not None else []
@@ -58,11 +58,11 @@ def _between(old: pygit2.Commit | None, new: pygit2.Commit) -> pygit2.Diff:
     return found
 
 
-def _shown(found: pygit2.Diff, path: str) -> tuple[tuple[FileDifference, ...], str, bool]:
+def _readable_files(found: pygit2.Diff, path: str) -> tuple[tuple[FileDifference, ...], str, bool]:
     """The files at or under a path, their text, and whether that is all of it."""
     files, texts, room = list[FileDifference](), list[str](), TEXT_BYTES
     for number, delta in enumerate(found.deltas):
-        if not (under(delta.new_file.path, path) or under(delta.old_file.path, path)):
+        if not (is_under(delta.new_file.path, path) or is_under(delta.old_file.path, path)):
             continue
         patch = found[number]
         assert patch is not None

@@ -10,7 +10,7 @@ import pygit2
 from pygit2.enums import DiffOption
 
 
-class Run(NamedTuple):
+class MatchingLines(NamedTuple):
     """Lines that stand in both texts: where they begin in the old and in the new (from 0), and how many."""
 
     old: int
@@ -26,37 +26,37 @@ class Hunk(NamedTuple):
     lines: list[bytes]
 
 
-def split(data: bytes) -> list[bytes]:
+def split_lines(data: bytes) -> list[bytes]:
     """The lines, each with its line feed; the last may have none."""
     found = data.split(b"\n")
     last = found.pop()
     return [line + b"\n" for line in found] + ([last] if last else [])
 
 
-def count(data: bytes) -> int:
+def count_lines(data: bytes) -> int:
     """How many lines there are."""
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-def runs(old: bytes, new: bytes) -> Iterator[Run]:
+def matching_lines(old: bytes, new: bytes) -> Iterator[MatchingLines]:
     """The lines that stand in both texts, in order."""
     if new.startswith(old) and old.endswith(b"\n"):  # a file that grew: there is nothing to compare
-        yield Run(0, 0, count(old))
+        yield MatchingLines(0, 0, count_lines(old))
         return
     at_old = at_new = 0
     for _, end, first, last in _changes(old, new):
         if first > at_new:
-            yield Run(at_old, at_new, first - at_new)
+            yield MatchingLines(at_old, at_new, first - at_new)
         at_old, at_new = end, last
-    left = count(new) - at_new
+    left = count_lines(new) - at_new
     if left:
-        yield Run(at_old, at_new, left)
+        yield MatchingLines(at_old, at_new, left)
 
 
-def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """``ours`` with what ``theirs`` changed of ``base``; None where both changed the same or neighbouring lines."""
     changes = sorted([*_hunks(base, ours), *_hunks(base, theirs)], key=lambda hunk: (hunk.start, hunk.end))
-    lines, result, at = split(base), list[bytes](), 0
+    lines, result, at = split_lines(base), list[bytes](), 0
     previous: Hunk | None = None
     for hunk in changes:
         if hunk == previous:
@@ -69,7 +69,7 @@ def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def _hunks(base: bytes, text: bytes) -> Iterator[Hunk]:
-    lines = split(text)
+    lines = split_lines(text)
     for start, end, first, last in _changes(base, text):
         yield Hunk(start, end, lines[first:last])
 

@@ -15,10 +15,10 @@ import apsw
 import pygit2
 from pygit2.enums import SortMode
 
-from trunkline.workers.memory.index.database import Database
+from trunkline.workers.memory.index.database import DerivedDatabase
 from trunkline.workers.memory.paths import parents
 from trunkline.workers.memory.repository import Repository
-from trunkline.workers.memory.tree_diff import Trees
+from trunkline.workers.memory.tree_diff import TreeDiffer
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
@@ -37,18 +37,18 @@ CREATE TABLE steps(path INTEGER, number INTEGER, PRIMARY KEY(path, number)) WITH
 CREATE INDEX steps_at ON steps(number);
 """
 BATCH = 1_000
-CUT_LIMIT = 10_000
+TRUNCATE_LIMIT = 10_000
 """So many commits may vanish (a person went back in git) before the table is made anew."""
 
 
-class Place(NamedTuple):
+class CommitPosition(NamedTuple):
     """Where a commit stands: its number and its segment."""
 
     number: int
     segment: int
 
 
-class Steps:
+class PathHistory:
     """The table, open for questions. It stands still: what is committed meanwhile is not part of the answer."""
 
     def __init__(self, connection: apsw.Connection, repository: Repository, head: pygit2.Oid | None) -> None:
@@ -79,14 +79,14 @@ class Steps:
         )
         return [pygit2.Oid(raw=raw) for (raw,) in found]
 
-    def place(self, commit: pygit2.Oid) -> Place | None:
+    def place(self, commit: pygit2.Oid) -> CommitPosition | None:
         """Where a commit stands; None for one that is not in the history of the branch."""
         row = self._connection.execute(
             "SELECT number, segment FROM commits WHERE id = ?", (commit.raw,)
         ).fetchone()
-        return None if row is None else Place(*row)
+        return None if row is None else CommitPosition(*row)
 
-    def step(self, path: str, place: Place) -> pygit2.Oid | None:
+    def step(self, path: str, place: CommitPosition) -> pygit2.Oid | None:
         """The newest commit of the place's segment that touched a path and is not after the place."""
         raw = self._connection.execute(
             "SELECT commits.id FROM paths JOIN steps ON steps.path = paths.id"
@@ -109,19 +109,19 @@ class Steps:
         return [pygit2.Oid(hex=name) for name in json.loads(text)]
 
 
-class Trail:
+class PathIndex:
     """The table of one memory root. One thread at a time."""
 
     def __init__(self, root: Path, file: Path) -> None:
         self.repository = Repository(root)
-        self._database = Database(file, version=VERSION, schema=SCHEMA)
+        self._database = DerivedDatabase(file, version=VERSION, schema=SCHEMA)
 
-    def ask(self, question: Callable[[Steps], T]) -> T:
+    def ask(self, question: Callable[[PathHistory], T]) -> T:
         """Put a question, when everything that was committed is in the table."""
 
         def job(connection: apsw.Connection) -> T:
             head = self._catch_up(connection)
-            return question(Steps(connection, self.repository, head))
+            return question(PathHistory(connection, self.repository, head))
 
         return self._database.use(job)
 
@@ -151,7 +151,7 @@ class Trail:
         walk = self.repository.git.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         if known is not None:
             walk.hide(known)
-        writer = _Writer(connection, self.repository)
+        writer = _PathIndexWriter(connection, self.repository)
         while batch := [commit for _, commit in zip(range(BATCH), walk, strict=False)]:
             with connection:
                 for commit in batch:
@@ -163,9 +163,9 @@ class Trail:
     def _cut(self, connection: apsw.Connection, known: pygit2.Oid, head: pygit2.Oid) -> pygit2.Oid | None:
         """Forget the commits that are no longer in the branch's history; returns up to where it is known then."""
         base = self.repository.git.merge_base(known, head) if known in self.repository.git else None
-        place = None if base is None else Steps(connection, self.repository, base).place(base)
+        place = None if base is None else PathHistory(connection, self.repository, base).place(base)
         with connection:
-            if place is None or self._later(connection, place) > CUT_LIMIT:
+            if place is None or self._later(connection, place) > TRUNCATE_LIMIT:
                 for table in ("meta", "commits", "segments", "paths", "steps"):
                     connection.execute(f"DELETE FROM {table}")
                 return None
@@ -175,18 +175,18 @@ class Trail:
             connection.execute("DELETE FROM segments WHERE id NOT IN (SELECT segment FROM commits)")
         return None
 
-    def _later(self, connection: apsw.Connection, place: Place) -> int:
+    def _later(self, connection: apsw.Connection, place: CommitPosition) -> int:
         count = connection.execute("SELECT max(number) - ? FROM commits", (place.number,)).get
         return int(count)
 
 
-class _Writer:
+class _PathIndexWriter:
     """Adds commits; parents before children. What is there already stays as it is."""
 
     def __init__(self, connection: apsw.Connection, repository: Repository) -> None:
         self._connection = connection
         self._root = repository.folder.parent
-        self._trees = Trees(repository.git)
+        self._trees = TreeDiffer(repository.git)
         self._paths: dict[str, int] = {}
 
     def add(self, commit: pygit2.Commit) -> None:
@@ -202,7 +202,7 @@ class _Writer:
 
     def _touched(self, commit: pygit2.Commit) -> set[str]:
         try:
-            return touched(self._trees, commit)
+            return touched_files(self._trees, commit)
         except (KeyError, pygit2.GitError):
             return self._looked_at_afresh(commit.id)
 
@@ -211,7 +211,7 @@ class _Writer:
         readable, so it is said and passed over."""
         repository = Repository(self._root)
         try:
-            return touched(Trees(repository.git), repository.commit(commit))
+            return touched_files(TreeDiffer(repository.git), repository.commit(commit))
         except (KeyError, pygit2.GitError) as error:
             _log.error("what %s changed cannot be read: %s", commit, error)
             return set()
@@ -241,7 +241,7 @@ class _Writer:
         return self._paths[path]
 
 
-def touched(trees: Trees, commit: pygit2.Commit) -> set[str]:
+def touched_files(trees: TreeDiffer, commit: pygit2.Commit) -> set[str]:
     """The files whose state in a commit is that of none of its parents."""
     before: list[pygit2.Oid | None] = [parent.tree_id for parent in commit.parents]
     return set.intersection(

@@ -7,37 +7,37 @@ removed from history: taking back is a change of its own, and can be taken back.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trunkline.workers.memory.commit_batch import reason_of
+from trunkline.workers.memory.commit_batch import parse_reason
 from trunkline.workers.memory.history.diff import last_change
-from trunkline.workers.memory.history.line_diff import merged
-from trunkline.workers.memory.history.path_index import Steps
-from trunkline.workers.memory.operations import Content, Plan, Wish, insist_on_room
-from trunkline.workers.memory.paths import under
-from trunkline.workers.memory.repository import Entry, Snapshot, differences
+from trunkline.workers.memory.history.line_diff import merge_lines
+from trunkline.workers.memory.history.path_index import PathHistory
+from trunkline.workers.memory.operations import ChangePlan, Content, WriteOperation, require_free_path
+from trunkline.workers.memory.paths import is_under
+from trunkline.workers.memory.repository import BlobEntry, Snapshot, changed_files
 from trunkline.workers.memory.view import View
 from trunkline_bus import Refusal
 
 
-class State(NamedTuple):
+class FileStates(NamedTuple):
     """A file before a change and after it; None for no file."""
 
     before: bytes | None
     after: bytes | None
-    entry: Entry | None = None
+    entry: BlobEntry | None = None
     """The same as ``before``, where the store has it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class RevertPlan:
     """What is to be taken back: the version that did it (or that is gone back to), what it did to each file, and the
     reason to give when the asker gives none."""
 
     version: str
-    states: dict[str, State]
+    states: dict[str, FileStates]
     reason: str
 
 
-def undoing(steps: Steps, path: str, name: str | None) -> Undoing:
+def revert_plan(steps: PathHistory, path: str, name: str | None) -> RevertPlan:
     """What a version did at a path ("": everywhere); without a name the last that did anything there.
 
     Raises:
@@ -48,15 +48,17 @@ def undoing(steps: Steps, path: str, name: str | None) -> Undoing:
     before = commit.parents[0].tree_id if commit.parents else None
     old = repository.snapshot(commit.parent_ids[0] if commit.parent_ids else None)
     new = repository.snapshot(commit.id)
-    changed = [file for file, _ in differences(repository.git, before, commit.tree_id) if under(file, path)]
+    changed = [
+        file for file, _ in changed_files(repository.git, before, commit.tree_id) if is_under(file, path)
+    ]
     if not changed:
         raise Refusal("not_found", f"Version {str(commit.id)[:10]} did nothing at {path!r}.")
-    subject = reason_of(commit.message).partition("\n")[0]
+    subject = parse_reason(commit.message).partition("\n")[0]
     reason = f"Take back {str(commit.id)[:10]}: {subject}"
-    return Undoing(str(commit.id), _states(steps, changed, old, new), reason)
+    return RevertPlan(str(commit.id), _states(steps, changed, old, new), reason)
 
 
-def returning(steps: Steps, path: str, name: str) -> Undoing:
+def restore_plan(steps: PathHistory, path: str, name: str) -> RevertPlan:
     """What happened at a path since a version, all of it.
 
     Raises:
@@ -69,7 +71,7 @@ def returning(steps: Steps, path: str, name: str) -> Undoing:
     added = {file for file in _files(now, path) if then.entry(file) is None}
     target = str(steps.version(name).id)
     reason = f"Go back to {target[:10]}" + (f" in {path}" if path else "")
-    return Undoing(target, _states(steps, sorted(there | added), then, now), reason)
+    return RevertPlan(target, _states(steps, sorted(there | added), then, now), reason)
 
 
 def _files(snapshot: Snapshot, path: str) -> list[str]:
@@ -78,25 +80,25 @@ def _files(snapshot: Snapshot, path: str) -> list[str]:
     return [file for file, _ in snapshot.files(path)]
 
 
-def _states(steps: Steps, files: list[str], old: Snapshot, new: Snapshot) -> dict[str, State]:
-    def data(entry: Entry | None) -> bytes | None:
+def _states(steps: PathHistory, files: list[str], old: Snapshot, new: Snapshot) -> dict[str, FileStates]:
+    def data(entry: BlobEntry | None) -> bytes | None:
         return None if entry is None else steps.repository.data(entry.blob)
 
-    return {file: State(data(old.entry(file)), data(new.entry(file)), old.entry(file)) for file in files}
+    return {file: FileStates(data(old.entry(file)), data(new.entry(file)), old.entry(file)) for file in files}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeBack(Wish):
+class RevertFiles(WriteOperation):
     """Let the files be as they were before a change."""
 
-    undoing: Undoing
+    undoing: RevertPlan
 
     @property
     def touches(self) -> tuple[str, ...]:
         """The paths."""
         return tuple(self.undoing.states)
 
-    def plan(self, view: View) -> Plan:
+    def plan(self, view: View) -> ChangePlan:
         """Refused when a later change stands in the way, or when there is nothing to take back any more."""
         files: dict[str, Content] = {}
         gone = {path for path, state in self.undoing.states.items() if state.before is None}
@@ -104,23 +106,23 @@ class TakeBack(Wish):
             now = None if view.entry(path) is None else view.data(path)
             if now == state.before:
                 continue
-            files[path] = _back(path, now, state)
+            files[path] = _reverted_content(path, now, state)
             if state.before is not None:
-                insist_on_room(view, path, without=gone)
+                require_free_path(view, path, without=gone)
         if not files:
             raise Refusal(
                 "write_conflict", "There is nothing to take back: it is as it was before that change."
             )
-        return Plan(files, self.undoing.reason)
+        return ChangePlan(files, self.undoing.reason)
 
 
-def _back(path: str, now: bytes | None, state: State) -> Content:
+def _reverted_content(path: str, now: bytes | None, state: FileStates) -> Content:
     """What a file holds when the change is taken back. Raises Refusal ``write_conflict``."""
     if now == state.after:
         return state.before if state.entry is None else state.entry
     result = None
     if now is not None and state.before is not None and state.after is not None:
-        result = merged(state.after, now, state.before)
+        result = merge_lines(state.after, now, state.before)
     if result is None:
         raise Refusal(
             "write_conflict",

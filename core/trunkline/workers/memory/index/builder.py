@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import apsw
 
-from trunkline.workers.memory.index.rows import Rows, write
+from trunkline.workers.memory.index.rows import RowBatch, write
 from trunkline.workers.memory.index.schema import INDICES
 
 FILES = 5_000
@@ -17,17 +17,17 @@ LETTERS = 4_000_000
 segment that has to be merged."""
 
 
-def fill(
+def build_index(
     connection: apsw.Connection,
-    rows: Rows,
-    files: Iterable[Callable[[Rows], None]],
+    rows: RowBatch,
+    files: Iterable[Callable[[RowBatch], None]],
     told: Callable[[int], None],
 ) -> None:
     """Fill empty tables with files, each of which adds itself to ``rows``; ``told`` hears how many are in."""
     for name, _ in INDICES:
         connection.execute(f"DROP INDEX IF EXISTS {name}")
     with ThreadPoolExecutor(1, thread_name_prefix="memory-index") as pool:
-        writer, done = _Writer(connection, pool), 0
+        writer, done = _RowWriter(connection, pool), 0
         for done, add in enumerate(files, start=1):
             add(rows)
             if done % FILES == 0 or rows.letters > LETTERS:
@@ -40,7 +40,7 @@ def fill(
         connection.execute(f"CREATE INDEX {name} {columns}")
 
 
-class _Writer:
+class _RowWriter:
     """Writes one lot of rows while the next is made."""
 
     def __init__(self, connection: apsw.Connection, pool: ThreadPoolExecutor) -> None:
@@ -48,7 +48,7 @@ class _Writer:
         self._pool = pool
         self._writing: Future[None] | None = None
 
-    def write(self, rows: Rows) -> None:
+    def write(self, rows: RowBatch) -> None:
         """Take the rows over, once those before are written."""
         packed = rows.packed()
         rows.begin()

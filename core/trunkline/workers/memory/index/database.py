@@ -28,7 +28,7 @@ _BROKEN = (
 )
 
 
-class Database:
+class DerivedDatabase:
     """A connection that mends itself. One thread at a time."""
 
     def __init__(self, file: Path, *, version: int = VERSION, schema: str = SCHEMA) -> None:

@@ -2,8 +2,8 @@
 
 import re
 
-from trunkline.workers.memory.index.document_splitter import pieces
-from trunkline.workers.memory.index.passage import LARGEST, Passage, as_text
+from trunkline.workers.memory.index.document_splitter import split_document
+from trunkline.workers.memory.index.passage import MAX_INDEXED_BYTES, Passage, try_decode_text
 
 _DOCUMENT = re.compile(r"(blocks/[^/]+/)?documents/.+")
 
@@ -16,10 +16,10 @@ def is_document(path: str) -> bool:
 def document_passages(path: str, data: bytes) -> list[Passage]:
     """The passages of a document, each with the page it begins on. What stands above a piece, its headings or the names
     of its columns, is found with it."""
-    text = as_text(data[:LARGEST])
+    text = try_decode_text(data[:MAX_INDEXED_BYTES])
     if text is None:
         return []
     return [
         Passage(piece.line, piece.text, kind="document", page=piece.page, before=piece.headings)
-        for piece in pieces(path, text)
+        for piece in split_document(path, text)
     ]

@@ -61,7 +61,7 @@ _TITLE = re.compile(r"^title: (.+)$", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
 
 
-class Piece(msgspec.Struct, frozen=True):
+class DocumentPart(msgspec.Struct, frozen=True):
     """Some lines; ``line`` and ``page`` count from 1, ``page`` is 0 where there are none. ``headings`` are those above
     it, the outermost first."""
 
@@ -71,7 +71,7 @@ class Piece(msgspec.Struct, frozen=True):
     headings: tuple[str, ...] = ()
 
 
-def pieces(path: str, text: str) -> Iterator[Piece]:
+def split_document(path: str, text: str) -> Iterator[DocumentPart]:
     """The pieces of a document, in order. The path tells code and tables from prose."""
     suffix = path.rpartition(".")[2].lower()
     if suffix in CODE:
@@ -81,7 +81,7 @@ def pieces(path: str, text: str) -> Iterator[Piece]:
     return _prose(text)
 
 
-class _Gathering:
+class _PartBuilder:
     """The lines of the piece that is being made."""
 
     def __init__(self) -> None:
@@ -108,11 +108,11 @@ class _Gathering:
         self._lines.append(line)
         self._letters += len(line) + 1
 
-    def end(self, *, overlap: bool = False) -> Iterator[Piece]:
+    def end(self, *, overlap: bool = False) -> Iterator[DocumentPart]:
         """What was gathered, if it says anything. With ``overlap`` its last lines begin the next piece too."""
         lines, first = self._lines, self._first
         if any(line.strip() for line in lines):
-            yield Piece(first, "\n".join(lines), self.page, self._above)
+            yield DocumentPart(first, "\n".join(lines), self.page, self._above)
         again = len(lines) - (_shared(lines) if overlap else 0)
         self._lines = lines[again:]
         self._first += again
@@ -129,8 +129,8 @@ def _shared(lines: list[str]) -> int:
     return count
 
 
-def _prose(text: str) -> Iterator[Piece]:
-    now, fenced = _Gathering(), False
+def _prose(text: str) -> Iterator[DocumentPart]:
+    now, fenced = _PartBuilder(), False
     now.page = int("\f" in text)
     front = _FRONT.match(text)
     if front and (title := _TITLE.search(front[0])):
@@ -155,7 +155,7 @@ def _prose(text: str) -> Iterator[Piece]:
     yield from now.end()
 
 
-def _added(now: _Gathering, number: int, line: str) -> Iterator[Piece]:
+def _added(now: _PartBuilder, number: int, line: str) -> Iterator[DocumentPart]:
     """Take a line in, and give what is full by that."""
     if not now.holds(line) and now.letters:
         yield from now.end(overlap=len(line) <= LETTERS)
@@ -180,9 +180,9 @@ def _parts(line: str) -> Iterator[str]:
     yield line[start:]
 
 
-def _code(text: str) -> Iterator[Piece]:
+def _code(text: str) -> Iterator[DocumentPart]:
     """A piece for each definition that begins at the margin, with the comment above it; small ones stay together."""
-    now = _Gathering()
+    now = _PartBuilder()
     lines = text.split("\n")
     begins = {
         _with_comment(lines, number): line for number, line in enumerate(lines) if _DEFINITION.match(line)
@@ -203,10 +203,10 @@ def _with_comment(lines: list[str], number: int) -> int:
     return number
 
 
-def _rows(text: str) -> Iterator[Piece]:
+def _rows(text: str) -> Iterator[DocumentPart]:
     """Rows under the header, which each piece repeats, so that a row says what it means."""
     header, _, _ = text.partition("\n")
-    now = _Gathering()
+    now = _PartBuilder()
     for number, line in enumerate(text.split("\n"), start=1):
         if number > 1 and not now.holds(line + header):
             yield from (_headed(piece, header) for piece in now.end())
@@ -214,5 +214,5 @@ def _rows(text: str) -> Iterator[Piece]:
     yield from (_headed(piece, header) for piece in now.end())
 
 
-def _headed(piece: Piece, header: str) -> Piece:
+def _headed(piece: DocumentPart, header: str) -> DocumentPart:
     return piece if piece.line == 1 else msgspec.structs.replace(piece, headings=(header[:LETTERS],))

@@ -2,10 +2,10 @@
 
 import re
 
-from trunkline._util.nlp.tokenizer import words_in
+from trunkline._util.nlp.tokenizer import tokenize
 from trunkline.contracts.conversations.messages import Message
 
-LOOKED_UP = frozenset(
+DERIVED_TOOLS = frozenset(
     (
         "consolidate",
         "crowded_topics",
@@ -36,7 +36,7 @@ its tool's name."""
 LONGEST_QUESTION = 2_000
 """Letters: who writes more than that brings something along."""
 
-GREETING = 3
+MAX_GREETING_WORDS = 3
 """Words of a sentence that says nothing beside a question."""
 
 _REMARK = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")
@@ -56,21 +56,23 @@ def is_derived(message: Message) -> bool:
     """Whether a message only repeats what memory holds."""
     if message.derived is not None:
         return message.derived
-    return message.role == "tool" and message.name in LOOKED_UP
+    return message.role == "tool" and message.name in DERIVED_TOOLS
 
 
-def asks(text: str) -> bool:
+def ends_with_question(text: str) -> bool:
     """Whether a message ends with a question."""
     return _ends_asking(text[-LONGEST_QUESTION:])
 
 
-def only_asks(text: str) -> bool:
+def is_only_question(text: str) -> bool:
     """Whether a message says nothing beside what it asks."""
     if len(text) > LONGEST_QUESTION:
         return False
     if text.startswith("/"):
         return True  # a command
-    sentences = [one for one in _BREAK.split(_REMARK.sub("", text)) if len(words_in(one)) > GREETING]
+    sentences = [
+        one for one in _BREAK.split(_REMARK.sub("", text)) if len(tokenize(one)) > MAX_GREETING_WORDS
+    ]
     return all(map(_is_question, sentences)) if sentences else _is_question(text)
 
 

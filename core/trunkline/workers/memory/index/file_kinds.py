@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from trunkline.contracts.memory.initial_files import is_untouched
-from trunkline.workers.memory.conversations import names_of
+from trunkline.workers.memory.conversations import parse_conversation_path
 from trunkline.workers.memory.index.chunk import chunk_passages, is_chunk
 from trunkline.workers.memory.index.conversation import conversation_passages
 from trunkline.workers.memory.index.document import document_passages, is_document
@@ -23,7 +23,7 @@ def is_episode(path: str) -> bool:
     return _EPISODE.match(path) is not None
 
 
-def passages(path: str, data: bytes) -> list[Passage]:
+def file_passages(path: str, data: bytes) -> list[Passage]:
     """The passages of a file; none when it is not text. Of very long files the beginning counts.
 
     One that cannot be taken apart as what it is counts as plain text: no file may keep the others from being found.
@@ -40,7 +40,7 @@ def _as_its_kind(path: str, data: bytes) -> list[Passage]:
         return []  # who did what is nothing that anybody remembered
     if is_chunk(path):
         return chunk_passages(path, data)
-    if names_of(path) is not None:
+    if parse_conversation_path(path) is not None:
         return conversation_passages(path, data)
     if is_untouched(path, data.decode(errors="replace")):
         return []  # what memory begins with is nothing that anybody remembered, and the instructions are told anyway

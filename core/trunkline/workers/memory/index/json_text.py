@@ -11,12 +11,12 @@ _EMPTY = ("", '""', "[]", "{}")
 _OPENING = ("{", "[")
 
 
-def readable(path: str, lines: Sequence[str]) -> list[str]:
+def readable_lines(path: str, lines: Sequence[str]) -> list[str]:
     """The lines of a file as they are looked through and shown: those of JSON without its signs, others as they are."""
     return [_plain(line) for line in lines] if path.endswith(".json") else list(lines)
 
 
-def said(content: str) -> list[str]:
+def message_lines(content: str) -> list[str]:
     """The lines of a message; of one that is JSON, as tools answer, what it says."""
     if content[:1] in _OPENING:
         try:

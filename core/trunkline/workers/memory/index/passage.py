@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-LARGEST = 4 * 1024 * 1024
+MAX_INDEXED_BYTES = 4 * 1024 * 1024
 """Bytes of a file that count; of longer ones only the beginning is looked at."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-class Link(msgspec.Struct, frozen=True, kw_only=True):
+class PassageLink(msgspec.Struct, frozen=True, kw_only=True):
     """From a passage to the chunk named ``target``. ``strength`` is between 0 and 1."""
 
     target: str
@@ -18,7 +18,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     strength: float = 1.0
 
 
-class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
+class ChunkColumns(msgspec.Struct, frozen=True, kw_only=True):
     """What a chunk's row has besides its passage. Times are in microseconds since 1970, ``expires`` is 0 for never.
 
     ``place`` is the folder before ``chunks/``; ``fault`` is the code of what is wrong with the file, or "".
@@ -53,27 +53,27 @@ class Passage(msgspec.Struct, frozen=True):
     confidence: float | None = None
     conversation: str = ""
     tags: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[PassageLink, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     role: str = ""
     asks: bool = False
     aside: bool = False
-    chunk: ChunkRow | None = None
+    chunk: ChunkColumns | None = None
 
 
-def as_text(data: bytes) -> str | None:
+def try_decode_text(data: bytes) -> str | None:
     """The text that bytes are; None when they are something else."""
     if b"\0" in data[:8_192]:
         return None
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        cut_in_a_letter = error.start >= len(data) - 3 and len(data) == LARGEST
+        cut_in_a_letter = error.start >= len(data) - 3 and len(data) == MAX_INDEXED_BYTES
         return data[: error.start].decode("utf-8") if cut_in_a_letter else None
 
 
-def micros(when: datetime) -> int:
+def to_micros(when: datetime) -> int:
     """Microseconds since 1970. A time without a zone counts as UTC; one that is in no year of UTC (1 to 9999) as the
     nearest that is."""
     return max(_FIRST, min(_passed(when), _LAST))

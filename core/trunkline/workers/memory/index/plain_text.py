@@ -2,21 +2,24 @@
 
 from collections.abc import Iterator
 
-from trunkline.workers.memory.index.json_text import readable
-from trunkline.workers.memory.index.passage import LARGEST, Passage, as_text
+from trunkline.workers.memory.index.json_text import readable_lines
+from trunkline.workers.memory.index.passage import MAX_INDEXED_BYTES, Passage, try_decode_text
 
 PASSAGE_LETTERS = 1_500
 
 
 def plain_passages(path: str, data: bytes) -> list[Passage]:
     """The passages of a file; none when it is not text."""
-    text = as_text(data[:LARGEST])
+    text = try_decode_text(data[:MAX_INDEXED_BYTES])
     if text is None:
         return []
-    return [Passage(line, piece) for line, piece in cut("\n".join(readable(path, text.split("\n"))))]
+    return [
+        Passage(line, piece)
+        for line, piece in split_plain_text("\n".join(readable_lines(path, text.split("\n"))))
+    ]
 
 
-def cut(text: str) -> Iterator[tuple[int, str]]:
+def split_plain_text(text: str) -> Iterator[tuple[int, str]]:
     """Whole lines with the number of the first, up to some length; a heading begins a new passage when the one before
     is not short."""
     lines: list[str] = []

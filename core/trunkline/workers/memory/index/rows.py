@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 import msgspec
 
-from trunkline._util.nlp.stemmer import Stems
-from trunkline.workers.memory.index.passage import ChunkRow, Passage
+from trunkline._util.nlp.stemmer import TextStemmer
+from trunkline.workers.memory.index.passage import ChunkColumns, Passage
 from trunkline.workers.memory.index.schema import TABLES
 
 _OF_FILE = "(SELECT id FROM passages WHERE file = ? AND line >= ?)"
@@ -43,17 +43,17 @@ def _statement(table: str, columns: str) -> str:
 _STATEMENTS = {table: _statement(table, columns) for table, columns in _COLUMNS.items()}
 
 
-class Rows:
+class RowBatch:
     """Rows on their way. The next file and the next passage get the ids behind ``file`` and ``passage``."""
 
-    def __init__(self, stems: Stems, *, file: int = 0, passage: int = 0) -> None:
+    def __init__(self, stems: TextStemmer, *, file: int = 0, passage: int = 0) -> None:
         self._stems = stems
         self._file = file
         self._passage = passage
         self.begin()
 
     @classmethod
-    def behind(cls, connection: apsw.Connection, stems: Stems) -> "Rows":
+    def behind(cls, connection: apsw.Connection, stems: TextStemmer) -> "RowBatch":
         """Rows behind those that are there."""
         file, passage = (
             connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").get
@@ -126,7 +126,7 @@ class Rows:
             self._add_chunk(row, passage, passage.chunk)
         return row
 
-    def _add_chunk(self, row: int, passage: Passage, chunk: ChunkRow) -> None:
+    def _add_chunk(self, row: int, passage: Passage, chunk: ChunkColumns) -> None:
         self._rows["chunks"].append(
             (
                 row,
@@ -145,9 +145,9 @@ class Rows:
         )
 
 
-def insert(connection: apsw.Connection, stems: Stems, file: int, found: Sequence[Passage]) -> None:
+def insert(connection: apsw.Connection, stems: TextStemmer, file: int, found: Sequence[Passage]) -> None:
     """Add passages of a file that is there."""
-    rows = Rows.behind(connection, stems)
+    rows = RowBatch.behind(connection, stems)
     rows.add(file, found)
     write(connection, rows.packed())
 
@@ -164,11 +164,11 @@ def _encoded(rows: list[tuple[Any, ...]]) -> str:
     except UnicodeEncodeError:
         text = _NUL
     if _NUL in text:
-        text = msgspec.json.encode([tuple(map(_writable, row)) for row in rows]).decode()
+        text = msgspec.json.encode([tuple(map(_without_invalid_characters, row)) for row in rows]).decode()
     return text
 
 
-def _writable(value: Any) -> Any:
+def _without_invalid_characters(value: Any) -> Any:
     """A text without what is no letter: halves of letters, and the sign at which a text ends for SQLite."""
     return (
         value.encode("utf-8", "replace").decode().replace("\0", "\ufffd") if isinstance(value, str) else value
@@ -197,7 +197,7 @@ def forget(connection: apsw.Connection, file: int) -> None:
     connection.execute("DELETE FROM files WHERE id = ?", (file,))
 
 
-def forget_all(connection: apsw.Connection) -> None:
+def clear(connection: apsw.Connection) -> None:
     """Begin anew."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}")

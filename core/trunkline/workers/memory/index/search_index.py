@@ -10,28 +10,28 @@ from typing import Any
 import apsw
 import pygit2
 
-from trunkline._util.nlp.stemmer import Stems
+from trunkline._util.nlp.stemmer import TextStemmer
 from trunkline.contracts.conversations.messages import ConversationSummary
-from trunkline.workers.memory.conversations import ConversationCache, names_of, parse
-from trunkline.workers.memory.index.builder import fill
-from trunkline.workers.memory.index.conversation import turns
-from trunkline.workers.memory.index.database import Database
-from trunkline.workers.memory.index.file_kinds import passages
-from trunkline.workers.memory.index.passage import micros
-from trunkline.workers.memory.index.rows import Rows, forget, forget_all, forget_lines, write
-from trunkline.workers.memory.repository import Entry, Repository, differences, files_in
+from trunkline.workers.memory.conversations import ConversationCache, parse, parse_conversation_path
+from trunkline.workers.memory.index.builder import build_index
+from trunkline.workers.memory.index.conversation import message_passages
+from trunkline.workers.memory.index.database import DerivedDatabase
+from trunkline.workers.memory.index.file_kinds import file_passages
+from trunkline.workers.memory.index.passage import to_micros
+from trunkline.workers.memory.index.rows import RowBatch, clear, forget, forget_lines, write
+from trunkline.workers.memory.repository import BlobEntry, Repository, changed_files, files_in
 
 BATCH = 1_000
 """Files that are taken in by one transaction: each ends with a segment that has to be merged."""
 
 
-class Index:
+class SearchIndex:
     """The index of one memory root. One thread at a time."""
 
     def __init__(self, root: Path, file: Path, cache: ConversationCache) -> None:
         self.repository = Repository(root)
-        self.database = Database(file)
-        self.stems = Stems()
+        self.database = DerivedDatabase(file)
+        self.stems = TextStemmer()
         self._cache = cache
 
     def catch_up(self) -> None:
@@ -79,40 +79,40 @@ class Index:
         if before is None:
             self._begin_anew(connection, tree, told)
         else:
-            self._follow(connection, differences(self.repository.git, before.tree_id, tree), told)
+            self._follow(connection, changed_files(self.repository.git, before.tree_id, tree), told)
         with connection:
             connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
 
     def _begin_anew(self, connection: apsw.Connection, tree: pygit2.Oid, told: Callable[[int], None]) -> None:
         """Take everything in."""
         with connection:
-            forget_all(connection)
+            clear(connection)
         files = (
             partial(self._add, path, entry)
-            for path, entry in differences(self.repository.git, None, tree)
+            for path, entry in changed_files(self.repository.git, None, tree)
             if entry is not None
         )
-        fill(connection, Rows(self.stems), files, told)
+        build_index(connection, RowBatch(self.stems), files, told)
 
-    def _add(self, path: str, entry: Entry, rows: Rows) -> None:
-        if names_of(path) is not None:
+    def _add(self, path: str, entry: BlobEntry, rows: RowBatch) -> None:
+        if parse_conversation_path(path) is not None:
             self._add_conversation(path, entry, rows)
             return
         data = self.repository.data(entry.blob)
-        rows.add(rows.add_file(path, str(entry.blob), len(data)), passages(path, data))
+        rows.add(rows.add_file(path, str(entry.blob), len(data)), file_passages(path, data))
 
-    def _add_conversation(self, path: str, entry: Entry, rows: Rows) -> None:
+    def _add_conversation(self, path: str, entry: BlobEntry, rows: RowBatch) -> None:
         conversation = self._cache.get(str(entry.blob)) or parse(path, self.repository.data(entry.blob))
         text = conversation.text  # it may grow while we look: only what is in this text counts
         height = _height(text)
         file = rows.add_file(path, str(entry.blob), len(text), height)
-        rows.add(file, turns(conversation, 0, height))
+        rows.add(file, message_passages(conversation, 0, height))
         rows.add_conversation(*_listed(file, conversation.summary))
 
     def _follow(
         self,
         connection: apsw.Connection,
-        changes: Iterator[tuple[str, Entry | None]],
+        changes: Iterator[tuple[str, BlobEntry | None]],
         told: Callable[[int], None],
     ) -> None:
         """Take in what changed."""
@@ -124,24 +124,24 @@ class Index:
             done += len(batch)
             told(done)
 
-    def _update(self, connection: apsw.Connection, path: str, entry: Entry | None) -> None:
+    def _update(self, connection: apsw.Connection, path: str, entry: BlobEntry | None) -> None:
         row = connection.execute(
             "SELECT id, blob, size, height FROM files WHERE path = ?", (path,)
         ).fetchone()
         if row is not None and entry is not None and row[1] == str(entry.blob):
             return
-        if row is not None and entry is not None and names_of(path) is not None:
+        if row is not None and entry is not None and parse_conversation_path(path) is not None:
             self._update_conversation(connection, path, entry, row)
             return
         if row is not None:
             forget(connection, row[0])
         if entry is not None:
-            rows = Rows.behind(connection, self.stems)
+            rows = RowBatch.behind(connection, self.stems)
             self._add(path, entry, rows)
             write(connection, rows.packed())
 
     def _update_conversation(
-        self, connection: apsw.Connection, path: str, entry: Entry, row: tuple[int, str, int, int]
+        self, connection: apsw.Connection, path: str, entry: BlobEntry, row: tuple[int, str, int, int]
     ) -> None:
         """Only what is new of a conversation that grew."""
         file, blob, size, known = row
@@ -154,10 +154,10 @@ class Index:
             "UPDATE files SET blob = ?, size = ?, height = ? WHERE id = ?",
             (str(entry.blob), len(text), height, file),
         )
-        said = turns(conversation, known, height)
+        said = message_passages(conversation, known, height)
         if known and said:
             forget_lines(connection, file, said[0].line)
-        rows = Rows.behind(connection, self.stems)
+        rows = RowBatch.behind(connection, self.stems)
         rows.add(file, said)
         rows.add_conversation(*_listed(file, conversation.summary))
         write(connection, rows.packed())
@@ -174,8 +174,8 @@ def _listed(file: int, summary: ConversationSummary) -> tuple[Any, ...]:
         summary.id,
         summary.block,
         summary.title,
-        micros(summary.created_at),
-        micros(summary.updated_at),
+        to_micros(summary.created_at),
+        to_micros(summary.updated_at),
         summary.message_count,
         summary.one_shot,
     )

@@ -10,16 +10,16 @@ from trunkline.contracts.memory.purge import Erased, Kept
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.retention import Retention
 from trunkline.home.paths import Home
-from trunkline.workers.memory.audit_writer import AuditKeeper
-from trunkline.workers.memory.document_collections.collection_store import Collections
-from trunkline.workers.memory.purge.streams import Streams
-from trunkline.workers.memory.purge.unreachable_copies import outside
+from trunkline.workers.memory.audit_writer import AuditLogWriter
+from trunkline.workers.memory.document_collections.collection_store import CollectionStore
+from trunkline.workers.memory.purge.streams import StreamEraser
+from trunkline.workers.memory.purge.unreachable_copies import unreachable_copies
 from trunkline_bus import Bus
 
-UNASKED = "It does not run in the memory worker, so it was not asked what it keeps. Look there yourself."
+UNQUERIED = "It does not run in the memory worker, so it was not asked what it keeps. Look there yourself."
 
 
-class Around:
+class ExternalData:
     """Around one memory. ``unasked`` names the plugins that cannot be asked."""
 
     def __init__(
@@ -27,11 +27,11 @@ class Around:
         bus: Bus,
         home: Home,
         retention: Retention,
-        audit: AuditKeeper,
-        collections: Collections,
+        audit: AuditLogWriter,
+        collections: CollectionStore,
         unasked: Callable[[], Iterable[str]],
     ) -> None:
-        self._streams = Streams(bus, retention)
+        self._streams = StreamEraser(bus, retention)
         self._home = home
         self._retention = retention
         self._audit = audit
@@ -63,6 +63,6 @@ class Around:
         """What is left. Raises BusError."""
         return [
             *await self._streams.kept(purge),
-            *(Kept(where=f"plugin {name}", what=UNASKED) for name in self._unasked()),
-            *outside(self._home, self._retention, datetime.now(UTC)),
+            *(Kept(where=f"plugin {name}", what=UNQUERIED) for name in self._unasked()),
+            *unreachable_copies(self._home, self._retention, datetime.now(UTC)),
         ]

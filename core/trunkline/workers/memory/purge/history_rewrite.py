@@ -11,16 +11,16 @@ from types import MappingProxyType
 import pygit2
 from pygit2.enums import ObjectType
 
-from trunkline.workers.memory.commit_batch import origin_of, unworded
+from trunkline.workers.memory.commit_batch import parse_origin, trailers_only
 from trunkline.workers.memory.paths import parents
-from trunkline.workers.memory.purge.target import Look, Target
-from trunkline.workers.memory.purge.version_index import commits, tips
-from trunkline.workers.memory.tree_diff import Nested, flat
+from trunkline.workers.memory.purge.target import Target, TreeSelection
+from trunkline.workers.memory.purge.version_index import commits, reference_targets
+from trunkline.workers.memory.tree_diff import Nested, flatten
 
 _SIGNATURE = re.compile(rb"^(?:gpgsig|gpgsig-sha256) [^\n]*\n(?: [^\n]*\n)*", re.MULTILINE)
 
 
-class Rewriting(ABC):
+class HistoryRewrite(ABC):
     """One rewriting of one repository. ``paths`` are those that were found and taken out."""
 
     def __init__(self, git: pygit2.Repository) -> None:
@@ -34,7 +34,7 @@ class Rewriting(ABC):
         for commit in commits(self._git):
             self._new[commit.id] = self._commit(commit)
         moves: dict[str, tuple[pygit2.Oid, pygit2.Oid]] = {}
-        for name, old in tips(self._git):
+        for name, old in reference_targets(self._git):
             new = self._tip(old)
             if new != old:
                 moves[name] = (old, new)
@@ -86,7 +86,7 @@ class Rewriting(ABC):
         return None
 
 
-class Purging(Rewriting):
+class PurgeRewrite(HistoryRewrite):
     """Takes a target out, and makes ``edits``: what versions of paths become, by their blobs. Commits that were made in
     ``conversations`` lose their words."""
 
@@ -114,10 +114,10 @@ class Purging(Rewriting):
         ] = {}
 
     def _message(self, commit: pygit2.Commit) -> bytes | None:
-        if not self._conversations or origin_of(commit).conversation not in self._conversations:
+        if not self._conversations or parse_origin(commit).conversation not in self._conversations:
             return None
         said = commit.read_raw().partition(b"\n\n")[2]
-        kept = unworded(commit.message).encode()
+        kept = trailers_only(commit.message).encode()
         return None if kept == said else kept
 
     def _without(self, tree: pygit2.Oid) -> tuple[pygit2.Oid | None, frozenset[str]]:
@@ -139,8 +139,8 @@ class Purging(Rewriting):
         self, tree: pygit2.Tree, target: Target | None, at: str | None
     ) -> tuple[pygit2.Oid | None, frozenset[str]]:
         folders = {str(item.name): item for item in tree if isinstance(item, pygit2.Tree)}
-        look = Look(frozenset(), {}) if target is None else target.look(list(folders))
-        changed = _Changed(self._git, tree)
+        look = TreeSelection(frozenset(), {}) if target is None else target.look(list(folders))
+        changed = _TreeEdit(self._git, tree)
         for name in look.out & {str(item.name) for item in tree}:
             changed.out(name)
         ways = frozenset[str]() if at is None else self._ways.get(at, frozenset())
@@ -155,7 +155,7 @@ class Purging(Rewriting):
                 self._edit(changed, tree, name, below)
         return changed.done()
 
-    def _edit(self, changed: "_Changed", tree: pygit2.Tree, name: str, path: str) -> None:
+    def _edit(self, changed: "_TreeEdit", tree: pygit2.Tree, name: str, path: str) -> None:
         """Make the edit of a file, if this version of it has one."""
         versions = self._edits.get(path, {})
         if name not in tree or tree[name].id not in versions:
@@ -167,7 +167,7 @@ class Purging(Rewriting):
             changed.put(name, new, frozenset())
 
 
-class _Changed:
+class _TreeEdit:
     """A folder that is being changed, and the paths below it that were taken out."""
 
     def __init__(self, git: pygit2.Repository, tree: pygit2.Tree) -> None:
@@ -179,7 +179,7 @@ class _Changed:
 
     def out(self, name: str) -> None:
         """Take an entry out, with all in it."""
-        self._paths |= set(flat(_files(self._tree[name], name)))
+        self._paths |= set(flatten(_files(self._tree[name], name)))
         self.gone.add(name)
         self._build().remove(name)
 

@@ -6,37 +6,37 @@ import os
 
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.purger import Purge
-from trunkline.contracts.memory.store import Purged
+from trunkline.contracts.memory.store import PurgeResult
 from trunkline.workers.memory.commit_batch import OWNER
-from trunkline.workers.memory.components import Parts
-from trunkline.workers.memory.maintenance import Tending
-from trunkline.workers.memory.operations import Absorb, DeletePath, Wish, WriteFiles
-from trunkline.workers.memory.purge.history_rewrite import Purging
-from trunkline.workers.memory.purge.scan import Traced, Tracing, Without, commit_edits
+from trunkline.workers.memory.components import StoreComponents
+from trunkline.workers.memory.maintenance import StoreMaintenance
+from trunkline.workers.memory.operations import CommitExternalEdits, DeletePath, WriteFiles, WriteOperation
+from trunkline.workers.memory.purge.history_rewrite import PurgeRewrite
+from trunkline.workers.memory.purge.scan import FileFilter, PurgeScan, PurgeScanResult, write_edit_blobs
 from trunkline.workers.memory.purge.target import Target
-from trunkline.workers.memory.purge.version_index import Past
+from trunkline.workers.memory.purge.version_index import VersionIndex
 from trunkline_bus import Refusal
 
 
 class PurgeJob:
     """Runs where writes run."""
 
-    def __init__(self, parts: Parts, tending: Tending, *, sync: bool) -> None:
+    def __init__(self, parts: StoreComponents, tending: StoreMaintenance, *, sync: bool) -> None:
         self._parts = parts
         self._tending = tending
         self._sync = sync
 
     def run(
-        self, target: Target, purge: Purge, without: Without, actor: str
-    ) -> tuple[Purged, list[MemoryChanged]]:
+        self, target: Target, purge: Purge, without: FileFilter, actor: str
+    ) -> tuple[PurgeResult, list[MemoryChanged]]:
         """What was taken out, and the commits that did so."""
-        commits = self._commit([Absorb(actor=OWNER)])
+        commits = self._commit([CommitExternalEdits(actor=OWNER)])
         head = self._parts.repository.head()
         assert head is not None
-        traced = Tracing(Past(self._parts.repository.git, head), target, purge).run(without)
+        traced = PurgeScan(VersionIndex(self._parts.repository.git, head), target, purge).run(without)
         commits += self._take_out(traced, actor)
         rewriting = self._rewrite(target, traced)
-        purged = Purged(
+        purged = PurgeResult(
             paths=tuple(sorted(traced.gone | rewriting.paths - traced.edits.keys())),
             commits=rewriting.rewritten,
             changed=tuple(sorted(traced.changed)),
@@ -45,18 +45,18 @@ class PurgeJob:
         )
         return purged, commits
 
-    def _commit(self, wishes: list[Wish]) -> list[MemoryChanged]:
+    def _commit(self, wishes: list[WriteOperation]) -> list[MemoryChanged]:
         result = self._parts.committer.commit(wishes)
         for outcome in result.outcomes:
             if isinstance(outcome, Refusal) and outcome.code != "not_found":
                 raise outcome
         return result.commits
 
-    def _take_out(self, traced: Traced, actor: str) -> list[MemoryChanged]:
+    def _take_out(self, traced: PurgeScanResult, actor: str) -> list[MemoryChanged]:
         """Take it out of the files that are there now, as a change like any other."""
         now = dict(traced.now())
         reason = f"Purge {traced.purge.target}"
-        wishes: list[Wish] = [
+        wishes: list[WriteOperation] = [
             DeletePath(actor=actor, reason=reason, path=path) for path, left in now.items() if left is None
         ]
         written: dict[str, bytes | None] = {path: left for path, left in now.items() if left is not None}
@@ -64,10 +64,10 @@ class PurgeJob:
             wishes.append(WriteFiles(actor=actor, reason=reason, files=written))
         return self._commit(wishes) if wishes else []
 
-    def _rewrite(self, target: Target, traced: Traced) -> Purging:
+    def _rewrite(self, target: Target, traced: PurgeScanResult) -> PurgeRewrite:
         git = self._parts.repository.git
         self._tending.expose()
-        rewriting = Purging(git, target, commit_edits(git, traced.edits), traced.purge.conversations)
+        rewriting = PurgeRewrite(git, target, write_edit_blobs(git, traced.edits), traced.purge.conversations)
         moves = rewriting.run()
         if self._sync:
             os.sync()

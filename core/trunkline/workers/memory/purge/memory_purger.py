@@ -11,12 +11,12 @@ import msgspec
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.memory.purge import PURGED
 from trunkline.contracts.memory.purger import Purge, Purger
-from trunkline.workers.memory.chunks.chunk_file import where
+from trunkline.workers.memory.chunks.chunk_file import parse_chunk_path
 
 _ENTRY = msgspec.json.Decoder(AuditEntry)
 
 
-class Derived(Purger):
+class MemoryPurger(Purger):
     """The audit log, and chunks; for one purge."""
 
     name = "memory"
@@ -30,17 +30,17 @@ class Derived(Purger):
         them."""
         if path.startswith("audit/") and path.endswith(".jsonl"):
             return b"\n".join(self._line(line, purge) for line in data.split(b"\n"))
-        if where(path) is not None:
-            return None if _said_in(data) in purge.conversations else data
+        if parse_chunk_path(path) is not None:
+            return None if _chunk_conversation(data) in purge.conversations else data
         return data
 
     def _line(self, line: bytes, purge: Purge) -> bytes:
         """One line; versions of a day repeat them."""
         if line not in self._lines:
             if self._paths is None:
-                plain = map(_plain, purge.paths)
+                plain = map(_normalized, purge.paths)
                 self._paths = {path: path.rpartition("/")[2] for path in plain}
-            self._lines[line] = _unworded(line, purge, self._paths)
+            self._lines[line] = _without_content(line, purge, self._paths)
         return self._lines[line]
 
 
@@ -52,7 +52,7 @@ class _Chunk(msgspec.Struct):
     metadata: _Metadata
 
 
-def _said_in(data: bytes) -> str | None:
+def _chunk_conversation(data: bytes) -> str | None:
     """The conversation that a chunk came of, wherever its file lies."""
     try:
         return msgspec.json.decode(data, type=_Chunk).metadata.conversation_id
@@ -60,14 +60,14 @@ def _said_in(data: bytes) -> str | None:
         return None
 
 
-def _unworded(line: bytes, purge: Purge, paths: Mapping[str, str]) -> bytes:
+def _without_content(line: bytes, purge: Purge, paths: Mapping[str, str]) -> bytes:
     """A line without what a call was given and gave, if it belongs to what is purged. That it was made, by whom,
     when, and how it was decided and ended, stays."""
     try:
         entry = _ENTRY.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return line
-    if entry.conversation not in purge.conversations and not _names(entry, paths):
+    if entry.conversation not in purge.conversations and not _mentions(entry, paths):
         return line
     left = msgspec.structs.replace(
         entry,
@@ -78,13 +78,13 @@ def _unworded(line: bytes, purge: Purge, paths: Mapping[str, str]) -> bytes:
     return msgspec.json.encode(left)
 
 
-def _names(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
+def _mentions(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
     """Whether a call was given or told one of these files by its path, as seen from the memory root or from its block:
     in other letters too, and among other words. A longer path of another folder is another file."""
     said = "\n".join((*(entry.arguments or {}).values(), entry.output, entry.why))
     if not said.strip():
         return False
-    said, own = _plain(unquote(said)), f"blocks/{_plain(entry.block)}/"
+    said, own = _normalized(unquote(said)), f"blocks/{_normalized(entry.block)}/"
     return any(
         re.search(rf"(?:(?<![\w./-])/?|(?<=/memory/)){re.escape(name)}(?![\w-])(?!\.\w)", said)
         for path, last in paths.items()
@@ -93,12 +93,12 @@ def _names(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
     )
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     """The text without differences of case, of how letters are composed, and of slashes."""
     return re.sub(r"(?:/(?:\./)*)+", "/", unicodedata.normalize("NFC", text).casefold().replace("\\", "/"))
 
 
-def without(purgers: Sequence[Purger]) -> Callable[[str, bytes, Purge], bytes | None]:
+def combined_filter(purgers: Sequence[Purger]) -> Callable[[str, bytes, Purge], bytes | None]:
     """What all of them leave of a file, one after the other."""
 
     def left(path: str, data: bytes, purge: Purge) -> bytes | None:

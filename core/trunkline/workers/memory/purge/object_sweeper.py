@@ -11,13 +11,13 @@ import pygit2
 from trunkline.workers.memory.fsync import Syncer
 from trunkline.workers.memory.packer import Packer
 from trunkline.workers.memory.repository import Repository
-from trunkline.workers.memory.root_layout import Places
+from trunkline.workers.memory.root_layout import RootLayout
 
 
-class Sweeper:
+class ObjectSweeper:
     """Sweeps one repository. Nobody else may write to it meanwhile."""
 
-    def __init__(self, places: Places, packer: Packer, syncer: Syncer) -> None:
+    def __init__(self, places: RootLayout, packer: Packer, syncer: Syncer) -> None:
         self._places = places
         self._packer = packer
         self._syncer = syncer
@@ -37,7 +37,7 @@ class Sweeper:
         older, loose = list(self._packs().glob("pack-*")), list(self._loose())
         repository = Repository(self._places.root)
         try:
-            kept = set(self._packer.write(list(_led_to(repository.git))))
+            kept = set(self._packer.write(list(_reachable_objects(repository.git))))
         finally:
             repository.close()
         for left in self._lists():
@@ -66,7 +66,7 @@ class Sweeper:
         yield from self._packs().glob("multi-pack-index*")
 
 
-def _led_to(git: pygit2.Repository) -> Iterator[pygit2.Oid]:
+def _reachable_objects(git: pygit2.Repository) -> Iterator[pygit2.Oid]:
     """Every object that a reference or the list of staged files leads to."""
     seen: set[pygit2.Oid] = set()
     waiting = [item.target for item in git.references.objects if isinstance(item.target, pygit2.Oid)]
@@ -77,10 +77,10 @@ def _led_to(git: pygit2.Repository) -> Iterator[pygit2.Oid]:
             continue
         seen.add(oid)
         yield oid
-        waiting += _next(git, oid, seen)
+        waiting += _references(git, oid, seen)
 
 
-def _next(git: pygit2.Repository, oid: pygit2.Oid, seen: set[pygit2.Oid]) -> list[pygit2.Oid]:
+def _references(git: pygit2.Repository, oid: pygit2.Oid, seen: set[pygit2.Oid]) -> list[pygit2.Oid]:
     found = git[oid]
     if isinstance(found, pygit2.Commit):
         return [found.tree_id, *(parent for parent in found.parent_ids if parent not in seen)]

@@ -9,12 +9,12 @@ import msgspec
 
 from trunkline.contracts.memory.purge import PurgeMemory
 from trunkline.contracts.memory.purger import Purge
-from trunkline.contracts.memory.store import Change, MemoryStore, Purged
-from trunkline.workers.memory.transfer.purge_check import NOTES
+from trunkline.contracts.memory.store import Change, MemoryStore, PurgeResult
+from trunkline.workers.memory.transfer.purge_check import PURGE_LOG_PATH
 from trunkline_bus import Refusal, Scope, new_id
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
+class PurgeRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One purge."""
 
     id: str = ""
@@ -46,37 +46,37 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.split("\n") if line]
 
 
-def read_notes(text: str) -> tuple[list[Note], list[int]]:
+def parse_purge_log(text: str) -> tuple[list[PurgeRecord], list[int]]:
     """The notes in a text, and the numbers of the lines that are none."""
     notes, damaged = [], []
     for number, line in enumerate(text.split("\n"), 1):
         try:
-            notes += [msgspec.json.decode(line, type=Note)] if line.strip() else []
+            notes += [msgspec.json.decode(line, type=PurgeRecord)] if line.strip() else []
         except (msgspec.MsgspecError, RecursionError):
             damaged.append(number)
     return notes, damaged
 
 
-class Notes:
+class PurgeLog:
     """The notes of one store."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def all(self) -> tuple[list[Note], list[int]]:
+    async def all(self) -> tuple[list[PurgeRecord], list[int]]:
         """Every note that can be read, and the numbers of the lines that cannot."""
-        return read_notes(await self._text())
+        return parse_purge_log(await self._text())
 
-    async def unfinished(self, target: str) -> Note | None:
+    async def unfinished(self, target: str) -> PurgeRecord | None:
         """The note of a purge of this that was cut short."""
         notes, _ = await self.all()
         found = [note for note in notes if note.state == "begun" and note.target == target]
         return found[-1] if found else None
 
-    async def begin(self, wish: PurgeMemory, purge: Purge, at: datetime, scope: Scope) -> Note:
+    async def begin(self, wish: PurgeMemory, purge: Purge, at: datetime, scope: Scope) -> PurgeRecord:
         """Note that a purge begins; one that was cut short goes on under its note."""
         earlier = await self.unfinished(wish.target)
-        note = Note(
+        note = PurgeRecord(
             id=earlier.id if earlier else new_id("purge"),
             state="begun",
             time=at,
@@ -90,7 +90,7 @@ class Notes:
         await self._put(note, f"Begin the purge of {wish.target}", scope)
         return note
 
-    async def finish(self, note: Note, purged: Purged, scope: Scope) -> str:
+    async def finish(self, note: PurgeRecord, purged: PurgeResult, scope: Scope) -> str:
         """Note what came of it; returns the version."""
         done = msgspec.structs.replace(
             note,
@@ -102,18 +102,18 @@ class Notes:
         )
         return await self._put(done, f"Note the purge of {note.target}", scope)
 
-    async def _put(self, note: Note, reason: str, scope: Scope) -> str:
+    async def _put(self, note: PurgeRecord, reason: str, scope: Scope) -> str:
         mark = f'"id":"{note.id}"'
         lines = [line for line in _lines(await self._text()) if mark not in line]
         text = "".join(f"{line}\n" for line in (*lines, msgspec.json.encode(note).decode()))
         return await self._store.change(
-            Change({NOTES: text.encode()}, actor=note.actor, reason=reason, scope=scope)
+            Change({PURGE_LOG_PATH: text.encode()}, actor=note.actor, reason=reason, scope=scope)
         )
 
     async def _text(self) -> str:
         """The notes so far. Raises Refusal when there are some that cannot be read."""
         try:
-            return (await self._store.read(NOTES)).content
+            return (await self._store.read(PURGE_LOG_PATH)).content
         except Refusal as refusal:
             if refusal.code != "not_found":
                 raise

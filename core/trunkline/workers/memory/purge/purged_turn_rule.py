@@ -9,7 +9,7 @@ from trunkline.workers.memory.purge.target import conversation_of
 from trunkline_bus import Refusal
 
 
-class Late:
+class PurgedTurnRule:
     """A memory rule: it refuses changes of turns that were purged; while nobody knows which, of every turn."""
 
     def __init__(self) -> None:

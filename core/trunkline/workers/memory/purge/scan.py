@@ -13,23 +13,23 @@ import pygit2
 from trunkline.contracts.memory.purge import Kept
 from trunkline.contracts.memory.purger import Purge
 from trunkline.workers.memory.conversations import parse
-from trunkline.workers.memory.purge.boilerplate import others
+from trunkline.workers.memory.purge.boilerplate import without_boilerplate
 from trunkline.workers.memory.purge.target import Target, conversation_of
-from trunkline.workers.memory.purge.text_match import Wording
-from trunkline.workers.memory.purge.version_index import Past, Version
+from trunkline.workers.memory.purge.text_match import TextMatcher
+from trunkline.workers.memory.purge.version_index import Version, VersionIndex
 
 Edits = dict[str, dict[bytes, bytes | None]]
 """What versions of paths become, by the raw ids of what they held; None when they go."""
 
-Without = Callable[[str, bytes, Purge], bytes | None]
+FileFilter = Callable[[str, bytes, Purge], bytes | None]
 """What is left of a file, by its path."""
 
-MOST_TOLD = 200
+MAX_REPORTED = 200
 """Files that are told one by one."""
 
 
 @dataclass(frozen=True)
-class Traced:
+class PurgeScanResult:
     """What was found. ``edits`` has for each path what its versions become: other content, or None when they go.
     ``gone`` are the paths of which none stays, ``there`` what paths hold now."""
 
@@ -61,10 +61,10 @@ class Traced:
                 yield path, self.edits[path][self.there[path]]
 
 
-class Tracing:
+class PurgeScan:
     """Looks through the past for one target. ``known`` is what an earlier try, cut short, had found."""
 
-    def __init__(self, past: Past, target: Target, known: Purge) -> None:
+    def __init__(self, past: VersionIndex, target: Target, known: Purge) -> None:
         self._past = past
         self._target = target
         self._named = {path for path in past.held if target.takes(path)}
@@ -75,10 +75,10 @@ class Tracing:
         self._out: set[Version] = set()
         self._naming: set[str] = set()
 
-    def run(self, without: Without) -> Traced:
+    def run(self, without: FileFilter) -> PurgeScanResult:
         """Find everything."""
         self._out = self._lineage()
-        wording = Wording(self._lines())
+        wording = TextMatcher(self._lines())
         self._out |= self._copies(wording)
         purge = Purge(
             target=self._known.target,
@@ -96,7 +96,7 @@ class Tracing:
         }
         told = self._told(purge, edits)
         kept = (*told, *self._written(purge, gone | {one.where for one in told}))
-        return Traced(purge, edits, frozenset(gone) | self._known.paths, kept, self._past.there)
+        return PurgeScanResult(purge, edits, frozenset(gone) | self._known.paths, kept, self._past.there)
 
     # What goes -----------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class Tracing:
         """What of a path is a file that is there and was not named."""
         return frozenset() if path in self._named else self._past.living(path)
 
-    def _copies(self, wording: Wording) -> set[Version]:
+    def _copies(self, wording: TextMatcher) -> set[Version]:
         """Versions of files that are not there any more, and consist of this text mostly. What was said in a
         conversation makes no file a copy of it."""
         if self._conversations:
@@ -126,7 +126,7 @@ class Tracing:
             version
             for version in self._past.versions()
             if version not in self._out
-            and not _grows(version[0])
+            and not _is_append_only(version[0])
             and (version[1] in blobs or wording.makes_up(self._past.lines(version[1])))
             and version not in self._living(version[0])
         }
@@ -139,9 +139,9 @@ class Tracing:
 
     def _lines(self) -> frozenset[bytes]:
         lines: frozenset[bytes] = frozenset()
-        ended = {path: self._past.last(path) for path, _ in self._out if _grows(path)}
+        ended = {path: self._past.last(path) for path, _ in self._out if _is_append_only(path)}
         blobs = {blob for path, blob in self._out if blob in ended.get(path, (blob,))}
-        return others(lines.union(*map(self._past.lines, blobs)), self._known.own)
+        return without_boilerplate(lines.union(*map(self._past.lines, blobs)), self._known.own)
 
     def _turns(self) -> frozenset[str]:
         """The turns of the conversations: those that were stored, and those that changed memory."""
@@ -155,7 +155,7 @@ class Tracing:
 
     # What becomes something else -----------------------------------------------------------------------------
 
-    def _edits(self, purge: Purge, without: Without) -> Edits:
+    def _edits(self, purge: Purge, without: FileFilter) -> Edits:
         edits: Edits = {}
         for path, blob in self._out:
             edits.setdefault(path, {})[blob] = None
@@ -177,7 +177,7 @@ class Tracing:
 
     def _told(self, purge: Purge, edits: Edits) -> tuple[Kept, ...]:
         """Files that hold some of the same lines."""
-        wording = Wording(purge.lines)
+        wording = TextMatcher(purge.lines)
         found: dict[str, int] = {}
         for path in self._past.held:
             changed = edits.get(path, {})
@@ -188,15 +188,15 @@ class Tracing:
                 if count > found.get(path, 0):
                     found[path] = count
         told = sorted(found, key=lambda path: (path not in self._past.there, -found[path], path))
-        kept = [self._one_told(path, found[path]) for path in told[:MOST_TOLD]]
-        if len(told) > MOST_TOLD:
-            more = f"{len(told) - MOST_TOLD} more files hold lines of it."
+        kept = [self._one_told(path, found[path]) for path in told[:MAX_REPORTED]]
+        if len(told) > MAX_REPORTED:
+            more = f"{len(told) - MAX_REPORTED} more files hold lines of it."
             kept.append(Kept(where="memory", what=more))
         return tuple(kept)
 
     def _telling(self, path: str) -> frozenset[bytes]:
         """The versions to look at: all of them, but of what only grows those that it ended with."""
-        return self._past.last(path) if _grows(path) else frozenset(self._past.held[path])
+        return self._past.last(path) if _is_append_only(path) else frozenset(self._past.held[path])
 
     def _one_told(self, path: str, count: int) -> Kept:
         lines = f"{count} {'line' if count == 1 else 'lines'} of it"
@@ -222,22 +222,22 @@ class Tracing:
         """Files that were written in the conversations, or name one, and are not theirs. Of ``known`` ones enough is
         said."""
         paths = {path for one in purge.conversations for path in self._past.written.get(one, ())}
-        for path in sorted(paths - known)[:MOST_TOLD]:
+        for path in sorted(paths - known)[:MAX_REPORTED]:
             yield Kept(
                 where=path,
                 what="It was written in the conversation and may repeat it. Purge it by this path.",
             )
         named = self._naming - paths - known if purge.conversations else set()
-        for path in sorted(path for path in named if not path.startswith("audit/"))[:MOST_TOLD]:
+        for path in sorted(path for path in named if not path.startswith("audit/"))[:MAX_REPORTED]:
             yield Kept(where=path, what="It names the conversation, and no plugin took anything out of it.")
 
 
-def _grows(path: str) -> bool:
+def _is_append_only(path: str) -> bool:
     """Whether a file only gets longer, so that its last version holds the ones before."""
     return conversation_of(path) is not None or path.startswith("audit/")
 
 
-def commit_edits(git: pygit2.Repository, edits: Edits) -> dict[str, dict[pygit2.Oid, pygit2.Oid | None]]:
+def write_edit_blobs(git: pygit2.Repository, edits: Edits) -> dict[str, dict[pygit2.Oid, pygit2.Oid | None]]:
     """The same with blobs in the repository."""
     return {
         path: {
@@ -248,12 +248,12 @@ def commit_edits(git: pygit2.Repository, edits: Edits) -> dict[str, dict[pygit2.
     }
 
 
-def nothing(target: str) -> Purge:
+def empty_purge(target: str) -> Purge:
     """A purge of which nothing is known yet."""
     return Purge(target=target)
 
 
-def together(one: Purge, other: Purge) -> Purge:
+def merge_purges(one: Purge, other: Purge) -> Purge:
     """What either says."""
     return msgspec.structs.replace(
         one,

@@ -13,22 +13,22 @@ import msgspec
 
 from trunkline.contracts.memory.purge import Erased, Kept, MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.purger import Purge, Purger
-from trunkline.contracts.memory.store import MemoryStore, Purged
-from trunkline.workers.memory.purge.boilerplate import others
-from trunkline.workers.memory.purge.external_data import Around
-from trunkline.workers.memory.purge.memory_purger import Derived, without
-from trunkline.workers.memory.purge.purge_log import Note, Notes
-from trunkline.workers.memory.purge.purged_turn_rule import Late
-from trunkline.workers.memory.purge.scan import nothing, together
-from trunkline.workers.memory.purge.target import conversation_named
-from trunkline.workers.memory.purge.telling import told_once
-from trunkline.workers.memory.transfer.purge_check import NOTES
+from trunkline.contracts.memory.store import MemoryStore, PurgeResult
+from trunkline.workers.memory.purge.boilerplate import without_boilerplate
+from trunkline.workers.memory.purge.external_data import ExternalData
+from trunkline.workers.memory.purge.memory_purger import MemoryPurger, combined_filter
+from trunkline.workers.memory.purge.purge_log import PurgeLog, PurgeRecord
+from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+from trunkline.workers.memory.purge.scan import empty_purge, merge_purges
+from trunkline.workers.memory.purge.target import parse_conversation_id
+from trunkline.workers.memory.purge.telling import merge_by_conversation
+from trunkline.workers.memory.transfer.purge_check import PURGE_LOG_PATH
 from trunkline_bus import Refusal, Scope
 
 log = logging.getLogger(__name__)
 
 
-class Purges:
+class PurgeService:
     """Purges one store. ``purgers`` are those of plugins, ``around`` is all that is kept besides memory, ``late`` the
     rule that learns which turns are gone, ``own`` are the program's own words."""
 
@@ -36,8 +36,8 @@ class Purges:
         self,
         store: MemoryStore,
         purgers: Sequence[Purger],
-        around: Around | None,
-        late: Late,
+        around: ExternalData | None,
+        late: PurgedTurnRule,
         own: frozenset[bytes] = frozenset(),
     ) -> None:
         self._store = store
@@ -45,17 +45,17 @@ class Purges:
         self._around = around
         self._late = late
         self._own = own
-        self._notes = Notes(store)
+        self._notes = PurgeLog(store)
 
     async def remember(self) -> None:
         """Know again which turns were purged before, and tell of purges that were cut short."""
         try:
             notes, damaged = await self._notes.all()
         except Refusal as refusal:
-            self._shut(f"{NOTES} cannot be read ({refusal.message.rstrip('.')})")
+            self._shut(f"{PURGE_LOG_PATH} cannot be read ({refusal.message.rstrip('.')})")
             return
         if damaged:
-            self._shut(f"{NOTES}:{damaged[0]} cannot be read")
+            self._shut(f"{PURGE_LOG_PATH}:{damaged[0]} cannot be read")
         for note in notes:
             self._late.add(note.turns)
             if note.state == "begun":
@@ -67,7 +67,7 @@ class Purges:
         """Nobody knows which turns were purged."""
         told = (
             f"{what}, so it is not known what was purged, and agents cannot write to memory. Take the file back with "
-            f'"trunkline memory history {NOTES}" and "trunkline memory revert", and start again.'
+            f'"trunkline memory history {PURGE_LOG_PATH}" and "trunkline memory revert", and start again.'
         )
         log.error("%s", told)
         self._late.close(told)
@@ -80,7 +80,7 @@ class Purges:
                 ``turn_running``, and whatever a plugin's purger says. BusError: what was begun goes on when it is asked
                 for again.
         """
-        _insist(wish)
+        _validate(wish)
         purge = await self._known(wish)
         if self._around is not None:
             purge = await self._around.before(purge)
@@ -93,16 +93,20 @@ class Purges:
         purged = await self._take_out(purge, wish.actor)
         erased += await self._erase(purge)  # what was under way when the first look was
         kept = (*purged.kept, *told, *(await self._around.kept(purge) if self._around is not None else ()))
-        return await self._done(note, purge, purged, _summed(erased), told_once(kept), scope)
+        return await self._done(
+            note, purge, purged, _sum_by_place(erased), merge_by_conversation(kept), scope
+        )
 
     async def _known(self, wish: PurgeMemory) -> Purge:
         """What the target stands for, with what a try before this one knew. A conversation of which memory has
         nothing may be on the server."""
         found = await self._store.trace(wish.target)
         begun = await self._notes.unfinished(wish.target)
-        known = together(found, nothing(wish.target) if begun is None else begun.purge)
-        known = msgspec.structs.replace(known, lines=others(known.lines, self._own), own=self._own)
-        named = conversation_named(wish.target)
+        known = merge_purges(found, empty_purge(wish.target) if begun is None else begun.purge)
+        known = msgspec.structs.replace(
+            known, lines=without_boilerplate(known.lines, self._own), own=self._own
+        )
+        named = parse_conversation_id(wish.target)
         return (
             known
             if named is None
@@ -112,8 +116,8 @@ class Purges:
     async def _erase(self, purge: Purge) -> list[Erased]:
         return [] if self._around is None else await self._around.erase(purge)
 
-    async def _take_out(self, purge: Purge, actor: str) -> Purged:
-        left = without((Derived(), *self._purgers))
+    async def _take_out(self, purge: Purge, actor: str) -> PurgeResult:
+        left = combined_filter((MemoryPurger(), *self._purgers))
         if self._around is None:
             return await self._store.purge(purge, left, actor=actor)
         async with self._around.quiet():
@@ -121,9 +125,9 @@ class Purges:
 
     async def _done(
         self,
-        note: Note,
+        note: PurgeRecord,
         purge: Purge,
-        purged: Purged,
+        purged: PurgeResult,
         erased: tuple[Erased, ...],
         kept: tuple[Kept, ...],
         scope: Scope,
@@ -140,14 +144,14 @@ class Purges:
         )
 
 
-def _insist(wish: PurgeMemory) -> None:
+def _validate(wish: PurgeMemory) -> None:
     if wish.confirm != wish.target:
         raise Refusal("not_confirmed", f"Repeat {wish.target!r} to confirm: what is purged cannot come back.")
-    if wish.target.strip("/").split("/")[0] == NOTES.split("/")[0]:
-        raise Refusal("invalid_path", f"{NOTES} says what may not come back: it is not purged.")
+    if wish.target.strip("/").split("/")[0] == PURGE_LOG_PATH.split("/")[0]:
+        raise Refusal("invalid_path", f"{PURGE_LOG_PATH} says what may not come back: it is not purged.")
 
 
-def _summed(erased: Sequence[Erased]) -> tuple[Erased, ...]:
+def _sum_by_place(erased: Sequence[Erased]) -> tuple[Erased, ...]:
     """One line a place."""
     counts: dict[str, int] = {}
     for one in erased:

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from trunkline.contracts.gateway.subjects import TRANSCRIPTS
+from trunkline.contracts.gateway.subjects import TRANSCRIPT_BUCKET
 from trunkline.contracts.memory.purge import Erased, Kept
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.retention import Retention
@@ -28,22 +28,28 @@ from trunkline.contracts.streams import (
     SPAN_STREAM,
     STREAMS,
 )
-from trunkline.contracts.tools.subjects import RESULTS
+from trunkline.contracts.tools.subjects import RESULT_STORE
 from trunkline.contracts.topology import topology
-from trunkline.contracts.turns.messages import Finished, JournalEntry, Started, ToolPlanned, TurnRecord
-from trunkline.contracts.workers.subjects import CLAIMS
-from trunkline.workers.memory.purge.text_match import Wording
+from trunkline.contracts.turns.messages import (
+    JournalEntry,
+    ToolPlanned,
+    TurnFinished,
+    TurnRecord,
+    TurnStarted,
+)
+from trunkline.contracts.workers.subjects import CLAIM_STORE
+from trunkline.workers.memory.purge.text_match import TextMatcher
 from trunkline_bus import Bus, DecodeError, ObjectInfo, Refusal, StoredRecord
-from trunkline_bus.connection.claim_check import CLAIM
+from trunkline_bus.connection.claim_check import CLAIM_HEADER
 
-Wanted = Callable[[StoredRecord, bytes], bool]
+RecordFilter = Callable[[StoredRecord, bytes], bool]
 
-SETTLED = 30.0
+ORPHAN_AGE = 30.0
 """Seconds after which a large body whose message no stream has is no part of a message on its way: longer than the
 answers last that are waited for."""
 
 
-class _Said(msgspec.Struct):
+class _Attribution(msgspec.Struct):
     """What a message says of whom it belongs to."""
 
     conversation: str = ""
@@ -51,20 +57,20 @@ class _Said(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    data: _Said
+    data: _Attribution
 
 
-class _Written(msgspec.Struct):
+class _JournalBody(msgspec.Struct):
     data: TurnRecord
 
 
-LOOKED_THROUGH = (
+SCANNED_STREAMS = (
     INBOX_STREAM, JOURNAL_STREAM, FEED_STREAM, EFFECT_STREAM, FACT_STREAM, APPROVAL_STREAM, SPAN_STREAM, AUDIT_STREAM,
     DEAD_STREAM,
 )  # fmt: skip
 
 
-def naming(ids: Iterable[str]) -> Callable[[bytes], bool]:
+def id_matcher(ids: Iterable[str]) -> Callable[[bytes], bool]:
     """Tells whether a body names one of these conversations and turns: an id of ours wherever it stands as a whole
     word, another one, which may be any word of an import, only where it is said to be a conversation or a turn."""
     ours: list[bytes] = []
@@ -80,14 +86,14 @@ def naming(ids: Iterable[str]) -> Callable[[bytes], bool]:
     return lambda body: any(pattern.search(body) for pattern in patterns)
 
 
-class Streams:
+class StreamEraser:
     """The streams and stores of one server."""
 
     def __init__(self, bus: Bus, retention: Retention) -> None:
         self._bus = bus
         whole = topology(retention=retention)
         self._ages = {stream.name: stream.max_age for stream in whole.streams}
-        self._result_age = next(store.ttl for store in whole.objects if store.name == RESULTS.name)
+        self._result_age = next(store.ttl for store in whole.objects if store.name == RESULT_STORE.name)
 
     # Before --------------------------------------------------------------------------------------------------
 
@@ -95,14 +101,14 @@ class Streams:
         """Refuse while a turn of the conversations is not over. Raises Refusal ``turn_running``, BusError."""
         for conversation in sorted(purge.conversations):
             async for _ in self._bus.records(INBOX_STREAM, f"trunkline.turn.part.*.{conversation}"):
-                raise _running(conversation, "has a message that is not answered yet")
+                raise _running_refusal(conversation, "has a message that is not answered yet")
             ended: dict[str, bool] = {}
             async for turn, entries in self._turns_of(conversation):
-                over = any(isinstance(entry, Finished) for entry in entries)
+                over = any(isinstance(entry, TurnFinished) for entry in entries)
                 ended[turn] = ended.get(turn, False) or over
             for turn, over in ended.items():
                 if not over:
-                    raise _running(conversation, f"has a turn that is not over: {turn}")
+                    raise _running_refusal(conversation, f"has a turn that is not over: {turn}")
 
     async def turns(self, purge: Purge) -> frozenset[str]:
         """The turns of the conversations that the journal knows. Raises BusError."""
@@ -119,13 +125,13 @@ class Streams:
         after a crash. Large bodies that no message names any more go too, as far as they hold the text. Raises
         BusError."""
         if not purge.conversations:
-            return _counted({CLAIMS.stream_name: await self._erase_orphans(purge)})
+            return _counted({CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
         calls, traces = await self._led_to(purge)
 
         def said(_: StoredRecord, body: bytes) -> bool:
-            return _said(body).conversation in purge.conversations
+            return _attribution(body).conversation in purge.conversations
 
-        names = naming(purge.conversations)
+        names = id_matcher(purge.conversations)
         counts = {
             EFFECT_STREAM: await self._erase(EFFECT_STREAM, lambda record, _: _last(record) in calls),
             SPAN_STREAM: await self._erase(
@@ -135,12 +141,14 @@ class Streams:
             FACT_STREAM: await self._erase(FACT_STREAM, said),
             AUDIT_STREAM: await self._erase(AUDIT_STREAM, said),
             DEAD_STREAM: await self._erase(DEAD_STREAM, lambda _, body: names(body)),
-            TRANSCRIPTS.stream_name: await self._erase(TRANSCRIPTS.stream_name, lambda _, body: names(body)),
-            RESULTS.stream_name: await self._erase_results(purge),
+            TRANSCRIPT_BUCKET.stream_name: await self._erase(
+                TRANSCRIPT_BUCKET.stream_name, lambda _, body: names(body)
+            ),
+            RESULT_STORE.stream_name: await self._erase_results(purge),
             FEED_STREAM: await self._erase_named(FEED_STREAM, "trunkline.feed.turn.{}.*", purge),
             JOURNAL_STREAM: await self._erase_named(JOURNAL_STREAM, "trunkline.journal.turn.{}.*", purge),
         }
-        return _counted(counts | {CLAIMS.stream_name: await self._erase_orphans(purge)})
+        return _counted(counts | {CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
 
     async def _led_to(self, purge: Purge) -> tuple[set[str], set[str]]:
         """The ledger keys of the calls, and the ids of the traces."""
@@ -151,18 +159,18 @@ class Streams:
                 for entry in entries:
                     if isinstance(entry, ToolPlanned):
                         calls.add(entry.key)
-                    elif isinstance(entry, Started) and entry.request.traceparent:
+                    elif isinstance(entry, TurnStarted) and entry.request.traceparent:
                         traces.add(entry.request.traceparent.split("-")[1])
         async for record, body in self._bodies(EFFECT_STREAM):
-            if _said(body).turn in purge.turns:
+            if _attribution(body).turn in purge.turns:
                 calls.add(_last(record))
-        names = naming((*purge.conversations, *purge.turns))
+        names = id_matcher((*purge.conversations, *purge.turns))
         async for record, body in self._bodies(SPAN_STREAM):
             if names(body):
                 traces.add(record.subject.split(".")[3])
         return calls, traces
 
-    async def _erase(self, stream: str, wanted: Wanted, filter: str = ">") -> int:
+    async def _erase(self, stream: str, wanted: RecordFilter, filter: str = ">") -> int:
         count = 0
         async for record, body in self._bodies(stream, filter):
             if wanted(record, body):
@@ -177,7 +185,7 @@ class Streams:
         return sum(counts)
 
     async def _erase_results(self, purge: Purge) -> int:
-        objects = self._bus.objects(RESULTS)
+        objects = self._bus.objects(RESULT_STORE)
         gone = [
             info
             for info in await objects.infos()
@@ -193,8 +201,8 @@ class Streams:
         A body is stored before its message, and some messages are in no stream. So a body counts as left behind only
         when it is older than any message on its way, and still has none.
         """
-        wording, names = Wording(purge.lines), naming(purge.conversations)
-        objects, found = self._bus.objects(CLAIMS), []
+        wording, names = TextMatcher(purge.lines), id_matcher(purge.conversations)
+        objects, found = self._bus.objects(CLAIM_STORE), []
         named = await self._named()
         for info in await objects.infos():
             data = None if info.name in named else await objects.get(info.name)
@@ -203,14 +211,16 @@ class Streams:
         if not found:
             return 0
         youngest = max(datetime.fromisoformat(info.mtime) for info in found)
-        await anyio.sleep(max(0.0, SETTLED - (datetime.now(UTC) - youngest).total_seconds()))
+        await anyio.sleep(max(0.0, ORPHAN_AGE - (datetime.now(UTC) - youngest).total_seconds()))
         named = await self._named()
         return sum([await objects.erase(info.name) for info in found if info.name not in named])
 
     async def _named(self) -> set[str | None]:
         """The bodies that messages of streams name."""
         return {
-            record.headers.get(CLAIM) for stream in STREAMS async for record in self._bus.records(stream.name)
+            record.headers.get(CLAIM_HEADER)
+            for stream in STREAMS
+            async for record in self._bus.records(stream.name)
         }
 
     # Telling -------------------------------------------------------------------------------------------------
@@ -218,9 +228,9 @@ class Streams:
     async def kept(self, purge: Purge) -> list[Kept]:
         """What holds lines of the text still: in which conversations' messages, until when. Raises BusError."""
         told: list[Kept] = []
-        wording = Wording(purge.lines)
+        wording = TextMatcher(purge.lines)
         known = await self._calls() if purge.lines else {}
-        for stream in LOOKED_THROUGH if purge.lines else ():
+        for stream in SCANNED_STREAMS if purge.lines else ():
             told += [
                 Kept(where=f"stream {stream}", what=HOLDING, until=until, conversation=conversation)
                 for conversation, until in (await self._holding(stream, wording, known)).items()
@@ -236,7 +246,7 @@ class Streams:
         return told
 
     async def _holding(
-        self, stream: str, wording: Wording, known: Mapping[str, str]
+        self, stream: str, wording: TextMatcher, known: Mapping[str, str]
     ) -> dict[str, datetime | None]:
         """The conversations whose messages hold it ("": messages of none), each with when the last of it is gone."""
         found: dict[str, datetime | None] = {}
@@ -244,7 +254,7 @@ class Streams:
         async for record, body in self._bodies(stream):
             if wording.held(body):
                 until = None if age is None else record.time + timedelta(seconds=age)
-                found[_whose(record, body, known)] = until
+                found[_conversation_of_record(record, body, known)] = until
         return found
 
     async def _calls(self) -> dict[str, str]:
@@ -256,8 +266,8 @@ class Streams:
             if isinstance(entry, ToolPlanned)
         }
 
-    async def _results_holding(self, wording: Wording) -> AsyncIterator[Kept]:
-        objects = self._bus.objects(RESULTS)
+    async def _results_holding(self, wording: TextMatcher) -> AsyncIterator[Kept]:
+        objects = self._bus.objects(RESULT_STORE)
         for info in await objects.infos():
             data = await objects.get(info.name)
             if data is not None and wording.held(data):
@@ -283,7 +293,7 @@ class Streams:
         conversation."""
         async for record, body in self._bodies(JOURNAL_STREAM, f"trunkline.journal.turn.{conversation}.*"):
             try:
-                entries = msgspec.json.decode(body, type=_Written).data.entries
+                entries = msgspec.json.decode(body, type=_JournalBody).data.entries
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 entries = ()
             yield record.subject.split(".")[-2], _last(record), entries
@@ -310,7 +320,7 @@ UNREACHED = (
 )
 
 
-def _running(conversation: str, why: str) -> Refusal:
+def _running_refusal(conversation: str, why: str) -> Refusal:
     return Refusal(
         "turn_running",
         f"The conversation {conversation} {why}. Nothing was purged. Cancel the turn, or decide what it waits for, and "
@@ -326,19 +336,19 @@ def _last(record: StoredRecord) -> str:
     return record.subject.rpartition(".")[2]
 
 
-def _said(body: bytes) -> _Said:
+def _attribution(body: bytes) -> _Attribution:
     """Whom a message belongs to; nobody, if it does not say so."""
     try:
         return msgspec.json.decode(body, type=_Message).data
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _Said()
+        return _Attribution()
 
 
-def _whose(record: StoredRecord, body: bytes, known: Mapping[str, str]) -> str:
+def _conversation_of_record(record: StoredRecord, body: bytes, known: Mapping[str, str]) -> str:
     """The conversation that a message is of, or that its call is ``known`` to be of; "" when it is of none."""
     parts = record.subject.split(".")
     if parts[1:3] == ["turn", "part"]:
         return parts[-1]
     if parts[1:3] in (["journal", "turn"], ["feed", "turn"]):
         return parts[-2]
-    return _said(body).conversation or known.get(_last(record), "")
+    return _attribution(body).conversation or known.get(_last(record), "")

@@ -5,11 +5,11 @@ import re
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from trunkline.workers.memory.chunks.chunk_file import is_chunk_id, where
-from trunkline.workers.memory.paths import checked, is_gits
+from trunkline.workers.memory.chunks.chunk_file import is_chunk_id, parse_chunk_path
+from trunkline.workers.memory.paths import is_git_name, normalize_path
 
 
-class Look(NamedTuple):
+class TreeSelection(NamedTuple):
     """What to do in one folder: names to take out of it, and folders to look into with what is wanted there."""
 
     out: frozenset[str]
@@ -24,7 +24,7 @@ class Target(ABC):
         """Whether a file goes, by its whole path."""
 
     @abstractmethod
-    def look(self, folders: list[str]) -> Look:
+    def look(self, folders: list[str]) -> TreeSelection:
         """What to do in a folder that holds these folders."""
 
     @abstractmethod
@@ -44,12 +44,12 @@ class PathTarget(Target):
         """The path itself, and all below it."""
         return path == self._path or path.startswith(f"{self._path}/")
 
-    def look(self, folders: list[str]) -> Look:
+    def look(self, folders: list[str]) -> TreeSelection:
         """Out with it, or down the way to it."""
         first, _, rest = self._path.partition("/")
         if not rest:
-            return Look(frozenset((first,)), {})
-        return Look(frozenset(), {first: PathTarget(rest)} if first in folders else {})
+            return TreeSelection(frozenset((first,)), {})
+        return TreeSelection(frozenset(), {first: PathTarget(rest)} if first in folders else {})
 
     def __hash__(self) -> int:
         return hash(self._path)
@@ -67,22 +67,22 @@ class ChunkTarget(Target):
 
     def takes(self, path: str) -> bool:
         """The chunk's file in any place of chunks."""
-        found = where(path)
+        found = parse_chunk_path(path)
         return found is not None and found.id == self._chunk
 
-    def look(self, folders: list[str]) -> Look:
+    def look(self, folders: list[str]) -> TreeSelection:
         """Everywhere for folders of chunks, and in those only where its day is."""
         day, digits = self._chunk[6:16], self._chunk[17:19]
         if self._within == "day":
             into = {name: ChunkTarget(self._chunk, "day") for name in digits if name in folders}
-            return Look(frozenset((f"{self._chunk}.json",)), dict[str, Target](into))
+            return TreeSelection(frozenset((f"{self._chunk}.json",)), dict[str, Target](into))
         found: dict[str, Target] = {}
         for name in folders:
             if self._within == "chunks" and name == day:
                 found[name] = ChunkTarget(self._chunk, "day")
             elif self._within != "chunks" or name == "archive":
                 found[name] = ChunkTarget(self._chunk, "chunks" if name in ("chunks", "archive") else "")
-        return Look(frozenset(), found)
+        return TreeSelection(frozenset(), found)
 
     def __hash__(self) -> int:
         return hash((self._chunk, self._within))
@@ -102,9 +102,9 @@ class ConversationTarget(Target):
         """The conversation's file."""
         return conversation_of(path) == self._conversation
 
-    def look(self, folders: list[str]) -> Look:
+    def look(self, folders: list[str]) -> TreeSelection:
         """Nothing here."""
-        return Look(frozenset(), {})
+        return TreeSelection(frozenset(), {})
 
     def __hash__(self) -> int:
         return hash(self._conversation)
@@ -125,20 +125,20 @@ def conversation_of(path: str) -> str | None:
     return found[1] if found else None
 
 
-def conversation_named(text: str) -> str | None:
+def parse_conversation_id(text: str) -> str | None:
     """The conversation that a text names by its id; None when it names something else."""
     return text if _CONVERSATION_ID.fullmatch(text) else None
 
 
-def target_of(text: str) -> Target:
+def parse_target(text: str) -> Target:
     """What a text names: a chunk or a conversation by its id, or a path. One of git's own names too: memory has none,
     but a person may have committed it. Raises Refusal ``invalid_path``."""
     if is_chunk_id(text):
         return ChunkTarget(text)
-    if conversation_named(text):
+    if parse_conversation_id(text):
         return ConversationTarget(text)
     names = [name for name in text.split("/") if name]
-    if any(map(is_gits, names)):
-        checked("/".join("x" if is_gits(name) else name for name in names))
+    if any(map(is_git_name, names)):
+        normalize_path("/".join("x" if is_git_name(name) else name for name in names))
         return PathTarget("/".join(names))
-    return PathTarget(checked(text))
+    return PathTarget(normalize_path(text))

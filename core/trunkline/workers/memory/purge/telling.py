@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from trunkline.contracts.memory.purge import Kept
 
 
-def told_once(kept: Sequence[Kept]) -> tuple[Kept, ...]:
+def merge_by_conversation(kept: Sequence[Kept]) -> tuple[Kept, ...]:
     """The same with all that is kept of one conversation in one line, and these first."""
     places: dict[str, list[Kept]] = {}
     for one in kept:
         if one.conversation:
             places.setdefault(one.conversation, []).append(one)
     rest = [one for one in kept if not one.conversation]
-    return (*(_together(conversation, ones) for conversation, ones in places.items()), *rest)
+    return (*(_merge_kept(conversation, ones) for conversation, ones in places.items()), *rest)
 
 
-def _together(conversation: str, kept: Sequence[Kept]) -> Kept:
+def _merge_kept(conversation: str, kept: Sequence[Kept]) -> Kept:
     where = ", ".join(dict.fromkeys(one.where for one in kept))
     ends = [one.until for one in kept if one.until is not None]
     return Kept(

@@ -3,50 +3,52 @@
 import re
 from collections.abc import Iterable
 
-SHORTEST = 12
+MIN_LINE_BYTES = 12
 """Letters (bytes) of a line by which a text is recognised; shorter ones stand anywhere."""
 
-SOUGHT = 200
+MAX_SUBSTRING_LINES = 200
 """Lines, the longest ones, that are looked for within longer lines too."""
 
 _BREAK = re.compile(rb'(?:\\+[nrt"/]?|["\n\r\t])+')
 """Where lines end, in a file as in a text that lies in JSON."""
 
-_NAME = re.compile(rb"[a-z_]+|[a-z]+_[0-9A-Za-z]{20,}|chunk-[0-9a-f-]+|[0-9T:.+Z-]+|[0-9a-f]{12}")
+_STRUCTURAL = re.compile(rb"[a-z_]+|[a-z]+_[0-9A-Za-z]{20,}|chunk-[0-9a-f-]+|[0-9T:.+Z-]+|[0-9a-f]{12}")
 """A key, an id, a time or the digest of a mark: in a record of anything."""
 
 
-def lines_of(data: bytes) -> frozenset[bytes]:
+def significant_lines(data: bytes) -> frozenset[bytes]:
     """The lines by which a text is recognised; none of what is no text."""
     if b"\0" in data[:8_000]:
         return frozenset()
     parts = (part.strip(b" ,:{}[]") for part in _BREAK.split(data))
-    return frozenset(part for part in parts if len(part) >= SHORTEST and not _NAME.fullmatch(part))
+    return frozenset(
+        part for part in parts if len(part) >= MIN_LINE_BYTES and not _STRUCTURAL.fullmatch(part)
+    )
 
 
-def alike(one: frozenset[bytes], other: frozenset[bytes]) -> bool:
+def is_similar(one: frozenset[bytes], other: frozenset[bytes]) -> bool:
     """Whether at least half of the smaller text stands in the other."""
-    smaller = min(size(one), size(other))
-    return smaller > 0 and 2 * size(one & other) >= smaller
+    smaller = min(total_bytes(one), total_bytes(other))
+    return smaller > 0 and 2 * total_bytes(one & other) >= smaller
 
 
-def size(lines: Iterable[bytes]) -> int:
+def total_bytes(lines: Iterable[bytes]) -> int:
     """How many bytes the lines have."""
     return sum(map(len, lines))
 
 
-class Wording:
+class TextMatcher:
     """The lines of a text that is looked for."""
 
     def __init__(self, lines: frozenset[bytes]) -> None:
         self._lines = lines
-        self._sought = sorted(lines, key=len, reverse=True)[:SOUGHT]
+        self._sought = sorted(lines, key=len, reverse=True)[:MAX_SUBSTRING_LINES]
 
     def makes_up(self, lines: frozenset[bytes]) -> bool:
         """Whether at least half of a text is this one."""
-        return bool(lines) and 2 * size(lines & self._lines) >= size(lines)
+        return bool(lines) and 2 * total_bytes(lines & self._lines) >= total_bytes(lines)
 
     def held(self, data: bytes) -> int:
         """How many of the lines stand in ``data``."""
-        found = lines_of(data) & self._lines
+        found = significant_lines(data) & self._lines
         return len(found) + sum(line not in found and line in data for line in self._sought)

@@ -8,7 +8,7 @@ from trunkline.contracts.memory.purge import Kept
 from trunkline.contracts.retention import Retention
 from trunkline.home.paths import Home
 
-ELSEWHERE = (
+ALWAYS_UNREACHABLE = (
     Kept(
         where="backups, exports and clones",
         what="Copies that were made before still have it. Delete them yourself.",
@@ -29,22 +29,22 @@ ELSEWHERE = (
 )
 
 
-def outside(home: Home, retention: Retention, now: datetime) -> Iterator[Kept]:
+def unreachable_copies(home: Home, retention: Retention, now: datetime) -> Iterator[Kept]:
     """What may be kept around memory, as far as there is any."""
-    if _any(home.logs):
+    if _has_files(home.logs):
         days = timedelta(days=retention.log_days)
         yield Kept(
             where=str(home.logs), what="Logs may quote it in errors. Delete them yourself.", until=now + days
         )
-    if _any(home.workspaces):
+    if _has_files(home.workspaces):
         what = (
             "Files that tools and programs wrote are no memory, and were not looked at. Delete them yourself."
         )
         yield Kept(where=str(home.workspaces), what=what)
-    if _any(home.path / "tasks"):
+    if _has_files(home.path / "tasks"):
         what = "What background tasks were given and printed was not looked at. Delete it yourself."
         yield Kept(where=str(home.path / "tasks"), what=what)
-    if _any(home.remotes):
+    if _has_files(home.remotes):
         days = timedelta(days=retention.journal_days)
         yield Kept(
             where="other hosts",
@@ -54,10 +54,10 @@ def outside(home: Home, retention: Retention, now: datetime) -> Iterator[Kept]:
     for folder in sorted((*home.path.glob("replaced-*"), *home.path.glob("before-*"))):
         yield Kept(where=str(folder), what="A home of before has it still. Delete it yourself.")
     damaged = home.memory / ".git" / "trunkline" / "damaged"
-    if _any(damaged):
+    if _has_files(damaged):
         yield Kept(where=str(damaged), what="What was found broken was put aside here. Delete it yourself.")
-    yield from ELSEWHERE
+    yield from ALWAYS_UNREACHABLE
 
 
-def _any(folder: Path) -> bool:
+def _has_files(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())

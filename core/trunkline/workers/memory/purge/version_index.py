@@ -11,25 +11,25 @@ from functools import lru_cache
 import pygit2
 from pygit2.enums import SortMode
 
-from trunkline.workers.memory.commit_batch import origin_of
-from trunkline.workers.memory.conversations import names_of
-from trunkline.workers.memory.purge.text_match import alike, lines_of
-from trunkline.workers.memory.tree_diff import Trees
+from trunkline.workers.memory.commit_batch import parse_origin
+from trunkline.workers.memory.conversations import parse_conversation_path
+from trunkline.workers.memory.purge.text_match import is_similar, significant_lines
+from trunkline.workers.memory.tree_diff import TreeDiffer
 
 Version = tuple[str, bytes]
 """A path, and the raw id of what it held."""
 
-LATER = 64
+RENAME_WINDOW = 64
 """Commits after which what was taken out is not looked for under another name any more."""
 
-PAIRS = 10_000
+MAX_COMPARED_PAIRS = 10_000
 """Pairs of files, one gone and one new, that are compared at each commit by more than their ids."""
 
-LARGEST = 4 * 1024 * 1024
+MAX_COMPARED_BYTES = 4 * 1024 * 1024
 """Bytes of a file beyond which it is compared as a whole only."""
 
 
-def tips(git: pygit2.Repository) -> Iterator[tuple[str, pygit2.Oid]]:
+def reference_targets(git: pygit2.Repository) -> Iterator[tuple[str, pygit2.Oid]]:
     """Every reference, and what it leads to."""
     for reference in git.references.objects:
         if isinstance(reference.target, pygit2.Oid) and reference.target in git:
@@ -39,7 +39,7 @@ def tips(git: pygit2.Repository) -> Iterator[tuple[str, pygit2.Oid]]:
 def commits(git: pygit2.Repository) -> Iterator[pygit2.Commit]:
     """Every commit that a reference leads to, parents first."""
     starts: list[pygit2.Oid] = []
-    for _, tip in tips(git):
+    for _, tip in reference_targets(git):
         found = git[tip]
         while isinstance(found, pygit2.Tag):
             found = found.get_object()
@@ -53,12 +53,12 @@ def commits(git: pygit2.Repository) -> Iterator[pygit2.Commit]:
     yield from walker
 
 
-class Past:
+class VersionIndex:
     """What there was. ``head`` is the commit whose files are there now."""
 
     def __init__(self, git: pygit2.Repository, head: pygit2.Oid) -> None:
         self._git = git
-        self._trees = Trees(git)
+        self._trees = TreeDiffer(git)
         self._gone: deque[tuple[int, Version]] = deque()
         self._next: dict[Version, set[Version]] = {}
         self._grown: set[Version] = set()
@@ -123,7 +123,7 @@ class Past:
             self._follow(number, changes)
 
     def _note(self, commit: pygit2.Commit, paths: list[str]) -> None:
-        origin = origin_of(commit)
+        origin = parse_origin(commit)
         if origin.conversation:
             self.written.setdefault(origin.conversation, set()).update(paths)
             if origin.turn:
@@ -134,14 +134,14 @@ class Past:
         self._gone.extend(
             (number, (path, old)) for path, old, new in changes if old is not None and new is None
         )
-        while self._gone and self._gone[0][0] < number - LATER:
+        while self._gone and self._gone[0][0] < number - RENAME_WINDOW:
             self._gone.popleft()
         come = (
             [(path, new) for path, old, new in changes if old is None and new is not None]
             if self._gone
             else []
         )
-        closely = len(come) * len(self._gone) <= PAIRS
+        closely = len(come) * len(self._gone) <= MAX_COMPARED_PAIRS
         for version in come:
             for _, gone in self._gone:
                 if self._goes_on(gone, version, closely):
@@ -150,12 +150,14 @@ class Past:
     def _goes_on(self, gone: Version, come: Version, closely: bool) -> bool:
         """Whether a file that was taken out goes on under another name. Two conversations are never one, however much
         of what agents always say is in both; what was said in one is another file only when that is all of it."""
-        said, told = names_of(gone[0]), names_of(come[0])
+        said, told = parse_conversation_path(gone[0]), parse_conversation_path(come[0])
         if said is not None and told is not None:
             return said[1] == told[1]
         if gone[1] == come[1]:
             return True
-        return said is None and told is None and closely and alike(self.lines(gone[1]), self.lines(come[1]))
+        return (
+            said is None and told is None and closely and is_similar(self.lines(gone[1]), self.lines(come[1]))
+        )
 
     def _link(self, old: Version, new: Version) -> None:
         self._next.setdefault(old, set()).add(new)
@@ -178,4 +180,4 @@ class Past:
 
     def _lines(self, blob: bytes) -> frozenset[bytes]:
         data = self.data(blob)
-        return lines_of(data) if len(data) <= LARGEST else frozenset()
+        return significant_lines(data) if len(data) <= MAX_COMPARED_BYTES else frozenset()

@@ -8,10 +8,10 @@ import apsw
 import msgspec
 
 from trunkline.contracts.conversations.messages import Role
-from trunkline.contracts.memory.messages import Why
+from trunkline.contracts.memory.messages import HitExplanation
 
 
-class Candidate:
+class PassageCandidate:
     """A passage of the index. What speaks for it is added up, then multiplied."""
 
     __slots__ = (
@@ -58,12 +58,12 @@ class Candidate:
         self.confidence = confidence
         self.conversation = conversation
         self.asks = bool(asks)
-        self.parts: list[Why] = []
-        self.factors: list[Why] = []
+        self.parts: list[HitExplanation] = []
+        self.factors: list[HitExplanation] = []
 
     def add(self, signal: str, weight: float, detail: str = "") -> None:
         """Something that speaks for it."""
-        self.parts.append(Why(signal=signal, weight=weight, detail=detail))
+        self.parts.append(HitExplanation(signal=signal, weight=weight, detail=detail))
 
     def found_by(self, *signals: str) -> bool:
         """Whether one of some signals speaks for it."""
@@ -76,14 +76,16 @@ class Candidate:
     def explain(self, signal: str, called: str, detail: str) -> None:
         """Say more of something that speaks for it."""
         self.parts = [
-            Why(signal=called, weight=part.weight, detail=detail) if part.signal == signal else part
+            HitExplanation(signal=called, weight=part.weight, detail=detail)
+            if part.signal == signal
+            else part
             for part in self.parts
         ]
 
     def times(self, signal: str, factor: float, detail: str = "") -> None:
         """Something that makes all of it count more or less."""
         if round(factor, 4) != 1:
-            self.factors.append(Why(signal=signal, weight=factor, detail=detail))
+            self.factors.append(HitExplanation(signal=signal, weight=factor, detail=detail))
 
     @property
     def named(self) -> str:
@@ -99,7 +101,7 @@ class Candidate:
         return total
 
     @property
-    def why(self) -> tuple[Why, ...]:
+    def why(self) -> tuple[HitExplanation, ...]:
         """All of it, in figures that can be read."""
         return tuple(
             msgspec.structs.replace(why, weight=float(f"{why.weight:.4g}"))
@@ -112,7 +114,7 @@ class Candidate:
         return -self.score, -self.at, self.path, self.line
 
 
-def load(connection: apsw.Connection, ids: Iterable[int]) -> dict[int, Candidate]:
+def load_candidates(connection: apsw.Connection, ids: Iterable[int]) -> dict[int, PassageCandidate]:
     """Candidates by their ids."""
     rows = connection.execute(
         "SELECT passages.id, files.path, files.blob, line, page, kind, name, at, speaker, confidence, conversation,"
@@ -121,4 +123,4 @@ def load(connection: apsw.Connection, ids: Iterable[int]) -> dict[int, Candidate
         " WHERE kind NOT IN ('archived', 'broken')",
         (json.dumps(list(ids)),),
     )
-    return {row[0]: Candidate(*row) for row in rows}
+    return {row[0]: PassageCandidate(*row) for row in rows}

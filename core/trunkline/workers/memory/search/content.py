@@ -13,95 +13,97 @@ import apsw
 import msgspec
 
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
-from trunkline.workers.memory.index.search_index import Index
+from trunkline.workers.memory.index.search_index import SearchIndex
 from trunkline.workers.memory.search import factors
-from trunkline.workers.memory.search.candidates import Candidate, load
-from trunkline.workers.memory.search.dates import Period, period_in
-from trunkline.workers.memory.search.filters import Filter
-from trunkline.workers.memory.search.lexical import Scores, lexical
-from trunkline.workers.memory.search.links import linked
+from trunkline.workers.memory.search.candidates import PassageCandidate, load_candidates
+from trunkline.workers.memory.search.dates import Period, parse_period
+from trunkline.workers.memory.search.filters import SearchFilter
+from trunkline.workers.memory.search.lexical import Scores, lexical_scores
+from trunkline.workers.memory.search.links import linked_passages
 from trunkline.workers.memory.search.literal import search_literally
-from trunkline.workers.memory.search.passage_texts import Texts
-from trunkline.workers.memory.search.semantic import SHARE, Meaning
-from trunkline.workers.memory.search.snippets import beginning, hit_of
-from trunkline.workers.memory.search.terms import Term, has, terms_of
+from trunkline.workers.memory.search.passage_texts import PassageTextReader
+from trunkline.workers.memory.search.semantic import SEMANTIC_WEIGHT, QueryVector
+from trunkline.workers.memory.search.snippets import build_hit, stem_prefix
+from trunkline.workers.memory.search.terms import Term, has_term, parse_terms
 
-POOL = 60
+MIN_CANDIDATES = 60
 """Passages that are weighed, at least."""
 
-COMMONEST = 1e-6
+MIN_RARITY = 1e-6
 """What FTS5 counts for a word that is in more than half of all passages."""
 
 NEAR_WORDS = 2
 """Words that must stand around a turn which has none of its own."""
 
-ALIVE = timedelta(days=1)
+ACTIVE_CONVERSATION = timedelta(days=1)
 """How long ago a conversation may have ended for "yesterday" to be seen from now."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class ParsedQuery(msgspec.Struct, frozen=True):
     """A search, understood."""
 
     query: SearchMemory
     terms: Sequence[Term]
-    wanted: Filter
+    wanted: SearchFilter
     period: Period | None
     now: datetime
-    meaning: Meaning | None
+    meaning: QueryVector | None
 
-    def means(self, one: Candidate) -> bool:
+    def means(self, one: PassageCandidate) -> bool:
         """Whether a passage is meant, whatever its words."""
-        return self.meaning is not None and one.weight("meaning") >= SHARE * self.meaning.least
+        return self.meaning is not None and one.weight("meaning") >= SEMANTIC_WEIGHT * self.meaning.least
 
     @property
     def pool(self) -> int:
         """How many passages are weighed."""
-        return max(POOL, 4 * self.query.limit)
+        return max(MIN_CANDIDATES, 4 * self.query.limit)
 
 
 def search_content(
-    connection: apsw.Connection, index: Index, query: SearchMemory, meaning: Meaning | None = None
+    connection: apsw.Connection, index: SearchIndex, query: SearchMemory, meaning: QueryVector | None = None
 ) -> tuple[MemoryHit, ...]:
     """The best passages. Literal text when no words match."""
-    question = understood(connection, index, query, meaning)
-    found = _found(connection, index, question)
+    question = parse_query(connection, index, query, meaning)
+    found = _find_candidates(connection, index, question)
     if not found:
         return search_literally(index.repository, query) if not question.wanted.beyond_path else ()
     ordered = sorted(found.values(), key=lambda one: one.order)
     return tuple(islice(_hits(connection, index, question, ordered), query.limit))
 
 
-def understood(
-    connection: apsw.Connection, index: Index, query: SearchMemory, meaning: Meaning | None
-) -> Question:
+def parse_query(
+    connection: apsw.Connection, index: SearchIndex, query: SearchMemory, meaning: QueryVector | None
+) -> ParsedQuery:
     """The words of a search as the index knows them, and the time it speaks of."""
-    now = query.asked_at or _end_of(connection, query.conversation)
-    return Question(
+    now = query.asked_at or _conversation_end(connection, query.conversation)
+    return ParsedQuery(
         query,
-        terms_of(connection, index.stems, query.query),
-        Filter(query),
-        period_in(query.query, now),
+        parse_terms(connection, index.stems, query.query),
+        SearchFilter(query),
+        parse_period(query.query, now),
         now,
         meaning,
     )
 
 
-def _end_of(connection: apsw.Connection, conversation: str) -> datetime:
+def _conversation_end(connection: apsw.Connection, conversation: str) -> datetime:
     """When a conversation ended, if it did and that is long ago; otherwise now, here."""
     now = datetime.now(UTC).astimezone()
     updated = connection.execute("SELECT max(updated) FROM conversations WHERE id = ?", (conversation,)).get
     ended = datetime.fromtimestamp(updated / 1_000_000, UTC) if updated else now
-    return ended if now - ended > ALIVE else now
+    return ended if now - ended > ACTIVE_CONVERSATION else now
 
 
-def _found(connection: apsw.Connection, index: Index, question: Question) -> dict[int, Candidate]:
-    scores = lexical(connection, question.terms, question.wanted, question.pool)
+def _find_candidates(
+    connection: apsw.Connection, index: SearchIndex, question: ParsedQuery
+) -> dict[int, PassageCandidate]:
+    scores = lexical_scores(connection, question.terms, question.wanted, question.pool)
     near = question.meaning.nearest(connection, question.wanted, question.pool) if question.meaning else set()
-    found = load(connection, scores.keys() | near)
+    found = load_candidates(connection, scores.keys() | near)
     _count_words(connection, question, found, scores)
     _count_meaning(connection, question, found)
     if not found and question.period is not None:
-        found = _said_then(connection, question, question.period)
+        found = _load_from_period(connection, question, question.period)
     _weigh(connection, index, question, found)
     best = sorted(found.values(), key=lambda one: one.order)
     _follow_links(connection, question, found, best)
@@ -109,38 +111,42 @@ def _found(connection: apsw.Connection, index: Index, question: Question) -> dic
 
 
 def _count_words(
-    connection: apsw.Connection, question: Question, found: dict[int, Candidate], scores: Scores
+    connection: apsw.Connection, question: ParsedQuery, found: dict[int, PassageCandidate], scores: Scores
 ) -> None:
     """BM25, of the most that the words of the question could give together: so it means the same in every search."""
     total = connection.execute("SELECT max(id) FROM passages").get or 0
     rarities = ((total - term.passages + 0.5) / (term.passages + 0.5) for term in question.terms)
-    most = sum(max(COMMONEST, math.log(max(rarity, COMMONEST))) for rarity in rarities)
+    most = sum(max(MIN_RARITY, math.log(max(rarity, MIN_RARITY))) for rarity in rarities)
     for row in scores.keys() & found.keys():
         found[row].add("words", scores[row] / most)
 
 
-def _count_meaning(connection: apsw.Connection, question: Question, found: dict[int, Candidate]) -> None:
+def _count_meaning(
+    connection: apsw.Connection, question: ParsedQuery, found: dict[int, PassageCandidate]
+) -> None:
     """How alike they are: a cosine, about as large as the words of a good hit."""
     if question.meaning is not None:
         for row, alike in question.meaning.likeness(connection, found).items():
-            found[row].add("meaning", SHARE * max(0.0, alike))
+            found[row].add("meaning", SEMANTIC_WEIGHT * max(0.0, alike))
 
 
-def _said_then(connection: apsw.Connection, question: Question, period: Period) -> dict[int, Candidate]:
+def _load_from_period(
+    connection: apsw.Connection, question: ParsedQuery, period: Period
+) -> dict[int, PassageCandidate]:
     """What was said in a time, the newest first, when nothing else is asked for."""
     query = msgspec.structs.replace(question.query, since=period.start, until=period.end)
-    wanted = Filter(query)
+    wanted = SearchFilter(query)
     rows = connection.execute(
         f"{wanted.passages} ORDER BY passages.at DESC LIMIT ?", (*wanted.values, question.pool)
     )
-    found = load(connection, (row for (row,) in rows))
+    found = load_candidates(connection, (row for (row,) in rows))
     for one in found.values():
         one.add("time", 0.1, period.said)
     return found
 
 
 def _weigh(
-    connection: apsw.Connection, index: Index, question: Question, found: dict[int, Candidate]
+    connection: apsw.Connection, index: SearchIndex, question: ParsedQuery, found: dict[int, PassageCandidate]
 ) -> None:
     factors.tags(connection, found, question.terms, index.stems)
     factors.speaker(found, question.query.query)
@@ -153,23 +159,29 @@ def _weigh(
 
 
 def _follow_links(
-    connection: apsw.Connection, question: Question, found: dict[int, Candidate], best: Sequence[Candidate]
+    connection: apsw.Connection,
+    question: ParsedQuery,
+    found: dict[int, PassageCandidate],
+    best: Sequence[PassageCandidate],
 ) -> None:
-    brought = linked(connection, best)
+    brought = linked_passages(connection, best)
     allowed = question.wanted.allowing(connection, brought)
-    for one in load(connection, allowed - found.keys()).values():
+    for one in load_candidates(connection, allowed - found.keys()).values():
         found[one.id] = one
     for passage in allowed & found.keys():
         found[passage].add("link", *brought[passage])
 
 
 def _hits(
-    connection: apsw.Connection, index: Index, question: Question, ordered: Sequence[Candidate]
+    connection: apsw.Connection,
+    index: SearchIndex,
+    question: ParsedQuery,
+    ordered: Sequence[PassageCandidate],
 ) -> Iterator[MemoryHit]:
     """The hits, each with the words that were found in it. What has none of them itself must have several around it:
     one word next door is next door's."""
-    texts = Texts(index.repository)
-    beginnings = [beginning(stem) for term in question.terms for stem in term.stems]
+    texts = PassageTextReader(index.repository)
+    beginnings = [stem_prefix(stem) for term in question.terms for stem in term.stems]
     for one in ordered:
         lines = texts.lines(one)
         own = set(index.stems.of_text("\n".join((one.named, *lines)))[1].split())
@@ -177,8 +189,8 @@ def _hits(
         if held or one.kind != "turn":
             one.explain("words", "words", ", ".join(map(str, held)))
         elif one.found_by("words"):
-            near = [term for term in question.terms if has(connection, term, one.id)]
+            near = [term for term in question.terms if has_term(connection, term, one.id)]
             if len(near) < NEAR_WORDS and not question.means(one) and not one.found_by("link"):
                 continue
             one.explain("words", "neighbours", ", ".join(map(str, near)))
-        yield hit_of(one, lines, beginnings)
+        yield build_hit(one, lines, beginnings)

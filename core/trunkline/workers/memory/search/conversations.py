@@ -4,20 +4,20 @@ from datetime import UTC, datetime, timedelta
 
 import apsw
 
-from trunkline._util.nlp.stemmer import Stems
+from trunkline._util.nlp.stemmer import TextStemmer
 from trunkline.contracts.conversations.messages import (
     ConversationPage,
     ConversationSummary,
     ListConversations,
 )
-from trunkline.workers.memory.index.passage import micros
-from trunkline.workers.memory.search.terms import all_of, asked, terms_of
+from trunkline.workers.memory.index.passage import to_micros
+from trunkline.workers.memory.search.terms import all_of, parse_terms, query_words
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def list_conversations(
-    connection: apsw.Connection, stems: Stems, query: ListConversations
+    connection: apsw.Connection, stems: TextStemmer, query: ListConversations
 ) -> ConversationPage:
     """A page of those that match, newest first, and how many match in all."""
     where, values = _conditions(connection, stems, query)
@@ -42,7 +42,7 @@ def find_conversation(connection: apsw.Connection, conversation: str) -> Convers
 
 
 def _conditions(
-    connection: apsw.Connection, stems: Stems, query: ListConversations
+    connection: apsw.Connection, stems: TextStemmer, query: ListConversations
 ) -> tuple[str, tuple[str | int, ...]]:
     parts: list[str] = ["1" if query.one_shot else "NOT one_shot"]
     values: list[str | int] = []
@@ -51,21 +51,21 @@ def _conditions(
         values.append(query.block)
     if query.start is not None:
         parts.append("updated >= ?")
-        values.append(micros(query.start))
+        values.append(to_micros(query.start))
     if query.end is not None:
         parts.append("updated <= ?")
-        values.append(micros(query.end))
+        values.append(to_micros(query.end))
     if query.search and query.search.strip():
         parts.append(_said(connection, stems, query.search, values))
     return " AND ".join(parts), tuple(values)
 
 
-def _said(connection: apsw.Connection, stems: Stems, search: str, values: list[str | int]) -> str:
+def _said(connection: apsw.Connection, stems: TextStemmer, search: str, values: list[str | int]) -> str:
     """The words in the title, or in what was said."""
     title = "instr(lower(coalesce(title, '')), lower(?)) > 0"
     values.append(search.strip())
-    terms = terms_of(connection, stems, search)
-    if not terms or len(terms) < len(asked(search)):
+    terms = parse_terms(connection, stems, search)
+    if not terms or len(terms) < len(query_words(search)):
         return title
     values.append(f"text : ({all_of(terms)})")
     said = "SELECT passages.file FROM words JOIN passages ON passages.id = words.rowid WHERE words MATCH ?"

@@ -52,7 +52,7 @@ class Period(msgspec.Struct, frozen=True):
 Span = tuple[datetime, datetime]
 
 
-def period_in(text: str, now: datetime) -> Period | None:
+def parse_period(text: str, now: datetime) -> Period | None:
     """The time that a text speaks of, seen from ``now``; None when it speaks of none."""
     folded = " ".join(text.casefold().split())
     return _joined(folded, now) or _first(folded, now)

@@ -7,10 +7,10 @@ from datetime import datetime
 
 import apsw
 
-from trunkline._util.nlp.stemmer import Stems
-from trunkline._util.nlp.tokenizer import words_in
-from trunkline.workers.memory.index.passage import micros
-from trunkline.workers.memory.search.candidates import Candidate
+from trunkline._util.nlp.stemmer import TextStemmer
+from trunkline._util.nlp.tokenizer import tokenize
+from trunkline.workers.memory.index.passage import to_micros
+from trunkline.workers.memory.search.candidates import PassageCandidate
 from trunkline.workers.memory.search.dates import Period
 from trunkline.workers.memory.search.terms import Term
 
@@ -32,11 +32,11 @@ UNSURE = 0.8
 _DAY = 86_400 * 1_000_000
 
 
-def recency(found: Mapping[int, Candidate], now: datetime) -> None:
+def recency(found: Mapping[int, PassageCandidate], now: datetime) -> None:
     """What was said lately counts a little more."""
     for one in found.values():
         if one.at:
-            days = max(0, (micros(now) - one.at) // _DAY)
+            days = max(0, (to_micros(now) - one.at) // _DAY)
             one.times("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), _ago(days))
 
 
@@ -44,40 +44,40 @@ def _ago(days: int) -> str:
     return f"{days} days ago" if days > 1 else ("today", "yesterday")[days]
 
 
-def confidence(found: Mapping[int, Candidate]) -> None:
+def confidence(found: Mapping[int, PassageCandidate]) -> None:
     """What is less sure counts less."""
     for one in found.values():
         if one.confidence is not None:
             one.times("confidence", UNSURE + (1 - UNSURE) * min(1.0, max(0.0, one.confidence)))
 
 
-def speaker(found: Mapping[int, Candidate], text: str) -> None:
+def speaker(found: Mapping[int, PassageCandidate], text: str) -> None:
     """Who is named is probably who said it."""
-    words = set(words_in(text))
+    words = set(tokenize(text))
     for one in found.values():
-        named = words_in(one.named)
+        named = tokenize(one.named)
         if named and words.issuperset(named):
             one.times("speaker", SPOKEN, one.speaker)
 
 
-def period(found: Mapping[int, Candidate], wanted: Period | None) -> None:
+def period(found: Mapping[int, PassageCandidate], wanted: Period | None) -> None:
     """What was said in the time that the question speaks of."""
     if wanted is None:
         return
-    start, end = micros(wanted.start), micros(wanted.end)
+    start, end = to_micros(wanted.start), to_micros(wanted.end)
     for one in found.values():
         if start <= one.at < end:
             one.times("date", IN_PERIOD, wanted.said)
 
 
-def questions(found: Mapping[int, Candidate]) -> None:
+def questions(found: Mapping[int, PassageCandidate]) -> None:
     """Who asks seldom answers."""
     for one in found.values():
         if one.asks:
             one.times("question", ASKED)
 
 
-def talk(found: Mapping[int, Candidate]) -> None:
+def talk(found: Mapping[int, PassageCandidate]) -> None:
     """Talk about something counts less than what was written about it."""
     for one in found.values():
         if one.kind == "turn":
@@ -85,7 +85,10 @@ def talk(found: Mapping[int, Candidate]) -> None:
 
 
 def tags(
-    connection: apsw.Connection, found: Mapping[int, Candidate], terms: Sequence[Term], stems: Stems
+    connection: apsw.Connection,
+    found: Mapping[int, PassageCandidate],
+    terms: Sequence[Term],
+    stems: TextStemmer,
 ) -> None:
     """The words of the question among the tags."""
     looked_for = {stem for term in terms for stem in term.stems}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
-from trunkline.workers.memory.paths import under
+from trunkline.workers.memory.paths import is_under
 
 
 def search_names(paths: Iterable[str], query: SearchMemory) -> tuple[MemoryHit, ...]:
@@ -12,7 +12,7 @@ def search_names(paths: Iterable[str], query: SearchMemory) -> tuple[MemoryHit, 
     hits: list[MemoryHit] = []
     for path in paths:
         folded, name = path.casefold(), path.rpartition("/")[2].casefold()
-        if wanted and under(path, query.path) and all(word in folded for word in wanted):
+        if wanted and is_under(path, query.path) and all(word in folded for word in wanted):
             score = sum((word in name) + name.startswith(word) for word in wanted) / len(wanted)
             hits.append(MemoryHit(path=path, line=1, content=path, context="", score=score))
     hits.sort(key=lambda hit: (-hit.score, hit.path))

@@ -10,17 +10,17 @@ import apsw
 
 from trunkline.contracts.conversations.messages import Role
 from trunkline.contracts.memory.messages import SearchMemory
-from trunkline.workers.memory.index.passage import micros
+from trunkline.workers.memory.index.passage import to_micros
 
-NARROW = 20_000
+MAX_NARROW_PASSAGES = 20_000
 """Passages that are few enough to be looked at one by one."""
 
 
-NO_ASIDE = "NOT IN asides"
+EXCLUDE_ASIDES = "NOT IN asides"
 """The condition on an id that leaves out what only asks or retells."""
 
 
-class Filter:
+class SearchFilter:
     """A condition on ``passages`` joined with ``files``."""
 
     def __init__(self, query: SearchMemory) -> None:
@@ -55,7 +55,9 @@ class Filter:
     @property
     def condition(self) -> str:
         """The SQL after WHERE."""
-        return " AND ".join((*self._parts, *([f"passages.id {NO_ASIDE}"] if self.evidence else []))) or "1"
+        return (
+            " AND ".join((*self._parts, *([f"passages.id {EXCLUDE_ASIDES}"] if self.evidence else []))) or "1"
+        )
 
     @property
     def passages(self) -> str:
@@ -66,8 +68,8 @@ class Filter:
     def narrow(self, connection: apsw.Connection) -> bool:
         """Whether something is restricted, and few passages are left."""
         if self._narrow is None:
-            count = f"SELECT count(*) FROM ({self.passages} LIMIT {NARROW + 1})"
-            self._narrow = self.any and connection.execute(count, self.values).get <= NARROW
+            count = f"SELECT count(*) FROM ({self.passages} LIMIT {MAX_NARROW_PASSAGES + 1})"
+            self._narrow = self.any and connection.execute(count, self.values).get <= MAX_NARROW_PASSAGES
         return self._narrow
 
     def allowing(self, connection: apsw.Connection, passages: Iterable[int]) -> set[int]:
@@ -94,6 +96,6 @@ class Filter:
 
     def _times(self, since: datetime | None, until: datetime | None) -> None:
         if since is not None:
-            self._and("passages.at >= ? AND passages.at != 0", micros(since))
+            self._and("passages.at >= ? AND passages.at != 0", to_micros(since))
         if until is not None:
-            self._and("passages.at < ? AND passages.at != 0", micros(until))
+            self._and("passages.at < ? AND passages.at != 0", to_micros(until))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from trunkline.workers.memory.search.filters import NO_ASIDE, Filter
+from trunkline.workers.memory.search.filters import EXCLUDE_ASIDES, SearchFilter
 from trunkline.workers.memory.search.terms import COUNTED, Term, all_of, any_of
 
 SCORED, ALONG = 12_000, 120_000
@@ -23,7 +23,9 @@ _JOINED = "passages ON passages.id = words.rowid JOIN files ON files.id = passag
 Scores = dict[int, float]
 
 
-def lexical(connection: apsw.Connection, terms: Sequence[Term], wanted: Filter, limit: int) -> Scores:
+def lexical_scores(
+    connection: apsw.Connection, terms: Sequence[Term], wanted: SearchFilter, limit: int
+) -> Scores:
     """The best passages with their scores, above 0."""
     if not terms:
         return {}
@@ -56,7 +58,7 @@ def _expression(rare: Sequence[Term], common: Sequence[Term]) -> str:
     return f"({any_of(rare)}) AND ({any_of([*rare, *common, *common])})"
 
 
-def _newest(connection: apsw.Connection, terms: Sequence[Term], wanted: Filter, limit: int) -> Scores:
+def _newest(connection: apsw.Connection, terms: Sequence[Term], wanted: SearchFilter, limit: int) -> Scores:
     """Of words that are all common: passages with all of them, and the newest with one."""
     found: Scores = {}
     for expression in dict.fromkeys((all_of(terms), any_of(terms))):
@@ -75,7 +77,7 @@ def _oldest_of(connection: apsw.Connection, expression: str) -> int:
 def _scored(
     connection: apsw.Connection,
     expression: str,
-    wanted: Filter,
+    wanted: SearchFilter,
     limit: int,
     *,
     twice: bool = False,
@@ -87,7 +89,7 @@ def _scored(
     elif wanted.any:
         source, condition = f"words CROSS JOIN {_JOINED}", f"{condition} AND {wanted.condition}"
     elif wanted.evidence:
-        condition += f" AND words.rowid {NO_ASIDE}"
+        condition += f" AND words.rowid {EXCLUDE_ASIDES}"
     rows = connection.execute(
         f"SELECT words.rowid, -bm25(words, {WEIGHTS}) AS score FROM {source} WHERE {condition} "
         "ORDER BY score DESC, words.rowid DESC LIMIT ?",

@@ -4,22 +4,22 @@ from collections.abc import Sequence
 
 import apsw
 
-from trunkline.workers.memory.search.candidates import Candidate
+from trunkline.workers.memory.search.candidates import PassageCandidate
 
-FOLLOWED = 5
+MAX_FOLLOWED = 5
 """How many of the best hits' links are followed."""
 
 SHARE = 0.4
 """How much of a hit's score goes to what it is linked with, when the link is as strong as can be."""
 
-Linked = dict[int, tuple[float, str]]
+LinkedPassages = dict[int, tuple[float, str]]
 """A passage, the score that links give it, and which link."""
 
 
-def linked(connection: apsw.Connection, best: Sequence[Candidate]) -> Linked:
+def linked_passages(connection: apsw.Connection, best: Sequence[PassageCandidate]) -> LinkedPassages:
     """What the best chunks are linked with, in either direction."""
-    found: Linked = {}
-    for one in best[:FOLLOWED]:
+    found: LinkedPassages = {}
+    for one in best[:MAX_FOLLOWED]:
         for passage, kind, strength in _around(connection, one) if one.name else ():
             score = SHARE * one.score * min(1.0, max(0.0, strength))
             if passage != one.id and score > found.get(passage, (0.0, ""))[0]:
@@ -27,7 +27,7 @@ def linked(connection: apsw.Connection, best: Sequence[Candidate]) -> Linked:
     return found
 
 
-def _around(connection: apsw.Connection, one: Candidate) -> list[tuple[int, str, float]]:
+def _around(connection: apsw.Connection, one: PassageCandidate) -> list[tuple[int, str, float]]:
     ahead = (
         "SELECT passages.id, links.type, links.strength FROM links "
         "JOIN passages ON passages.name = links.target AND passages.name != '' WHERE links.passage = ?"

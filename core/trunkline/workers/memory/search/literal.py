@@ -7,16 +7,16 @@ import msgspec
 
 from trunkline.contracts.memory.initial_files import is_untouched
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
-from trunkline.workers.memory.chunks.chunk_file import where
-from trunkline.workers.memory.conversations import names_of
+from trunkline.workers.memory.chunks.chunk_file import parse_chunk_path
+from trunkline.workers.memory.conversations import parse_conversation_path
 from trunkline.workers.memory.index.conversation import conversation_passages
 from trunkline.workers.memory.index.file_kinds import is_episode
-from trunkline.workers.memory.index.json_text import readable
-from trunkline.workers.memory.index.passage import LARGEST, as_text
-from trunkline.workers.memory.repository import Repository, files_in, folder_at
-from trunkline.workers.memory.search.snippets import hit_at
+from trunkline.workers.memory.index.json_text import readable_lines
+from trunkline.workers.memory.index.passage import MAX_INDEXED_BYTES, try_decode_text
+from trunkline.workers.memory.repository import Repository, files_in, tree_at
+from trunkline.workers.memory.search.snippets import build_line_hit
 
-LOOKED_AT = 20_000
+MAX_FILES = 20_000
 """Files that are read for one search: about a second."""
 
 
@@ -29,7 +29,13 @@ def search_literally(repository: Repository, query: SearchMemory) -> tuple[Memor
             best = next((at for at, text in enumerate(lines) if wanted in text.casefold()), None)
             if best is not None:
                 hits.append(
-                    hit_at(path, line if names_of(path) else line + best, readable(path, lines), best, 0.0)
+                    build_line_hit(
+                        path,
+                        line if parse_conversation_path(path) else line + best,
+                        readable_lines(path, lines),
+                        best,
+                        0.0,
+                    )
                 )
                 break
         if len(hits) >= query.limit:
@@ -37,21 +43,21 @@ def search_literally(repository: Repository, query: SearchMemory) -> tuple[Memor
     return tuple(hits)
 
 
-Piece = tuple[int, list[str]]
+TextLines = tuple[int, list[str]]
 """The number of a line, and the lines from there on; of a conversation those of one message."""
 
 
-def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[str, list[Piece]]]:
+def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[str, list[TextLines]]]:
     tree = repository.tree(repository.head())
-    for path, entry in islice(files_in(folder_at(tree, prefix), prefix), LOOKED_AT):
-        chunk = where(path)
+    for path, entry in islice(files_in(tree_at(tree, prefix), prefix), MAX_FILES):
+        chunk = parse_chunk_path(path)
         if (chunk is not None and chunk.archived) or is_episode(path) or path.startswith("audit/"):
             continue
         data = repository.data(entry.blob)
-        text = as_text(data[:LARGEST])
+        text = try_decode_text(data[:MAX_INDEXED_BYTES])
         if text is None or is_untouched(path, text):
             continue
-        if names_of(path) is None:
+        if parse_conversation_path(path) is None:
             yield path, [(1, text.split("\n"))]
         elif _as_json(wanted) in text.casefold():
             said = conversation_passages(path, data)

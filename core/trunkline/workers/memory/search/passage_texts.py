@@ -2,31 +2,31 @@
 
 from collections.abc import Iterator, Sequence
 
-from trunkline.workers.memory.conversations import names_of, parse
+from trunkline.workers.memory.conversations import parse, parse_conversation_path
 from trunkline.workers.memory.index.chunk import chunk_passages, is_chunk
 from trunkline.workers.memory.index.document_splitter import LETTERS, LINES
-from trunkline.workers.memory.index.json_text import readable, said
+from trunkline.workers.memory.index.json_text import message_lines, readable_lines
 from trunkline.workers.memory.repository import Repository
-from trunkline.workers.memory.search.candidates import Candidate
+from trunkline.workers.memory.search.candidates import PassageCandidate
 
 
-class Texts:
+class PassageTextReader:
     """Reads each file once."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._files: dict[str, list[bytes]] = {}
 
-    def lines(self, one: Candidate) -> list[str]:
+    def lines(self, one: PassageCandidate) -> list[str]:
         """The lines of a passage; of a message what is said."""
         rows = self._rows(one.blob)
-        if names_of(one.path) is not None:
+        if parse_conversation_path(one.path) is not None:
             message = parse("", b"\n" + rows[one.line - 1]).messages
-            return said(message[0].content) if message else [""]
+            return message_lines(message[0].content) if message else [""]
         if is_chunk(one.path):
             return chunk_passages(one.path, b"\n".join(rows))[0].text.split("\n")
         first = list(_first(rows[one.line - 1 :]))
-        return readable(one.path, first) if one.kind == "file" else first
+        return readable_lines(one.path, first) if one.kind == "file" else first
 
     def _rows(self, blob: str) -> list[bytes]:
         if blob not in self._files:

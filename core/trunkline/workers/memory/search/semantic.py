@@ -10,13 +10,13 @@ from typing import Protocol
 import apsw
 import msgspec
 
-from trunkline.workers.memory.index.conversation import REACH_TIME
-from trunkline.workers.memory.vectors.vector_store import COSINE, Scores, Space
+from trunkline.workers.memory.index.conversation import NEIGHBOUR_TIME
+from trunkline.workers.memory.vectors.vector_store import COSINE, Scores, VectorStore
 
-SHARE = 1.1
+SEMANTIC_WEIGHT = 1.1
 """How much meaning counts beside words: both are about 1 for a good hit. Measured in docs/explanation/memory.md."""
 
-_FADING = {0: 1.0, -1: 0.6, -2: 0.3, 1: 0.4, 2: 0.2}
+_NEIGHBOUR_WEIGHTS = {0: 1.0, -1: 0.6, -2: 0.3, 1: 0.4, 2: 0.2}
 """What the turns before and behind count, by their distance in lines."""
 
 _NEAR = f"""
@@ -26,10 +26,10 @@ JOIN passages AS there ON there.file = here.file AND there.line BETWEEN here.lin
   AND (there.id = here.id OR (here.kind = 'turn' AND abs(there.at - here.at) <= ?))
 JOIN vectors.known AS known ON known.id = there.vector AND known.vector IS NOT NULL
 """
-_NEAR_MICROS = round(REACH_TIME.total_seconds() * 1_000_000)
+_NEAR_MICROS = round(NEIGHBOUR_TIME.total_seconds() * 1_000_000)
 
 
-class Wanted(Protocol):
+class PassageFilter(Protocol):
     """Which passages may be found: a SELECT of their ids that ends in its conditions, and its values."""
 
     @property
@@ -41,14 +41,14 @@ class Wanted(Protocol):
         ...
 
 
-class Meaning(msgspec.Struct, frozen=True):
+class QueryVector(msgspec.Struct, frozen=True):
     """What is looked for, as a vector. ``least`` is how alike a passage must be to be found by that alone."""
 
-    space: Space
+    space: VectorStore
     vector: bytes
     least: float
 
-    def nearest(self, connection: apsw.Connection, wanted: Wanted, limit: int) -> set[int]:
+    def nearest(self, connection: apsw.Connection, wanted: PassageFilter, limit: int) -> set[int]:
         """The passages that are most alike."""
         if not self.space.takes(connection, self.vector):
             return set()
@@ -66,11 +66,11 @@ class Meaning(msgspec.Struct, frozen=True):
             values = (self.vector, json.dumps(list(passages)), _NEAR_MICROS)
             for row, distance, alike in connection.execute(_NEAR, values):
                 total, weight = sums.get(row, (0.0, 0.0))
-                share = _FADING[distance]
+                share = _NEIGHBOUR_WEIGHTS[distance]
                 sums[row] = total + share * alike, weight + share
         return {row: total / weight for row, (total, weight) in sums.items()}
 
-    def _among(self, connection: apsw.Connection, wanted: Wanted, limit: int) -> set[int]:
+    def _among(self, connection: apsw.Connection, wanted: PassageFilter, limit: int) -> set[int]:
         """Of few passages each is looked at."""
         rows = connection.execute(
             f"SELECT passages.id, {COSINE.format('known.vector')} AS alike FROM passages "

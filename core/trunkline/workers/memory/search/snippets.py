@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from trunkline.contracts.memory.messages import MemoryHit, PassageKind
-from trunkline.workers.memory.search.candidates import Candidate
+from trunkline.workers.memory.search.candidates import PassageCandidate
 
 CONTEXT_LINES = 2
 LINE_LETTERS = 500
@@ -13,16 +13,16 @@ LINE_LETTERS = 500
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-def hit_of(one: Candidate, lines: Sequence[str], beginnings: Sequence[str]) -> MemoryHit:
+def build_hit(one: PassageCandidate, lines: Sequence[str], beginnings: Sequence[str]) -> MemoryHit:
     """The hit that a candidate is, in its best line: that with most of the words, given by how they begin; without any
     the first that says something."""
 
     def worth(at: int) -> tuple[int, bool, int]:
-        return matching(lines[at], beginnings), bool(lines[at].strip()), -at
+        return count_matches(lines[at], beginnings), bool(lines[at].strip()), -at
 
     best = max(range(len(lines)), key=worth, default=0)
     inside = one.kind in ("turn", "chunk", "fact")
-    context = shown(lines, best)[1]
+    context = with_context(lines, best)[1]
     return MemoryHit(
         path=one.path,
         line=one.line if inside else one.line + best,
@@ -40,24 +40,24 @@ def hit_of(one: Candidate, lines: Sequence[str], beginnings: Sequence[str]) -> M
     )
 
 
-def hit_at(path: str, line: int, lines: list[str], best: int, score: float) -> MemoryHit:
+def build_line_hit(path: str, line: int, lines: list[str], best: int, score: float) -> MemoryHit:
     """The hit in the ``best`` of some lines, whose number is ``line``, with what stands around it."""
-    content, context = shown(lines, best)
+    content, context = with_context(lines, best)
     return MemoryHit(path=path, line=line, content=content, context=context, score=round(score, 6))
 
 
-def shown(lines: Sequence[str], best: int) -> tuple[str, str]:
+def with_context(lines: Sequence[str], best: int) -> tuple[str, str]:
     """A line, and what stands around it."""
     around = lines[max(0, best - CONTEXT_LINES) : best + CONTEXT_LINES + 1]
     return _cut(lines[best]) if lines else "", "\n".join(_cut(text) for text in around)
 
 
-def beginning(stem: str) -> str:
+def stem_prefix(stem: str) -> str:
     """How the words of a stem begin: the stem of "city" is "citi"."""
     return stem[:-1] if len(stem) > 3 and stem.endswith("i") else stem
 
 
-def matching(line: str, words: Sequence[str]) -> int:
+def count_matches(line: str, words: Sequence[str]) -> int:
     """How many of the words are in a line."""
     folded = line.casefold()
     return sum(word in folded for word in words)

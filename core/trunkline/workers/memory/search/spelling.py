@@ -1,19 +1,19 @@
 """Words that are nearly another: how many letters apart they are. Pure; slow, for words that nothing has."""
 
 
-def tolerance(word: str) -> int:
+def max_typos(word: str) -> int:
     """How many letters may be wrong in a word; none in short ones and in numbers, where every sign counts."""
     if len(word) < 4 or any(letter.isdigit() for letter in word):
         return 0
     return 1 if len(word) < 7 else 2
 
 
-def hopeless(one: str, other: str, limit: int) -> bool:
+def is_too_far(one: str, other: str, limit: int) -> bool:
     """Whether two words are further apart, seen at a glance: by their lengths and by which letters they have."""
     return abs(len(one) - len(other)) > limit or len(set(one) ^ set(other)) > 2 * limit
 
 
-def distance(one: str, other: str, limit: int) -> int:
+def edit_distance(one: str, other: str, limit: int) -> int:
     """Letters to put in, take out, change or swap with their neighbour to get from one word to the other; more than
     ``limit`` when that is not enough (Damerau-Levenshtein, optimal string alignment)."""
     if abs(len(one) - len(other)) > limit:

@@ -6,17 +6,17 @@ import apsw
 import msgspec
 
 from trunkline._util.nlp.languages import STOP_WORDS, language_of
-from trunkline._util.nlp.stemmer import Stems
-from trunkline._util.nlp.tokenizer import is_spaceless, plain, words_asked
-from trunkline.workers.memory.search.spelling import distance, hopeless, tolerance
+from trunkline._util.nlp.stemmer import TextStemmer
+from trunkline._util.nlp.tokenizer import is_spaceless, query_tokens, strip_accents
+from trunkline.workers.memory.search.spelling import edit_distance, is_too_far, max_typos
 
-MOST_WORDS = 32
+MAX_WORDS = 32
 """Words of a question that count."""
 
 COUNTED = 100_000
 """Up to where it is counted how many passages have a word: beyond it is common, and to count them takes long."""
 
-MOST_INSTEAD = 8
+MAX_REPLACEMENTS = 8
 """Words that stand for one which is not there."""
 
 
@@ -47,34 +47,34 @@ def all_of(terms: Iterable[Term]) -> str:
     return " AND ".join(f"({term.expression()})" for term in terms)
 
 
-def has(connection: apsw.Connection, term: Term, passage: int) -> bool:
+def has_term(connection: apsw.Connection, term: Term, passage: int) -> bool:
     """Whether a passage has a term, itself or around it."""
     found = "SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?"
     return connection.execute(found, (term.expression(), passage)).get is not None
 
 
-def asked(text: str) -> list[str]:
+def query_words(text: str) -> list[str]:
     """The words of a question that say something, each once; all of them when none does."""
-    words = list(dict.fromkeys(words_asked(text)))
+    words = list(dict.fromkeys(query_tokens(text)))
     common = STOP_WORDS[language_of(words)]
-    return ([word for word in words if word not in common] or words)[:MOST_WORDS]
+    return ([word for word in words if word not in common] or words)[:MAX_WORDS]
 
 
-def terms_of(connection: apsw.Connection, stems: Stems, text: str) -> list[Term]:
+def parse_terms(connection: apsw.Connection, stems: TextStemmer, text: str) -> list[Term]:
     """The terms of a question; words that nothing resembles are left out."""
     languages = [name for (name,) in connection.execute("SELECT name FROM languages ORDER BY name")]
-    found = (_term(connection, word, stems.of_word(word, languages)) for word in asked(text))
+    found = (_term(connection, word, stems.of_word(word, languages)) for word in query_words(text))
     return [term for term in found if term.passages]
 
 
 def _term(connection: apsw.Connection, word: str, stems: tuple[str, ...]) -> Term:
     if len(word) == 1 and is_spaceless(word):
-        stems = (*stems, *_beginning(connection, word, stems))
+        stems = (*stems, *_words_with_prefix(connection, word, stems))
     count = _passages(connection, stems)
     if count:
         return Term(word, stems, count)
-    for instead, close in (("begins", _beginning), ("spelled", _resembling)):
-        near = close(connection, plain(word), stems)
+    for instead, close in (("begins", _words_with_prefix), ("spelled", _similar_words)):
+        near = close(connection, strip_accents(word), stems)
         if near:
             return Term(word, tuple(near), _passages(connection, near), instead)
     return Term(word, (), 0)
@@ -86,26 +86,26 @@ def _passages(connection: apsw.Connection, stems: Sequence[str]) -> int:
     return sum(counts)
 
 
-def _beginning(connection: apsw.Connection, word: str, stems: Sequence[str]) -> list[str]:
+def _words_with_prefix(connection: apsw.Connection, word: str, stems: Sequence[str]) -> list[str]:
     """The commonest words that begin with a word of which nothing else is there."""
     if len(word) < 3 and word.isascii():
         return []
-    return [term for term, _ in _range(connection, word)][:MOST_INSTEAD]
+    return [term for term, _ in _range(connection, word)][:MAX_REPLACEMENTS]
 
 
-def _resembling(connection: apsw.Connection, word: str, stems: Sequence[str]) -> list[str]:
+def _similar_words(connection: apsw.Connection, word: str, stems: Sequence[str]) -> list[str]:
     """The words that are the fewest letters away; they begin alike, since the first letters are rarely wrong."""
     forms = dict.fromkeys((word, *stems))
-    best, found = tolerance(word) + 1, list[str]()
+    best, found = max_typos(word) + 1, list[str]()
     for term, _ in _range(connection, word[:2]) if best > 1 else ():
-        if all(hopeless(form, term, best) for form in forms):
+        if all(is_too_far(form, term, best) for form in forms):
             continue
-        away = min(distance(form, term, best) for form in forms)
+        away = min(edit_distance(form, term, best) for form in forms)
         if away < best:
             best, found = away, [term]
-        elif away == best <= tolerance(word):
+        elif away == best <= max_typos(word):
             found.append(term)
-    return found[:MOST_INSTEAD]
+    return found[:MAX_REPLACEMENTS]
 
 
 def _range(connection: apsw.Connection, start: str) -> list[tuple[str, int]]:

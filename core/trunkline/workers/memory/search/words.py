@@ -5,6 +5,6 @@ import re
 _WORD = re.compile(r"\w+")
 
 
-def words_of(text: str) -> list[str]:
+def folded_words(text: str) -> list[str]:
     """The words of a query, folded, each once."""
     return list(dict.fromkeys(word.casefold() for word in _WORD.findall(text)))[:64]

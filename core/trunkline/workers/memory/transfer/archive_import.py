@@ -6,29 +6,35 @@ from pathlib import Path
 
 import pygit2
 
-from trunkline._util.archives.manifest import MEMORY, OWN, Gap, Manifest
-from trunkline._util.archives.reader import BadArchive, unpack
+from trunkline._util.archives.manifest import MEMORY, OWN, ArchiveManifest, ImportGap
+from trunkline._util.archives.reader import InvalidArchive, unpack
 from trunkline.contracts.memory.messages import ImportMemory, ImportProgress, MemoryImport
 from trunkline.contracts.memory.store import Installed
-from trunkline.workers.memory.operations import Wish
+from trunkline.workers.memory.operations import WriteOperation
 from trunkline.workers.memory.packer import Packer
-from trunkline.workers.memory.paths import plain
+from trunkline.workers.memory.paths import is_normalized
 from trunkline.workers.memory.repository import Repository
-from trunkline.workers.memory.root_layout import Places
-from trunkline.workers.memory.transfer.history_merge import Merged, Merging, Rule, Withheld, withheld_from
-from trunkline.workers.memory.transfer.import_operations import BringFiles, JoinHistory, refuse_unnamed
-from trunkline.workers.memory.transfer.incoming_history import Arrived
-from trunkline.workers.memory.transfer.missing_requirements import gaps, policies_told
+from trunkline.workers.memory.root_layout import RootLayout
+from trunkline.workers.memory.transfer.history_merge import (
+    HistoryMerge,
+    MergeResult,
+    PathPredicate,
+    Rule,
+    withheld_from,
+)
+from trunkline.workers.memory.transfer.import_operations import ImportFiles, MergeHistory, check_system_name
+from trunkline.workers.memory.transfer.incoming_history import IncomingHistory
+from trunkline.workers.memory.transfer.missing_requirements import find_gaps, policy_gaps
 from trunkline.workers.memory.transfer.purge_check import refuse_purged
 from trunkline.workers.memory.view import GitView
 
 BATCH_FILES, BATCH_BYTES = 500, 16 * 1024 * 1024
 """How much of another system's files comes in with one commit, so that others write in between."""
 
-LARGEST = 100 * 1024 * 1024
+MAX_FILE_BYTES = 100 * 1024 * 1024
 
 
-class Intake:
+class ArchiveImport:
     """One archive. ``told`` hears how far it is."""
 
     def __init__(
@@ -40,33 +46,33 @@ class Intake:
         told: Callable[[ImportProgress], None],
     ) -> None:
         self._told = told
-        self._withheld: Withheld = (lambda path: False) if wish.settings else withheld_from(wish.actor)
+        self._withheld: PathPredicate = (lambda path: False) if wish.settings else withheld_from(wish.actor)
         self._archive = archive
         self._scratch = scratch
         self._wish = wish
         self._rule = rule
-        self._arrived: Arrived | None = None
-        self._accounts: list[Merged] = []
-        self._left: list[Gap] = []
+        self._arrived: IncomingHistory | None = None
+        self._accounts: list[MergeResult] = []
+        self._left: list[ImportGap] = []
 
     def open(self, root: Path) -> None:
         """Unpack and look it all through. Raises BadArchive, Refusal and OSError; nothing is changed by then."""
-        self.manifest: Manifest = unpack(self._archive, self._scratch, told=self._at("unpacking"))
+        self.manifest: ArchiveManifest = unpack(self._archive, self._scratch, told=self._at("unpacking"))
         self._archive.unlink(missing_ok=True)
         if self.manifest.head:
-            self._arrived = Arrived(self._scratch, root, self._at("checking"))
+            self._arrived = IncomingHistory(self._scratch, root, self._at("checking"))
             if str(self._arrived.head) != self.manifest.head:
-                raise BadArchive("its history does not end where it says")
+                raise InvalidArchive("its history does not end where it says")
             self._refuse_purged(root, self._arrived)
         elif self.manifest.system == OWN:
-            raise BadArchive("it holds no history")
+            raise InvalidArchive("it holds no history")
         else:
-            refuse_unnamed(self.manifest.system)
+            check_system_name(self.manifest.system)
             if self._wish.mode == "restore":
-                raise BadArchive("only a memory of Trunkline can be restored", hint="Use --merge.")
+                raise InvalidArchive("only a memory of Trunkline can be restored", hint="Use --merge.")
             self._files = self._found()
 
-    def _refuse_purged(self, root: Path, arrived: Arrived) -> None:
+    def _refuse_purged(self, root: Path, arrived: IncomingHistory) -> None:
         own = Repository(root)
         try:
             refuse_purged(own, arrived.repository, arrived.commits)
@@ -82,7 +88,7 @@ class Intake:
         finally:
             repository.close()
 
-    def take_objects(self, places: Places, packer: Packer) -> None:
+    def take_objects(self, places: RootLayout, packer: Packer) -> None:
         """Put what is fresh of the history beside ours; nothing refers to it yet."""
         if self._arrived is None or not self._arrived.fresh:
             return
@@ -91,11 +97,11 @@ class Intake:
         shutil.rmtree(folder, ignore_errors=True)
         packer.take_in(folder, self._arrived.pack(folder))
 
-    def wishes(self) -> Iterator[Wish]:
+    def wishes(self) -> Iterator[WriteOperation]:
         """What to have committed, one after the other."""
         reason = f"Bring in a memory of {self.manifest.created:%Y-%m-%d}"
         if self._arrived is not None:
-            merging = Merging(
+            merging = HistoryMerge(
                 self._arrived.repository,
                 self._arrived.head,
                 restore=self._wish.mode == "restore",
@@ -103,7 +109,7 @@ class Intake:
                 rule=self._rule,
             )
             self._told(ImportProgress(stage="writing", total=self.manifest.files))
-            yield JoinHistory(
+            yield MergeHistory(
                 actor=self._wish.actor,
                 reason=reason,
                 merging=merging,
@@ -123,7 +129,7 @@ class Intake:
                 try:
                     repository.git.references.create(name, commit)
                 except (pygit2.GitError, ValueError):
-                    self._accounts[-1].gaps.append(Gap(what=name, why="a branch here is in its way"))
+                    self._accounts[-1].gaps.append(ImportGap(what=name, why="a branch here is in its way"))
 
     def report(self, version: str, here: Installed) -> MemoryImport:
         """The account of all of it. ``here`` is what the memory may count on."""
@@ -148,7 +154,7 @@ class Intake:
         if self._arrived is not None:
             self._arrived.close()
 
-    def _missing(self, here: Installed) -> Iterator[Gap]:
+    def _missing(self, here: Installed) -> Iterator[ImportGap]:
         root = self._scratch / MEMORY
 
         def read(path: str) -> bytes | None:
@@ -160,26 +166,28 @@ class Intake:
             return {f"{folder}/{file.name}": file.read_bytes() for file in files}
 
         blocks = sorted(file.parent.name for file in root.glob("blocks/*/block.toml"))
-        yield from gaps(self.manifest.plugins, blocks, read, here)
+        yield from find_gaps(self.manifest.plugins, blocks, read, here)
         known = {path.removeprefix("identities/").removesuffix(".json") for path in named("identities")}
-        yield from policies_told(named("policies"), known | {"owner"})
+        yield from policy_gaps(named("policies"), known | {"owner"})
 
     def _found(self) -> dict[str, Path]:
         root = self._scratch / MEMORY
         if (root / ".git").exists():
-            raise BadArchive("it holds a history that it does not tell of")
+            raise InvalidArchive("it holds a history that it does not tell of")
         files: dict[str, Path] = {}
         for file in sorted(file for file in root.rglob("*") if file.is_file()):
             path = file.relative_to(root).as_posix()
-            if not plain(path):
-                self._left.append(Gap(what=path, why="no file of memory may have that name"))
-            elif file.stat().st_size > LARGEST:
-                self._left.append(Gap(what=path, why=f"it is larger than {LARGEST // 1024 // 1024} MB"))
+            if not is_normalized(path):
+                self._left.append(ImportGap(what=path, why="no file of memory may have that name"))
+            elif file.stat().st_size > MAX_FILE_BYTES:
+                self._left.append(
+                    ImportGap(what=path, why=f"it is larger than {MAX_FILE_BYTES // 1024 // 1024} MB")
+                )
             else:
                 files[path] = file
         return files
 
-    def _batches(self) -> Iterator[Wish]:
+    def _batches(self) -> Iterator[WriteOperation]:
         batch: dict[str, Path] = {}
         size = 0
         for number, (path, file) in enumerate(self._files.items(), start=1):
@@ -192,8 +200,8 @@ class Intake:
         if batch:
             yield self._bringing(batch)
 
-    def _bringing(self, batch: dict[str, Path]) -> BringFiles:
-        return BringFiles(
+    def _bringing(self, batch: dict[str, Path]) -> ImportFiles:
+        return ImportFiles(
             actor=self._wish.actor,
             system=self.manifest.system,
             files=batch,
@@ -202,11 +210,11 @@ class Intake:
             tell=self._account(len(self._accounts)),
         )
 
-    def _account(self, place: int) -> Callable[[Merged], None]:
+    def _account(self, place: int) -> Callable[[MergeResult], None]:
         """Where a wish tells its account. It may be planned more than once: the last one counts."""
-        self._accounts.append(Merged())
+        self._accounts.append(MergeResult())
 
-        def tell(merged: Merged) -> None:
+        def tell(merged: MergeResult) -> None:
             self._accounts[place] = merged
 
         return tell

@@ -5,17 +5,17 @@ import msgspec
 from trunkline.contracts.conversations.messages import Message
 
 
-def join(ours: bytes, theirs: bytes) -> tuple[bytes, bool]:
+def merge_conversations(ours: bytes, theirs: bytes) -> tuple[bytes, bool]:
     """A conversation's file with all messages of both, and whether every one of theirs is in it as it was.
 
     What both have at the beginning stays; then come the rest of ours and the rest of theirs, each in its order, so a
     call is never parted from its result. Of a message that was changed on one side, ours is kept.
     """
-    known = dict(map(_named, _lines(ours)))
+    known = dict(map(_by_message_id, _lines(ours)))
     fresh: list[bytes] = []
     whole = True
     for line in _lines(theirs)[1:]:
-        name, text = _named(line)
+        name, text = _by_message_id(line)
         if name not in known:
             known[name] = text
             fresh.append(line)
@@ -35,7 +35,7 @@ def _lines(text: bytes) -> list[bytes]:
     return [line for line in text.split(b"\n") if line.strip()]
 
 
-def _named(line: bytes) -> tuple[bytes, bytes]:
+def _by_message_id(line: bytes) -> tuple[bytes, bytes]:
     """A line by its message's id; one that cannot be read, by itself."""
     try:
         return msgspec.json.decode(line, type=Message).id.encode(), line

@@ -12,15 +12,15 @@ from types import MappingProxyType
 import pygit2
 
 import trunkline
-from trunkline._util.archives.manifest import DERIVED, MANIFEST, MEMORY, README, Gap, Manifest
+from trunkline._util.archives.manifest import DERIVED, MANIFEST, MEMORY, README, ArchiveManifest, ImportGap
 from trunkline._util.archives.reader import is_safe
-from trunkline._util.archives.writer import ArchiveWriter, archive
-from trunkline.workers.memory.conversations import names_of
+from trunkline._util.archives.writer import ArchiveWriter, write_archive
+from trunkline.workers.memory.conversations import parse_conversation_path
 from trunkline.workers.memory.packer import write_pack
 from trunkline.workers.memory.paths import ascii_safe
-from trunkline.workers.memory.repository import Repository, commit_time, files_in, walk_back
-from trunkline.workers.memory.transfer.export_history import Portable
-from trunkline.workers.memory.transfer.tree_rows import FOLDER, INERT, rows
+from trunkline.workers.memory.repository import Repository, commit_time, files_in, walk_commits
+from trunkline.workers.memory.transfer.export_history import ExportHistory
+from trunkline.workers.memory.transfer.tree_rows import FOLDER, SPECIAL_MODES, parse_rows
 from trunkline_bus import Refusal
 
 GIT = f"{MEMORY}/.git"
@@ -51,7 +51,7 @@ def export(
     *,
     plugins: Mapping[str, str] = NONE,
     derived: Path | None = None,
-    gaps: Sequence[Gap] = (),
+    gaps: Sequence[ImportGap] = (),
 ) -> int:
     """Write the archive to ``target`` (a tar file) and return how many files of memory it holds.
 
@@ -66,11 +66,11 @@ def export(
         try:
             repository = Repository(root)
             try:
-                history = Portable(repository, Path(folder) / "history.git")
+                history = ExportHistory(repository, Path(folder) / "history.git")
             finally:
                 repository.close()
             try:
-                return _Export(history, Path(folder), plugins, gaps).write(target, derived)
+                return _ExportWriter(history, Path(folder), plugins, gaps).write(target, derived)
             finally:
                 history.close()
         except (pygit2.GitError, KeyError, ValueError) as error:
@@ -80,9 +80,9 @@ def export(
             ) from error
 
 
-class _Export:
+class _ExportWriter:
     def __init__(
-        self, history: Portable, folder: Path, plugins: Mapping[str, str], gaps: Sequence[Gap]
+        self, history: ExportHistory, folder: Path, plugins: Mapping[str, str], gaps: Sequence[ImportGap]
     ) -> None:
         self._history = history
         self._repository = history.repository
@@ -93,16 +93,23 @@ class _Export:
         self._paths = [(path, entry) for path, entry in found if is_safe(f"{MEMORY}/{path}")]
         safe = {path for path, _ in self._paths}
         unsafe = (
-            Gap(what=ascii_safe(path), why="not every system can have that name: it is in history alone")
+            ImportGap(
+                what=ascii_safe(path), why="not every system can have that name: it is in history alone"
+            )
             for path, _ in found
             if path not in safe
         )
-        self._gaps = (*gaps, *history.left_out, *unsafe, *_inert(self._repository, self._commit.tree_id))
+        self._gaps = (
+            *gaps,
+            *history.left_out,
+            *unsafe,
+            *_special_entries(self._repository, self._commit.tree_id),
+        )
 
     def write(self, target: Path, derived: Path | None) -> int:
         when = commit_time(self._commit).strftime("%Y-%m-%d %H:%M:%S UTC")
         about = ABOUT.format(when=when, version=self._commit.id)
-        with archive(target, self._commit.commit_time) as out:
+        with write_archive(target, self._commit.commit_time) as out:
             out.add(MANIFEST, self._manifest().encode())
             out.add(README, about.encode())
             self._git_folder(out)
@@ -113,14 +120,14 @@ class _Export:
                 out.add_file(f"{DERIVED}/{derived.name}", derived)
         return len(self._paths)
 
-    def _manifest(self) -> Manifest:
+    def _manifest(self) -> ArchiveManifest:
         paths = [path for path, _ in self._paths]
-        return Manifest(
+        return ArchiveManifest(
             version=trunkline.__version__,
             head=str(self._commit.id),
-            commits=sum(1 for _ in walk_back(self._repository, self._commit.id)),
+            commits=sum(1 for _ in walk_commits(self._repository, self._commit.id)),
             files=len(paths),
-            conversations=sum(1 for path in paths if names_of(path) is not None),
+            conversations=sum(1 for path in paths if parse_conversation_path(path) is not None),
             blocks=tuple(sorted({path.split("/")[1] for path in paths if path.startswith("blocks/")})),
             plugins=dict(self._plugins),
             gaps=self._gaps,
@@ -148,13 +155,15 @@ class _Export:
         return "".join(f"{target} {name}\n" for name, target in sorted(self._history.references.items()))
 
 
-def _inert(repository: Repository, top: pygit2.Oid) -> Iterator[Gap]:
+def _special_entries(repository: Repository, top: pygit2.Oid) -> Iterator[ImportGap]:
     """What the last commit holds that is no file."""
     waiting = [(top, "")]
     while waiting:
         tree, place = waiting.pop()
-        for row in rows(repository.git.odb.read(tree)[1]):
+        for row in parse_rows(repository.git.odb.read(tree)[1]):
             if row.mode == FOLDER:
                 waiting.append((row.oid, f"{place}{row.shown}/"))
-            elif row.mode in INERT:
-                yield Gap(what=f"{place}{row.shown}", why=f"it is {INERT[row.mode]}: it is in history alone")
+            elif row.mode in SPECIAL_MODES:
+                yield ImportGap(
+                    what=f"{place}{row.shown}", why=f"it is {SPECIAL_MODES[row.mode]}: it is in history alone"
+                )

@@ -10,34 +10,34 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import ObjectType
 
-from trunkline._util.archives.manifest import Gap
-from trunkline.workers.memory.purge.history_rewrite import Rewriting
+from trunkline._util.archives.manifest import ImportGap
+from trunkline.workers.memory.purge.history_rewrite import HistoryRewrite
 from trunkline.workers.memory.repository import Repository
 from trunkline.workers.memory.transfer.tree_rows import (
     FOLDER,
-    LARGEST,
-    LARGEST_LIST,
+    MAX_BLOB_BYTES,
+    MAX_TREE_BYTES,
     SUBMODULE,
-    Row,
-    in_order,
-    plain_rows,
-    rows,
-    unfit,
+    TreeRow,
+    is_sorted,
+    parse_raw_rows,
+    parse_rows,
+    row_problem,
 )
 
-CARRIED = ("refs/heads/", "refs/tags/")
+EXPORTED_REFERENCES = ("refs/heads/", "refs/tags/")
 LOST = "which is lost: run trunkline memory doctor"
 TWICE = "which is there twice, or out of order"
 
 
-class Portable:
+class ExportHistory:
     """What can be carried of a memory's history. ``branch`` is the one that is exported, ``left_out`` what is not."""
 
     def __init__(self, source: Repository, folder: Path) -> None:
         pygit2.init_repository(str(folder), bare=True).free()
         borrowed = folder / "objects" / "info" / "alternates"
         borrowed.write_text(f"{(source.folder / 'objects').resolve()}\n")
-        self.left_out: list[Gap] = []
+        self.left_out: list[ImportGap] = []
         self.root = folder
         self.repository = Repository(folder)
         self.branch, head = _checked_out(source)
@@ -54,7 +54,7 @@ class Portable:
         """Branches and tags besides the one that is exported; those that lead to no commit are left out."""
         found: dict[str, pygit2.Oid] = {}
         for name in git.references:
-            if not name.startswith(CARRIED) or name == self.branch:
+            if not name.startswith(EXPORTED_REFERENCES) or name == self.branch:
                 continue
             try:
                 reference = git.references[name].resolve()
@@ -62,7 +62,7 @@ class Portable:
                 found[name] = pygit2.Oid(hex=str(git.references[name].target))
             except (KeyError, ValueError, pygit2.GitError):
                 if isinstance(git.references[name].target, pygit2.Oid):
-                    self.left_out.append(Gap(what=name, why="it leads to no commit"))
+                    self.left_out.append(ImportGap(what=name, why="it leads to no commit"))
         return found
 
     def _refer(self) -> None:
@@ -77,11 +77,11 @@ class Portable:
         objects = list(survey.reach(self.references.values()))
         if not survey.odd:
             return objects
-        cleaning = _Cleaning(self.repository.git, survey)
+        cleaning = _ExportRewrite(self.repository.git, survey)
         self.references |= {name: new for name, (_, new) in cleaning.run().items()}
         self._refer()
         self.left_out += [
-            Gap(what=path, why=f"it is left out of the archive's history, {why}")
+            ImportGap(what=path, why=f"it is left out of the archive's history, {why}")
             for path, why in sorted(survey.named.items())
         ]
         return list(_Survey(self.repository.git).reach(self.references.values()))
@@ -136,12 +136,12 @@ class _Survey:
             self._seen.add(tree.raw)
             yield tree
             before, names = b"", set[bytes]()
-            found = plain_rows(self._odb.read(tree)[1])
-            ordered = in_order(found)
+            found = parse_raw_rows(self._odb.read(tree)[1])
+            ordered = is_sorted(found)
             for number, (mode, name, raw) in enumerate(found):
                 if ordered and raw in self._seen and self._unfit.get((mode, name)) == "":
                     continue
-                row = Row(mode, name, pygit2.Oid(raw=raw))
+                row = TreeRow(mode, name, pygit2.Oid(raw=raw))
                 twice = not ordered and (row.order <= before or row.name in names)
                 fault = TWICE if twice else self._fault(row)
                 if fault:
@@ -156,12 +156,12 @@ class _Survey:
                     self._seen.add(raw)
                     yield row.oid
 
-    def _fault(self, row: Row) -> str:
+    def _fault(self, row: TreeRow) -> str:
         """Why a row cannot be carried; "" when it can."""
         known = row.mode, row.name
         fault = self._unfit.get(known)
         if fault is None:
-            fault = self._unfit[known] = unfit(row)
+            fault = self._unfit[known] = row_problem(row)
         if fault or row.mode == SUBMODULE or row.oid.raw in self._seen:
             return fault
         try:
@@ -170,11 +170,11 @@ class _Survey:
             return LOST
         if kind != (ObjectType.TREE if row.mode == FOLDER else ObjectType.BLOB):
             return LOST
-        too_large = size > (LARGEST_LIST if row.mode == FOLDER else LARGEST)
+        too_large = size > (MAX_TREE_BYTES if row.mode == FOLDER else MAX_BLOB_BYTES)
         return f"which is too large ({size // 1024 // 1024} MB)" if too_large else ""
 
 
-class _Cleaning(Rewriting):
+class _ExportRewrite(HistoryRewrite):
     """Takes out what a survey found odd."""
 
     def __init__(self, git: pygit2.Repository, survey: _Survey) -> None:
@@ -196,14 +196,14 @@ class _Cleaning(Rewriting):
                 self._clean[folder] = self._written(folder)
         return self._clean[tree], frozenset()
 
-    def _kept(self, folder: pygit2.Oid) -> list[Row]:
-        found = enumerate(rows(self._git.odb.read(folder)[1]))
+    def _kept(self, folder: pygit2.Oid) -> list[TreeRow]:
+        found = enumerate(parse_rows(self._git.odb.read(folder)[1]))
         odd = self._odd.get(folder, set())
         return [row for number, row in found if number not in odd]
 
     def _written(self, folder: pygit2.Oid) -> pygit2.Oid | None:
         data: bytes = self._git.odb.read(folder)[1]
-        new: list[Row] = []
+        new: list[TreeRow] = []
         for row in self._kept(folder):
             oid = self._clean[row.oid] if row.mode == FOLDER else row.oid
             if oid is not None:

@@ -10,35 +10,42 @@ from itertools import islice
 
 import pygit2
 
-from trunkline._util.archives.manifest import Gap
-from trunkline.contracts.memory.initial_files import SEED
+from trunkline._util.archives.manifest import ImportGap
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline.contracts.memory.messages import ImportConflict
-from trunkline.contracts.memory.paths import is_owners, is_preferences, private_to_another
-from trunkline.workers.memory.conversations import conversation_places, names_of
+from trunkline.contracts.memory.paths import is_owner_only, is_preferences, is_private_to_another
+from trunkline.workers.memory.conversations import conversation_paths, parse_conversation_path
 from trunkline.workers.memory.operations import Content
-from trunkline.workers.memory.paths import parents, plain
-from trunkline.workers.memory.repository import Entry, Repository, differences, entry_at, id_at, walk_back
-from trunkline.workers.memory.transfer.conversation_merge import join
-from trunkline.workers.memory.transfer.merge_choice import Choice, choose
+from trunkline.workers.memory.paths import is_normalized, parents
+from trunkline.workers.memory.repository import (
+    BlobEntry,
+    Repository,
+    changed_files,
+    entry_at,
+    id_at,
+    walk_commits,
+)
+from trunkline.workers.memory.transfer.conversation_merge import merge_conversations
+from trunkline.workers.memory.transfer.merge_choice import MergeChoice, choose
 from trunkline.workers.memory.view import GitView
 
-BEGINNERS = frozenset({"trunkline", "gateway"})
+SEED_ACTORS = frozenset({"trunkline", "gateway"})
 """Who writes the first files of a memory. What only they wrote is nobody's yet."""
 
-YOUNG = 500
+MAX_SEED_COMMITS = 500
 """Commits back to which it is looked whether anybody changed what a memory began with."""
 
-SEEDS = {str(pygit2.hash(data)) for data in SEED.values()}
+SEED_BLOBS = {str(pygit2.hash(data)) for data in INITIAL_FILES.values()}
 """The blobs that a new memory begins with."""
 
-PURGE = "As it was it came along in history; to be rid of that, purge it."
+PURGE_HINT = "As it was it came along in history; to be rid of that, purge it."
 
 Rule = Callable[[str, bytes], bytes]
 """Gives what may stand in a file instead of what came. Raises Refusal."""
 
 
 @dataclass(slots=True)
-class Merged:
+class MergeResult:
     """What is to be written, and the account of it."""
 
     files: dict[str, Content] = field(default_factory=dict)
@@ -47,31 +54,37 @@ class Merged:
     removed: int = 0
     joined: list[str] = field(default_factory=list)
     conflicts: list[ImportConflict] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: list[ImportGap] = field(default_factory=list)
 
 
-Withheld = Callable[[str], bool]
+PathPredicate = Callable[[str], bool]
 """Says of a path whether whoever imports may not bring it."""
 
 
-def withheld_from(actor: str) -> Withheld:
+def withheld_from(actor: str) -> PathPredicate:
     """What is the owner's alone to bring, and others' private layers. Preferences too: who approves an import is not
     shown what they would become."""
 
     def withheld(path: str) -> bool:
-        return is_owners(path) or is_preferences(path) or private_to_another(path, actor)
+        return is_owner_only(path) or is_preferences(path) or is_private_to_another(path, actor)
 
     return withheld
 
 
-class Merging:
+class HistoryMerge:
     """Merges the commit ``theirs`` of ``repository``, which sees the objects of both memories.
 
     ``restore`` makes this memory what the other one was. Paths that are ``withheld`` stay as they are.
     """
 
     def __init__(
-        self, repository: Repository, theirs: pygit2.Oid, *, restore: bool, withheld: Withheld, rule: Rule
+        self,
+        repository: Repository,
+        theirs: pygit2.Oid,
+        *,
+        restore: bool,
+        withheld: PathPredicate,
+        rule: Rule,
     ) -> None:
         self._repository = repository
         self.theirs = theirs
@@ -83,15 +96,15 @@ class Merging:
         """Whether the other history is part of this one already."""
         return self._repository.includes(head, str(self.theirs))
 
-    def plan(self, view: GitView) -> Merged:
+    def plan(self, view: GitView) -> MergeResult:
         """What the files are to hold."""
-        one = _Merge(self._repository, self.theirs, view)
+        one = _MergeAttempt(self._repository, self.theirs, view)
         merged = one.merged
         for path, ours, theirs in one.differing():
-            if theirs is not None and not plain(path):
-                merged.gaps.append(Gap(what=path, why="no file of memory may have that name"))
+            if theirs is not None and not is_normalized(path):
+                merged.gaps.append(ImportGap(what=path, why="no file of memory may have that name"))
             elif self._withheld(path):
-                merged.gaps.append(Gap(what=path, why="it is the owner's to bring"))
+                merged.gaps.append(ImportGap(what=path, why="it is the owner's to bring"))
             elif self._restore:
                 one.take(path, ours, theirs, self._rule)
             else:
@@ -100,7 +113,7 @@ class Merging:
         return merged
 
 
-class _Merge:
+class _MergeAttempt:
     """One attempt, against what this memory holds at that moment."""
 
     def __init__(self, repository: Repository, theirs: pygit2.Oid, view: GitView) -> None:
@@ -110,13 +123,13 @@ class _Merge:
         base = None if view.head is None else repository.git.merge_base(view.head, theirs)
         self._related = base is not None
         self._base = repository.tree(base)
-        self.merged = Merged()
+        self.merged = MergeResult()
 
-    def differing(self) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+    def differing(self) -> Iterator[tuple[str, BlobEntry | None, BlobEntry | None]]:
         """The paths at which the memories differ, with both states."""
         ours_now = self._repository.tree(self._view.head)
         before = None if ours_now is None else ours_now.id
-        found = dict(differences(self._repository.git, before, self._theirs.tree_id))
+        found = dict(changed_files(self._repository.git, before, self._theirs.tree_id))
         for path in self._view.pending:
             found.setdefault(path, entry_at(self._theirs.tree, path))
         for path, theirs in sorted(found.items()):
@@ -124,21 +137,21 @@ class _Merge:
             if _blob(ours) != _blob(theirs):
                 yield path, ours, theirs
 
-    def merge(self, path: str, ours: Entry | None, theirs: Entry | None, rule: Rule) -> None:
+    def merge(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None, rule: Rule) -> None:
         """One path, as both changed it."""
         path, ours = self._elsewhere(path, ours, theirs)
         base = entry_at(self._base, path)
         choice = choose(_blob(base), _blob(ours), _blob(theirs), related=self._related)
-        if choice is Choice.BOTH and not self._related:
+        if choice is MergeChoice.BOTH and not self._related:
             choice = self._begun(path, ours, theirs)
-        if choice is Choice.THEIRS:
+        if choice is MergeChoice.THEIRS:
             self.take(path, ours, theirs, rule)
-        elif choice is Choice.BOTH and ours and theirs and names_of(path):
+        elif choice is MergeChoice.BOTH and ours and theirs and parse_conversation_path(path):
             self._join(path, ours, theirs, rule)
-        elif choice is Choice.BOTH:
+        elif choice is MergeChoice.BOTH:
             self._tell(path, ours, theirs)
 
-    def take(self, path: str, ours: Entry | None, theirs: Entry | None, rule: Rule) -> None:
+    def take(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None, rule: Rule) -> None:
         """The path gets their state."""
         merged = self.merged
         if theirs is None:
@@ -150,7 +163,7 @@ class _Merge:
         if content is None or (ours is not None and str(ours.blob) == str(pygit2.hash(content))):
             return
         if content != data:
-            merged.gaps.append(Gap(what=path, why="a rule of this memory changed it", hint=PURGE))
+            merged.gaps.append(ImportGap(what=path, why="a rule of this memory changed it", hint=PURGE_HINT))
         merged.files[path] = theirs if content == data else content
         merged.added += ours is None
         merged.changed += ours is not None
@@ -170,30 +183,32 @@ class _Merge:
     def _stays(self, path: str) -> bool:
         return self.merged.files.get(path, self._view.entry(path)) is not None
 
-    def _elsewhere(self, path: str, ours: Entry | None, theirs: Entry | None) -> tuple[str, Entry | None]:
+    def _elsewhere(
+        self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None
+    ) -> tuple[str, BlobEntry | None]:
         """A conversation may lie at its older place here."""
-        names = names_of(path)
+        names = parse_conversation_path(path)
         if names is None or ours is not None or theirs is None:
             return path, ours
-        for place in conversation_places(*names):
+        for place in conversation_paths(*names):
             if place != path and (entry := self._view.entry(place)) is not None:
                 return place, entry
         return path, ours
 
-    def _begun(self, path: str, ours: Entry | None, theirs: Entry | None) -> Choice:
+    def _begun(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None) -> MergeChoice:
         """Of two memories that never were one, what one of them only began with gives way."""
-        if _blob(theirs) in SEEDS:
-            return Choice.OURS
-        if _blob(ours) in SEEDS or self._nobody_changed(path):
-            return Choice.THEIRS
-        return Choice.BOTH
+        if _blob(theirs) in SEED_BLOBS:
+            return MergeChoice.OURS
+        if _blob(ours) in SEED_BLOBS or self._nobody_changed(path):
+            return MergeChoice.THEIRS
+        return MergeChoice.BOTH
 
     def _nobody_changed(self, path: str) -> bool:
         head = self._view.head
         if head is None or path in self._view.pending:
             return False
-        commits = list(islice(walk_back(self._repository, head), YOUNG + 1))
-        if len(commits) > YOUNG:
+        commits = list(islice(walk_commits(self._repository, head), MAX_SEED_COMMITS + 1))
+        if len(commits) > MAX_SEED_COMMITS:
             return False
         authors = {
             commit.author.name
@@ -201,11 +216,11 @@ class _Merge:
             if all(id_at(commit.tree, path) != id_at(parent.tree, path) for parent in commit.parents)
             and id_at(commit.tree, path) is not None
         }
-        return authors <= BEGINNERS
+        return authors <= SEED_ACTORS
 
-    def _join(self, path: str, ours: Entry, theirs: Entry, rule: Rule) -> None:
+    def _join(self, path: str, ours: BlobEntry, theirs: BlobEntry, rule: Rule) -> None:
         before = self._view.blob(ours)
-        text, whole = join(before, self._repository.data(theirs.blob))
+        text, whole = merge_conversations(before, self._repository.data(theirs.blob))
         if not whole:
             self._conflict(path, "a message of this conversation differs")
         content = self._ruled(path, text, rule)
@@ -219,10 +234,10 @@ class _Merge:
             return rule(path, data)
         except Exception as error:
             why = getattr(error, "message", "a rule of this memory failed")
-            self.merged.gaps.append(Gap(what=path, why=f"it was not taken over: {why}"))
+            self.merged.gaps.append(ImportGap(what=path, why=f"it was not taken over: {why}"))
             return None
 
-    def _tell(self, path: str, ours: Entry | None, theirs: Entry | None) -> None:
+    def _tell(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None) -> None:
         if theirs is None:
             self._conflict(path, "deleted there and changed here: it stays")
         elif ours is None:
@@ -234,5 +249,5 @@ class _Merge:
         self.merged.conflicts.append(ImportConflict(path=path, what=what, version=str(self._theirs.id)))
 
 
-def _blob(entry: Entry | None) -> str | None:
+def _blob(entry: BlobEntry | None) -> str | None:
     return None if entry is None else str(entry.blob)

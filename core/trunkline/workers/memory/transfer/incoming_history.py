@@ -13,23 +13,23 @@ import pygit2
 from pygit2.enums import ObjectType, RepositoryOpenFlag
 
 from trunkline._util.archives.manifest import MEMORY
-from trunkline._util.archives.reader import BadArchive
+from trunkline._util.archives.reader import InvalidArchive
 from trunkline.workers.memory.packer import write_pack
 from trunkline.workers.memory.repository import Repository
 from trunkline.workers.memory.transfer.tree_rows import (
     FOLDER,
-    LARGEST,
-    LARGEST_LIST,
+    MAX_BLOB_BYTES,
+    MAX_TREE_BYTES,
     SUBMODULE,
-    Row,
-    entries,
-    rows,
-    unfit,
+    TreeRow,
+    check_rows,
+    parse_rows,
+    row_problem,
 )
 
-SAID_EVERY = 512
+PROGRESS_EVERY = 512
 
-DEEPEST = 2_048
+MAX_DEPTH = 2_048
 """How deep folders of a history may be nested. No system can check out deeper ones: a path has 4096 bytes at most."""
 
 _REFERENCE = re.compile(r"([0-9a-f]{40}) (refs/(?:heads|tags)/\S{1,200})")
@@ -37,7 +37,7 @@ _HEAD = re.compile(r"ref: (refs/heads/\S{1,200})\n?")
 _PERSON = re.compile(rb"[^<>\n\0]*<[^<>\n\0]*> \d{1,12} [+-]\d{4}")
 
 
-class Arrived:
+class IncomingHistory:
     """The history in an unpacked archive. ``head`` is its newest commit; ``fresh`` what this memory does not have."""
 
     def __init__(self, unpacked: Path, root: Path, told: Callable[[int], None]) -> None:
@@ -46,10 +46,10 @@ class Arrived:
         self._folder = unpacked / "arrived.git"
         try:
             heads = self._make(unpacked / MEMORY / ".git")
-            self._search = _Search(pygit2.Repository(str(self._folder)), self._own, told)
+            self._search = _FreshObjects(pygit2.Repository(str(self._folder)), self._own, told)
             self.fresh = self._search.reach(heads.values())
         except (pygit2.GitError, KeyError, ValueError) as error:
-            raise BadArchive(f"its history is damaged ({_shown(error)})") from error
+            raise InvalidArchive(f"its history is damaged ({_shown(error)})") from error
         finally:
             self._own.free()
         self.head = heads.pop("HEAD")
@@ -73,7 +73,7 @@ class Arrived:
         try:
             return write_pack(self._folder, folder, self.fresh)
         except (pygit2.GitError, KeyError) as error:
-            raise BadArchive(f"its history is damaged ({_shown(error)})") from error
+            raise InvalidArchive(f"its history is damaged ({_shown(error)})") from error
 
     def close(self) -> None:
         """Let go of file handles."""
@@ -102,7 +102,7 @@ def _heads(git: Path) -> dict[str, pygit2.Oid]:
     heads = {line[2]: pygit2.Oid(hex=line[1]) for line in found if pygit2.reference_is_valid_name(line[2])}
     branch = _HEAD.fullmatch(_text(git / "HEAD"))
     if branch is None or branch[1] not in heads:
-        raise BadArchive("its history has no newest commit")
+        raise InvalidArchive("its history has no newest commit")
     return {**heads, "HEAD": heads[branch[1]]}
 
 
@@ -113,7 +113,7 @@ def _text(file: Path) -> str:
         return ""
 
 
-class _Search:
+class _FreshObjects:
     """What commits can be reached that this memory does not have, and all that they hold."""
 
     def __init__(
@@ -134,7 +134,7 @@ class _Search:
             if self._is_known(commit):
                 continue
             self.commits.append(commit)
-            tree, parents = _commit(self._read(commit, ObjectType.COMMIT, LARGEST_LIST))
+            tree, parents = _commit(self._read(commit, ObjectType.COMMIT, MAX_TREE_BYTES))
             waiting += parents
             self._folders(tree)
         return list(self._seen)
@@ -142,7 +142,7 @@ class _Search:
     def _commit_at(self, head: pygit2.Oid) -> pygit2.Oid:
         """The commit that a branch or tag leads to; tags with a text of their own are objects, which come along."""
         while self._odb.exists(head) and self._odb.read_header(head)[0] == ObjectType.TAG:
-            tag = self._read(head, ObjectType.TAG, LARGEST_LIST)
+            tag = self._read(head, ObjectType.TAG, MAX_TREE_BYTES)
             self._is_known(head)
             head = _tagged(tag)
         return head
@@ -160,8 +160,10 @@ class _Search:
             waiting.pop()
             if tree not in self._heights:
                 height = 1 + max((self._heights[one] for one in below.pop(tree)), default=0)
-                if height > DEEPEST:
-                    raise BadArchive(f"its history has folders that are nested more than {DEEPEST} deep")
+                if height > MAX_DEPTH:
+                    raise InvalidArchive(
+                        f"its history has folders that are nested more than {MAX_DEPTH} deep"
+                    )
                 self._heights[tree] = height
 
     def _looked_into(self, tree: pygit2.Oid) -> list[pygit2.Oid]:
@@ -169,16 +171,16 @@ class _Search:
         if self._is_known(tree):
             return self._known_folders(tree)
         found = []
-        for row in _insisted(self._read(tree, ObjectType.TREE, LARGEST_LIST)):
+        for row in _checked_rows(self._read(tree, ObjectType.TREE, MAX_TREE_BYTES)):
             if row.mode == FOLDER:
                 found.append(row.oid)
             elif row.mode != SUBMODULE and not self._is_known(row.oid):
-                self._insist_on(row.oid, ObjectType.BLOB, LARGEST)
+                self._insist_on(row.oid, ObjectType.BLOB, MAX_BLOB_BYTES)
         return found
 
     def _known_folders(self, tree: pygit2.Oid) -> list[pygit2.Oid]:
         try:
-            return [row.oid for row in rows(self._own.read(tree)[1]) if row.mode == FOLDER]
+            return [row.oid for row in parse_rows(self._own.read(tree)[1]) if row.mode == FOLDER]
         except (KeyError, pygit2.GitError):
             return []  # this memory has lost it, which is no fault of the archive
 
@@ -187,7 +189,7 @@ class _Search:
         if oid in self._seen or self._own.exists(oid):
             return True
         self._seen[oid] = None
-        if len(self._seen) % SAID_EVERY == 0:
+        if len(self._seen) % PROGRESS_EVERY == 0:
             self._told(len(self._seen))
         return False
 
@@ -201,7 +203,7 @@ class _Search:
         if found != kind:
             raise ValueError(f"{oid} is something else")
         if size > largest:
-            raise BadArchive(f"it holds a file of {size} bytes, which is too large")
+            raise InvalidArchive(f"it holds a file of {size} bytes, which is too large")
 
 
 def _commit(data: bytes) -> tuple[pygit2.Oid, list[pygit2.Oid]]:
@@ -229,12 +231,12 @@ def _tagged(data: bytes) -> pygit2.Oid:
     return pygit2.Oid(hex=lines[0].partition(b" ")[2].decode("ascii"))
 
 
-def _insisted(tree: bytes) -> Iterator[Row]:
+def _checked_rows(tree: bytes) -> Iterator[TreeRow]:
     """What is in a folder. Raises BadArchive and ValueError for what may not be in one."""
-    for row in entries(tree):
-        fault = unfit(row)
+    for row in check_rows(tree):
+        fault = row_problem(row)
         if fault:
-            raise BadArchive(f"its history holds {_shown(row.shown)}, {fault}")
+            raise InvalidArchive(f"its history holds {_shown(row.shown)}, {fault}")
         yield row
 
 

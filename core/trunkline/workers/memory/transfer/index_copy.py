@@ -9,7 +9,7 @@ import apsw
 
 
 @contextmanager
-def copied(index: Path) -> Iterator[Path | None]:
+def copied_index(index: Path) -> Iterator[Path | None]:
     """A copy that stays as it is for as long as the block lasts; None when there is no index that can be read."""
     with tempfile.TemporaryDirectory(prefix=".index-", dir=index.parent) as folder:
         copy = Path(folder) / index.name

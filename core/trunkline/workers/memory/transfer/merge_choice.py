@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Choice(Enum):
+class MergeChoice(Enum):
     """Whose state a path gets."""
 
     OURS = "ours"
@@ -19,17 +19,17 @@ class Choice(Enum):
     """Both changed it: the states are to be joined, or told."""
 
 
-def choose(base: T | None, ours: T | None, theirs: T | None, *, related: bool) -> Choice:
+def choose(base: T | None, ours: T | None, theirs: T | None, *, related: bool) -> MergeChoice:
     """Whose state a path gets; None is "no file".
 
     ``related`` says whether ``base`` is known: without it, what only one side has is kept, never taken for deleted.
     """
     if ours == theirs:
-        return Choice.OURS
+        return MergeChoice.OURS
     if related:
         if theirs == base:
-            return Choice.OURS
-        return Choice.THEIRS if ours == base else Choice.BOTH
+            return MergeChoice.OURS
+        return MergeChoice.THEIRS if ours == base else MergeChoice.BOTH
     if theirs is None:
-        return Choice.OURS
-    return Choice.THEIRS if ours is None else Choice.BOTH
+        return MergeChoice.OURS
+    return MergeChoice.THEIRS if ours is None else MergeChoice.BOTH

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from trunkline._util.archives.manifest import Gap
+from trunkline._util.archives.manifest import ImportGap
 from trunkline._util.toml import read_toml
 from trunkline.contracts.memory.store import Installed
 
 Read = Callable[[str], bytes | None]
 
 
-class Policy(msgspec.Struct, frozen=True):
+class PolicySummary(msgspec.Struct, frozen=True):
     """As much of a policy (PA-F20) as tells whom it is about and what it permits."""
 
     subject: str
@@ -32,10 +32,12 @@ class Policy(msgspec.Struct, frozen=True):
         return "; ".join(parts)[:200]
 
 
-def gaps(plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Installed) -> Iterator[Gap]:
+def find_gaps(
+    plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Installed
+) -> Iterator[ImportGap]:
     """Everything that is missing. ``plugins`` are those of the other installation, ``read`` reads its files."""
     for name in sorted(plugins.keys() - here.plugins.keys()):
-        yield Gap(
+        yield ImportGap(
             what=f"the plugin {name} {plugins[name]}",
             why="is not installed here",
             hint=f"trunkline plugins install {name}",
@@ -48,46 +50,48 @@ def gaps(plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Insta
         yield from _tools(path, settings, here)
 
 
-def policies_told(policies: dict[str, bytes], identities: set[str]) -> Iterator[Gap]:
+def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[ImportGap]:
     """What becomes of the policies that came in: those about somebody who is not known here are kept and have no effect
     (PA-F23), those that permit something count from now on. A block is known by its name, also one that is made later.
     """
     for path, data in sorted(policies.items()):
         try:
-            policy = msgspec.json.decode(data, type=Policy)
+            policy = msgspec.json.decode(data, type=PolicySummary)
         except msgspec.MsgspecError:
-            yield Gap(what=path, why="is no policy that can be read: no tool may be used until it is mended")
+            yield ImportGap(
+                what=path, why="is no policy that can be read: no tool may be used until it is mended"
+            )
             continue
         subject = policy.subject[:80]
         if subject != "*" and not subject.startswith(("type:", "block:")) and subject not in identities:
-            yield Gap(what=path, why=f"is about {subject!r}, who is not known here: it has no effect")
+            yield ImportGap(what=path, why=f"is about {subject!r}, who is not known here: it has no effect")
         elif policy.effect == "allow":
             only = f" (only: {policy.bounds})" if policy.bounds else ""
-            yield Gap(
+            yield ImportGap(
                 what=path,
                 why=f"is in force from now on: {subject} may {policy.action[:80]} {policy.resource[:80]}{only}",
                 hint="To take it back: trunkline approvals forget, trunkline policies remove, or delete the file.",
             )
 
 
-def _model(path: str, settings: dict[str, Any], here: Installed) -> Iterator[Gap]:
+def _model(path: str, settings: dict[str, Any], here: Installed) -> Iterator[ImportGap]:
     model = settings.get("model")
     if not isinstance(model, str) or "/" not in model or not here.adapters:
         return
     adapter = model.partition("/")[0]
     if adapter not in here.adapters:
-        yield Gap(
+        yield ImportGap(
             what=f"the model {model} of {path}",
             why=f"there is no adapter {adapter!r} here",
             hint=f"Install one, or name another model in {path}.",
         )
 
 
-def _tools(path: str, settings: dict[str, Any], here: Installed) -> Iterator[Gap]:
+def _tools(path: str, settings: dict[str, Any], here: Installed) -> Iterator[ImportGap]:
     wanted = settings.get("tools")
     for tool in wanted if isinstance(wanted, list) and here.tools else ():
         if isinstance(tool, str) and tool.isidentifier() and tool not in here.tools:
-            yield Gap(
+            yield ImportGap(
                 what=f"the tool {tool} of {path}", why="no plugin here brings it", hint="Install its plugin."
             )
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pygit2
 
-from trunkline._util.archives.reader import BadArchive
+from trunkline._util.archives.reader import InvalidArchive
 from trunkline.workers.memory.repository import Repository, entry_at, id_at
 
-NOTES = "audit/purges.jsonl"
+PURGE_LOG_PATH = "audit/purges.jsonl"
 """Where purges are noted: a line each."""
 
 
-class PurgeNote(msgspec.Struct, frozen=True):
+class PurgedTarget(msgspec.Struct, frozen=True):
     """As much of a note as tells what was purged."""
 
     target: str
@@ -23,8 +23,8 @@ class PurgeNote(msgspec.Struct, frozen=True):
 def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2.Oid]) -> None:
     """Refuse an archive whose history has what this memory was purged of. Raises BadArchive."""
     head = own.head()
-    entry = None if head is None else entry_at(own.tree(head), NOTES)
-    notes = [] if entry is None else list(_notes(own.data(entry.blob)))
+    entry = None if head is None else entry_at(own.tree(head), PURGE_LOG_PATH)
+    notes = [] if entry is None else list(_purged_targets(own.data(entry.blob)))
     whole = {(path, "") for note in notes for path in note.paths}
     wanted = sorted(whole.union(*(note.versions for note in notes)))
     for commit in commits if wanted else ():
@@ -32,20 +32,21 @@ def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2
         for path, blob in wanted:
             found = id_at(tree, path)
             if found is not None and blob in ("", str(found)):
-                raise BadArchive(
+                raise InvalidArchive(
                     f"its history holds {path[:120]!r}, which was purged here, and it would come back",
                     hint="Nothing was changed. Purge it in the other memory too, and export again.",
                 )
 
 
-def _notes(data: bytes) -> Iterator[PurgeNote]:
+def _purged_targets(data: bytes) -> Iterator[PurgedTarget]:
     """Raises BadArchive for a line that is none: what it names could come back."""
     for number, line in enumerate(data.split(b"\n"), 1):
         try:
             if line.strip():
-                yield msgspec.json.decode(line, type=PurgeNote)
+                yield msgspec.json.decode(line, type=PurgedTarget)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise BadArchive(
-                f"{NOTES}:{number} of this memory cannot be read, so what was purged here could come back",
-                hint=f'Nothing was changed. "trunkline memory history {NOTES}" shows its versions; take it back first.',
+            raise InvalidArchive(
+                f"{PURGE_LOG_PATH}:{number} of this memory cannot be read, so what was purged here could come back",
+                hint=f'Nothing was changed. "trunkline memory history {PURGE_LOG_PATH}" shows its versions; '
+                "take it back first.",
             ) from None

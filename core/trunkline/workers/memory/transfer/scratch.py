@@ -3,12 +3,19 @@
 import shutil
 from pathlib import Path
 
-ASIDE = (".import-*", ".export-*", ".index-*", "import-*.tar", "memory-*.tar", ".memory-*.tar.part")
+SCRATCH_PATTERNS = (
+    ".import-*",
+    ".export-*",
+    ".index-*",
+    "import-*.tar",
+    "memory-*.tar",
+    ".memory-*.tar.part",
+)
 
 
-def clear(cache: Path) -> None:
+def remove_scratch_files(cache: Path) -> None:
     """Remove what a killed process left. Only for who holds the memory root."""
-    for pattern in ASIDE:
+    for pattern in SCRATCH_PATTERNS:
         for left in cache.glob(pattern):
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)

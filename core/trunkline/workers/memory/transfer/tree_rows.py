@@ -13,22 +13,22 @@ from typing import NamedTuple
 
 import pygit2
 
-from trunkline.workers.memory.paths import is_repository
+from trunkline.workers.memory.paths import is_git_folder
 
 FOLDER, FILES = b"40000", (b"100644", b"100755", b"100664")
 LINK, SUBMODULE = b"120000", b"160000"
-INERT = {LINK: "a link", SUBMODULE: "a submodule"}
+SPECIAL_MODES = {LINK: "a link", SUBMODULE: "a submodule"}
 """What history may hold though it never becomes a file of memory."""
 
-LARGEST = 512 * 1024 * 1024
+MAX_BLOB_BYTES = 512 * 1024 * 1024
 """Bytes of the largest file, and LARGEST_LIST of the largest commit or folder, that a history may hold."""
 
-LARGEST_LIST = 64 * 1024 * 1024
+MAX_TREE_BYTES = 64 * 1024 * 1024
 
 _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
 
 
-class Row(NamedTuple):
+class TreeRow(NamedTuple):
     """What a folder of git names."""
 
     mode: bytes
@@ -46,27 +46,27 @@ class Row(NamedTuple):
         return self.name.decode("utf-8", "replace")
 
 
-def rows(tree: bytes) -> Iterator[Row]:
+def parse_rows(tree: bytes) -> Iterator[TreeRow]:
     """What is in a folder, as far as it can be read."""
-    for mode, name, raw in plain_rows(tree):
-        yield Row(mode, name, pygit2.Oid(raw=raw))
+    for mode, name, raw in parse_raw_rows(tree):
+        yield TreeRow(mode, name, pygit2.Oid(raw=raw))
 
 
-def plain_rows(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
+def parse_raw_rows(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
     """The same at the least cost: mode, name and raw id."""
     return _ENTRY.findall(tree)
 
 
-def in_order(found: list[tuple[bytes, bytes, bytes]]) -> bool:
+def is_sorted(found: list[tuple[bytes, bytes, bytes]]) -> bool:
     """Whether no row is there twice, or before one that git sorts before it."""
     orders = [name + b"/" if mode == FOLDER else name for mode, name, _ in found]
     return all(map(lt, orders, orders[1:])) and len({name for _, name, _ in found}) == len(found)
 
 
-def entries(tree: bytes) -> Iterator[Row]:
+def check_rows(tree: bytes) -> Iterator[TreeRow]:
     """What is in a folder. Raises ValueError when it is none, or out of order."""
     place, before, names = 0, b"", set[bytes]()
-    for row in rows(tree):
+    for row in parse_rows(tree):
         if row.order <= before or row.name in names:
             raise ValueError("a folder out of order")
         names.add(row.name)
@@ -76,11 +76,11 @@ def entries(tree: bytes) -> Iterator[Row]:
         raise ValueError("a folder that is none")
 
 
-def unfit(row: Row) -> str:
+def row_problem(row: TreeRow) -> str:
     """What keeps an entry out of a history; "" when nothing does."""
-    if row.mode not in (FOLDER, *FILES, *INERT):
+    if row.mode not in (FOLDER, *FILES, *SPECIAL_MODES):
         return "which is of a kind that git does not know"
-    if row.name in (b".", b"..") or b"\\" in row.name or is_repository(row.shown):
+    if row.name in (b".", b"..") or b"\\" in row.name or is_git_folder(row.shown):
         return "which is no name of a file of memory"
     if row.mode == LINK and row.name.lower().startswith(b".git"):
         return "which is a link in the place of a file of git's"

@@ -15,11 +15,11 @@ import msgspec
 
 from trunkline.contracts.memory.embedder import Embedder, Vector
 from trunkline.contracts.memory.index import VectorStats
-from trunkline.workers.memory.index.search_index import Index
-from trunkline.workers.memory.search.candidates import load
-from trunkline.workers.memory.search.passage_texts import Texts
+from trunkline.workers.memory.index.search_index import SearchIndex
+from trunkline.workers.memory.search.candidates import load_candidates
+from trunkline.workers.memory.search.passage_texts import PassageTextReader
 from trunkline.workers.memory.vectors.embedding import embed_each
-from trunkline.workers.memory.vectors.vector_store import Space, digest_of, packed_in_bytes
+from trunkline.workers.memory.vectors.vector_store import VectorStore, quantize_int8, text_digest
 
 _log = logging.getLogger(__name__)
 
@@ -28,23 +28,23 @@ T = TypeVar("T")
 LETTERS = 2_000
 """Of a passage that are embedded: models look at no more than some hundred words."""
 
-ASK_SECONDS = 5.0
+QUERY_TIMEOUT = 5.0
 """How long a search waits for the vector of what it looks for."""
 
 COUNT_SECONDS = 2.0
 """How often passages are counted while vectors are made: among a million that takes as long as embedding some."""
 
-REST_SECONDS = (1.0, 5.0, 20.0, 60.0)
+RETRY_DELAYS = (1.0, 5.0, 20.0, 60.0)
 """The pauses after failures in a row; the last one ever after."""
 
 
-class Ask(Protocol):
+class IndexQueryRunner(Protocol):
     """Runs a question on the index, one at a time."""
 
     def __call__(self, question: Callable[[apsw.Connection], T], /) -> Awaitable[T]: ...
 
 
-class Progress(msgspec.Struct, frozen=True):
+class VectorProgress(msgspec.Struct, frozen=True):
     """How far the vectors are. ``fault`` says why they get no further."""
 
     passages: int = 0
@@ -57,13 +57,13 @@ class Progress(msgspec.Struct, frozen=True):
         return 1.0 if not self.passages else round(1 - self.missing / self.passages, 4)
 
 
-class Filling:
+class VectorBackfill:
     """Keeps the vectors of one embedder abreast of the index."""
 
-    def __init__(self, embedder: Embedder, space: Space, index: Index) -> None:
+    def __init__(self, embedder: Embedder, space: VectorStore, index: SearchIndex) -> None:
         self.embedder = embedder
         self.space = space
-        self.progress = Progress()
+        self.progress = VectorProgress()
         self._index = index
         self._filling = anyio.Lock()
         self._counted = -COUNT_SECONDS
@@ -77,31 +77,33 @@ class Filling:
     async def vector(self, text: str) -> bytes | None:
         """What to look for; None when the embedder does not say, and words must do."""
         try:
-            with anyio.fail_after(ASK_SECONDS):
+            with anyio.fail_after(QUERY_TIMEOUT):
                 (vector,) = await self.embedder.embed([text])
             self._answers = True
-            return packed_in_bytes(vector)
+            return quantize_int8(vector)
         except Exception as error:
             self._answers = False
             self._failed(error)
             return None
 
-    async def fill(self, ask: Ask, *, told: Callable[[Progress], None] | None = None) -> None:
+    async def fill(
+        self, ask: IndexQueryRunner, *, told: Callable[[VectorProgress], None] | None = None
+    ) -> None:
         """Make what is missing, until nothing is. With ``told``, who wants to hear how far it is, it ends at the first
         failure; without, it tries again for ever."""
-        pauses = iter(REST_SECONDS)
+        pauses = iter(RETRY_DELAYS)
         while (made := await self._some(ask)) is not None:
             if made:
-                pauses = iter(REST_SECONDS)
+                pauses = iter(RETRY_DELAYS)
             elif told is not None:
                 return
             else:
-                await anyio.sleep(next(pauses, REST_SECONDS[-1]))
+                await anyio.sleep(next(pauses, RETRY_DELAYS[-1]))
             if told is not None:
                 told(self.progress)
         self.progress = msgspec.structs.replace(self.progress, missing=0, fault="")
 
-    async def _some(self, ask: Ask) -> bool | None:
+    async def _some(self, ask: IndexQueryRunner) -> bool | None:
         """Make some vectors: whether the embedder did, or None when nothing is missing. One caller at a time, so that
         no text is embedded twice."""
         async with self._filling:
@@ -143,19 +145,19 @@ class Filling:
         newest = "SELECT id FROM passages WHERE vector IS NULL ORDER BY id DESC LIMIT ?"
         rows = [row for (row,) in connection.execute(newest, (self.embedder.batch,))]
         texts = self._texts(connection, rows)
-        by_digest = {digest_of(text): text for text in texts.values()}
+        by_digest = {text_digest(text): text for text in texts.values()}
         known = self.space.known(connection, by_digest) if ready else {}
         with connection:
             for row in rows:
-                vector = known.get(digest_of(texts[row])) if row in texts else 0
+                vector = known.get(text_digest(texts[row])) if row in texts else 0
                 if vector is not None:
                     connection.execute("UPDATE passages SET vector = ? WHERE id = ?", (vector, row))
         return {digest: text for digest, text in by_digest.items() if digest not in known} if rows else None
 
     def _texts(self, connection: apsw.Connection, rows: Sequence[int]) -> dict[int, str]:
         """What is embedded of passages; nothing of those that cannot be found or have no text."""
-        texts = Texts(self._index.repository)
-        found = load(connection, rows).values()
+        texts = PassageTextReader(self._index.repository)
+        found = load_candidates(connection, rows).values()
         said = {
             one.id: "\n".join((*filter(None, (one.named,)), *texts.lines(one)))[:LETTERS] for one in found
         }

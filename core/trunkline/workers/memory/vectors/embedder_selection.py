@@ -26,7 +26,7 @@ class AdapterEmbedder(Embedder):
         await self._adapter.aclose()
 
 
-def chosen_embedder(plugins: Plugins, wanted: str | None) -> Embedder | None:
+def select_embedder(plugins: Plugins, wanted: str | None) -> Embedder | None:
     """The embedder that ``[memory] embedder`` names; None when it names none.
 
     Raises:

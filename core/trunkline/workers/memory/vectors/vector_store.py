@@ -16,13 +16,13 @@ from trunkline.contracts.memory.embedder import Vector
 
 _log = logging.getLogger(__name__)
 
-EXACT = 10_000
+MAX_EXACT_VECTORS = 10_000
 """Vectors up to which all are compared in full: 5 ms on two cores. Beyond, one bit a number chooses."""
 
-CHOSEN = 48
+MIN_PRESELECTED = 48
 """How many are chosen by one bit a number, at least: what choosing takes grows with it."""
 
-LONGEST = 8_192
+MAX_DIMENSIONS = 8_192
 """Numbers of a vector that sqlite-vec takes."""
 
 VERSION = "1"
@@ -35,7 +35,7 @@ CREATE VIRTUAL TABLE vectors.bits USING vec0(embedding bit[{bits}], chunk_size=4
 Scores = dict[int, float]
 
 
-class Space:
+class VectorStore:
     """The vectors of one model. To be used with the connection of the index, and like it one thread at a time."""
 
     def __init__(self, file: Path, model: str) -> None:
@@ -58,8 +58,8 @@ class Space:
     def insist_on_length(self, connection: apsw.Connection, lengths: Iterable[int]) -> None:
         """Refuse vectors of other lengths than those that are here, or of several. Raises ValueError."""
         here = {self._length(connection)} if self.ready(connection) else set[int]()
-        if not all(1 <= length <= LONGEST for length in lengths):
-            raise ValueError(f"it answers with vectors of none or of more than {LONGEST} numbers")
+        if not all(1 <= length <= MAX_DIMENSIONS for length in lengths):
+            raise ValueError(f"it answers with vectors of none or of more than {MAX_DIMENSIONS} numbers")
         if len(here | {_octets(length) * 8 for length in lengths}) > 1:
             raise ValueError(
                 "it answers with vectors of another length than before; if its model is another one now, run: "
@@ -111,13 +111,13 @@ class Space:
 
     def keep(self, connection: apsw.Connection, digest: bytes, vector: Vector | None) -> None:
         """Keep a text's vector. One that points nowhere is kept as none, and nothing is found by it."""
-        packed = None if vector is None else packed_in_bytes(vector)
+        packed = None if vector is None else quantize_int8(vector)
         connection.execute(
             "INSERT OR IGNORE INTO vectors.known(digest, vector) VALUES(?, ?)", (digest, packed)
         )
         if packed is not None and connection.changes():
             row = connection.last_insert_rowid()
-            bits = packed_in_bits(packed)
+            bits = quantize_binary(packed)
             connection.execute(
                 "INSERT INTO vectors.bits(rowid, embedding) VALUES(?, vec_bit(?))", (row, bits)
             )
@@ -126,9 +126,9 @@ class Space:
         """The vectors that are most alike, with their cosines."""
         count = connection.execute("SELECT max(id) FROM vectors.known").get or 0
         among, values = "vector IS NOT NULL", list[object]()
-        if count > EXACT:
+        if count > MAX_EXACT_VECTORS:
             near = "SELECT rowid FROM vectors.bits WHERE embedding MATCH vec_bit(?) AND k = ?"
-            among, values = f"id IN ({near})", [packed_in_bits(wanted), max(CHOSEN, limit // 4)]
+            among, values = f"id IN ({near})", [quantize_binary(wanted), max(MIN_PRESELECTED, limit // 4)]
         rows = connection.execute(
             f"SELECT id, {COSINE.format('vector')} AS alike FROM vectors.known WHERE {among}"
             " ORDER BY alike DESC LIMIT ?",
@@ -186,12 +186,12 @@ COSINE = "CASE WHEN {0} IS NOT NULL THEN 1.0 - vec_distance_cosine(vec_int8({0})
 any other condition of a query, so it guards itself."""
 
 
-def digest_of(text: str) -> bytes:
+def text_digest(text: str) -> bytes:
     """What a text is known by."""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def packed_in_bytes(vector: Vector) -> bytes | None:
+def quantize_int8(vector: Vector) -> bytes | None:
     """A vector in eight bits a number, filled up to whole octets of bits; None when it points nowhere."""
     try:
         length = math.hypot(*vector)
@@ -205,7 +205,7 @@ def packed_in_bytes(vector: Vector) -> bytes | None:
     return struct.pack(f"{len(scaled)}b", *scaled)
 
 
-def packed_in_bits(packed: bytes) -> bytes:
+def quantize_binary(packed: bytes) -> bytes:
     """One bit a number: its sign."""
     signs = "".join("1" if octet < 128 else "0" for octet in reversed(packed))
     return int(signs, 2).to_bytes(len(packed) // 8, "little")

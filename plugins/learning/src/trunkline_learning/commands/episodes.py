@@ -17,13 +17,13 @@ from trunkline.cli.memory.attached_memory import with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str | None, limit: int, as_json: bool) -> int:
     """Show the tasks that are remembered, newest first. Leaves with 1 when there is none."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.text import cut
 
     found = with_memory(lambda bus: Inventory(bus).latest_episodes(model, limit))
     if as_json:
-        json_out(found)
+        print_json(found)
     elif not found:
         click.echo("No task is remembered.", err=True)
     elif found:
@@ -37,5 +37,5 @@ def command(model: str | None, limit: int, as_json: bool) -> int:
             )
             for one in found
         ]
-        table(rows, header=("TIME (UTC)", "ID", "WENT", "TOOLS", "TASK"))
+        print_table(rows, header=("TIME (UTC)", "ID", "WENT", "TOOLS", "TASK"))
     return 0 if found else 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FactFilter:
     """Which facts to show."""
 
     query: str
@@ -65,25 +65,25 @@ def command(
 
     Two facts that cannot both hold are both shown, each with the other. Leaves with 1 when there is none.
     """
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
 
     tags = ("learned", f"said-by-{role}") if role else ("learned",)
     since, before = (time and time.replace(tzinfo=UTC) for time in (since, before))
-    wanted = Wanted(query, tags, conversation, since, before, limit)
+    wanted = FactFilter(query, tags, conversation, since, before, limit)
     found = with_memory(lambda bus: _find(bus, block, wanted))
     if as_json:
-        json_out(found)
+        print_json(found)
     elif not found:
         click.echo("Nothing was learned that fits.", err=True)
     for one in () if as_json else found:
-        say(f"{one['said_at']:%Y-%m-%d %H:%M}  {one['type']:<10}  {one['text']}")
-        say(f"{'':18}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")
+        print_text(f"{one['said_at']:%Y-%m-%d %H:%M}  {one['type']:<10}  {one['text']}")
+        print_text(f"{'':18}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")
         for other in one["contradicts"]:
-            say(f"{'':18}contradicts {other['id']}: {other['text']}")
+            print_text(f"{'':18}contradicts {other['id']}: {other['text']}")
     return 0 if found else 1
 
 
-async def _find(bus: "Bus", block: str | None, wanted: Wanted) -> list[dict[str, Any]]:
+async def _find(bus: "Bus", block: str | None, wanted: FactFilter) -> list[dict[str, Any]]:
     from trunkline_learning.fact_chunks import blocks_of, fact_of
 
     told: list[dict[str, Any]] = []
@@ -91,7 +91,7 @@ async def _find(bus: "Bus", block: str | None, wanted: Wanted) -> list[dict[str,
         for chunk in await _chunks(bus, name, wanted):
             fact = fact_of(chunk, name)
             if fact is not None:
-                told.append(_told(fact, await _against(bus, name, chunk.id)))
+                told.append(_to_row(fact, await _contradicting_facts(bus, name, chunk.id)))
     return (told if wanted.query else sorted(told, key=_when, reverse=True))[: wanted.limit]
 
 
@@ -100,7 +100,7 @@ def _when(told: dict[str, Any]) -> datetime:
     return when
 
 
-def _told(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
+def _to_row(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
     return {
         "id": fact.id,
         "text": fact.text,
@@ -118,7 +118,7 @@ def _told(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
     }
 
 
-async def _chunks(bus: "Bus", block: str, wanted: Wanted) -> "list[Chunk]":
+async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
     from trunkline.contracts.memory.chunks import ListChunks, Recall
     from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_RECALL
 
@@ -146,7 +146,7 @@ async def _chunks(bus: "Bus", block: str, wanted: Wanted) -> "list[Chunk]":
     return [one.chunk for one in found if wanted.covers(one.chunk.metadata.created_at)]
 
 
-async def _against(bus: "Bus", block: str, id: str) -> list[dict[str, str]]:
+async def _contradicting_facts(bus: "Bus", block: str, id: str) -> list[dict[str, str]]:
     from trunkline.contracts.memory.chunks import FindLinked
     from trunkline.contracts.memory.subjects import MEMORY_LINKED
     from trunkline_learning.fact_chunks import CONTRADICTS

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.confirmation import agree
+from trunkline.cli.confirmation import confirm
 from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
     History keeps them: `trunkline memory revert` brings them back, `trunkline memory purge` removes them for good.
     Leaves with 1 when something is not there.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
     if bool(ids) == everything:
         raise click.UsageError("Say what to forget: ids, profile, or --all.")
     if everything and not yes:
-        agree("Forget everything that was learned?", done="forgotten")
+        confirm("Forget everything that was learned?", done="forgotten")
     gone, missing = with_memory(lambda bus: _forget(bus, ids))
     if as_json:
-        json_out({"forgotten": gone, "missing": missing})
+        print_json({"forgotten": gone, "missing": missing})
     else:
         if gone or not missing:
             click.echo(f"Forgot {len(gone)} {'thing' if len(gone) == 1 else 'things'}.")

@@ -14,7 +14,7 @@ from trunkline.cli.memory.attached_memory import with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str | None, section: str | None, as_json: bool) -> int:
     """Show the strategies, by model and section. Leaves with 1 when there is none."""
-    from trunkline.cli.output import json_out, say
+    from trunkline.cli.output import print_json, print_text
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.playbook import SECTIONS
 
@@ -26,7 +26,7 @@ def command(model: str | None, section: str | None, as_json: bool) -> int:
         for folder, book in books.items()
     }
     if as_json:
-        json_out(found)
+        print_json(found)
     elif not any(found.values()):
         click.echo("There is no strategy yet.", err=True)
     for folder, strategies in () if as_json else found.items():
@@ -35,7 +35,7 @@ def command(model: str | None, section: str | None, as_json: bool) -> int:
             if mine:
                 click.echo(f"{folder}: {heading}")
             for one in sorted(mine, key=lambda one: (one.harmful - one.helpful, one.id)):
-                say(f"  {one.id}  helpful {one.helpful}, harmful {one.harmful}  {one.strategy}")
+                print_text(f"  {one.id}  helpful {one.helpful}, harmful {one.harmful}  {one.strategy}")
                 if one.sources:
-                    say(f"{'':16}from {one.sources[-1].conversation}, {one.sources[-1].turn}")
+                    print_text(f"{'':16}from {one.sources[-1].conversation}, {one.sources[-1].turn}")
     return 0 if any(found.values()) else 1

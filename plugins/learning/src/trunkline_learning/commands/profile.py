@@ -10,20 +10,20 @@ from trunkline.cli.memory.attached_memory import with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
     """Show the profile, and what a model is told of it. Leaves with 1 when there is none."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
     from trunkline_learning import files
-    from trunkline_learning.profile import SHOWN_AFTER, Profile, described
-    from trunkline_learning.store import Shelf
+    from trunkline_learning.profile import SHOWN_AFTER, Profile, describe_profile
+    from trunkline_learning.store import LearningStore
 
-    text = with_memory(lambda bus: Shelf(bus).text(files.PROFILE))
-    profile = files.read(text, Profile) if text is not None else None
+    text = with_memory(lambda bus: LearningStore(bus).text(files.PROFILE))
+    profile = files.decode(text, Profile) if text is not None else None
     if profile is None:
         click.echo(
             "There is no profile yet." if text is None else f"{files.PROFILE} cannot be read.", err=True
         )
         return 1
     if as_json:
-        json_out(profile)
+        print_json(profile)
         return 0
     for name in ("verbosity", "directness", "technical_level", "abstraction"):
         click.echo(f"{name:<16} {getattr(profile, name):.2f}")
@@ -31,6 +31,6 @@ def command(as_json: bool) -> int:
         f"{'fields':<16} {', '.join(f'{one.name} {one.score:.2f}' for one in profile.top_domains) or '-'}"
     )
     click.echo(f"{'messages':<16} {profile.interaction_count}")
-    told = described(profile)
+    told = describe_profile(profile)
     click.echo(told or f"A model is told of it after {SHOWN_AFTER} messages, as far as it stands out.")
     return 0

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(wait: float, as_json: bool) -> None:
     """Show whether learning is on, and how much was learned."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import print_json, print_table
 
-    found = with_memory(lambda bus: _settled(bus, wait))
+    found = with_memory(lambda bus: _wait_until_settled(bus, wait))
     if as_json:
-        json_out(found)
+        print_json(found)
         return
     click.echo(_state(found))
     turns, waiting = found["turns"], found["waiting"]
@@ -43,7 +43,7 @@ def command(wait: float, as_json: bool) -> None:
             )
             for name, one in found["models"].items()
         ]
-        table(rows, header=("MODEL", "STRATEGIES", "EPISODES", "TURNS", "WENT WELL"))
+        print_table(rows, header=("MODEL", "STRATEGIES", "EPISODES", "TURNS", "WENT WELL"))
 
 
 def _state(found: dict[str, Any]) -> str:
@@ -62,37 +62,37 @@ def _went_well(model: dict[str, Any]) -> str:
     )
 
 
-async def _settled(bus: "Bus", seconds: float) -> dict[str, Any]:
+async def _wait_until_settled(bus: "Bus", seconds: float) -> dict[str, Any]:
     """How things stand once nothing waits, or after so many seconds."""
     import anyio
 
     with anyio.move_on_after(seconds):
         while await _waiting(bus):  # noqa: ASYNC110 - the server tells nobody when it is given an ack
             await anyio.sleep(0.1)
-    return await _look(bus)
+    return await _collect_status(bus)
 
 
 async def _waiting(bus: "Bus") -> int:
-    from trunkline.contracts.streams import FACT_STREAM, LEARNER
+    from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
     from trunkline_bus import BusError
     from trunkline_bus.streams.admin import consumer_state
 
     try:
-        state = await consumer_state(bus, FACT_STREAM, LEARNER.name)
+        state = await consumer_state(bus, FACT_STREAM, LEARNER_CONSUMER.name)
     except BusError:  # it is made when a monitor starts for the first time
         return 0
     return state.waiting + state.held
 
 
-async def _look(bus: "Bus") -> dict[str, Any]:
+async def _collect_status(bus: "Bus") -> dict[str, Any]:
     from trunkline_learning import files, preferences
-    from trunkline_learning.merger import Position
-    from trunkline_learning.store import Shelf
+    from trunkline_learning.merger import LearningPosition
+    from trunkline_learning.store import LearningStore
 
-    shelf = Shelf(bus)
-    choices, problem = preferences.learning_and_problem(await shelf.text(preferences.FILE))
+    shelf = LearningStore(bus)
+    choices, problem = preferences.parse_preferences_with_problem(await shelf.text(preferences.FILE))
     text = await shelf.text(files.POSITION)
-    position = (files.read(text, Position) if text else None) or Position()
+    position = (files.decode(text, LearningPosition) if text else None) or LearningPosition()
     asked = choices.model or "the model that answers"
     return {
         "on": choices.on,
@@ -108,10 +108,10 @@ async def _look(bus: "Bus") -> dict[str, Any]:
 
 async def _model(shelf: Any, folder: str) -> dict[str, Any]:
     from trunkline_learning import files
-    from trunkline_learning.metrics import Metrics
+    from trunkline_learning.metrics import ModelMetrics
 
     text = await shelf.text(files.metrics_path(folder))
-    metrics = (files.read(text, Metrics) if text else None) or Metrics()
+    metrics = (files.decode(text, ModelMetrics) if text else None) or ModelMetrics()
     judged = metrics.successful + metrics.failed
     return {
         "strategies": len((await shelf.playbook(folder))[0]),

@@ -14,28 +14,32 @@ import anyio
 
 import trunkline
 from trunkline import ToolOutcome, ToolSpec, new_id
-from trunkline._util.untrusted_text import unmarked
+from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.contracts.tools.messages import CallTool, CancelCall, ListTools
-from trunkline.contracts.tools.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
+from trunkline.contracts.tools.subjects import (
+    DELEGATED_CALL_TOOL,
+    DELEGATED_CANCEL_CALL,
+    DELEGATED_LIST_TOOLS,
+)
 
 log = logging.getLogger(__name__)
 
-SILENCE = 10.0
+IDLE_SECONDS = 10.0
 """Seconds without a sign of life from the tools worker after which a call counts as lost."""
 
-READ, LIST = "memory_read", "memory_list"
+READ_TOOL, LIST_TOOL = "memory_read", "memory_list"
 """The tools through which memory is read: a block that may not use them shows nothing of it."""
 
-Report = Callable[[int, str], Awaitable[None]]
+ProgressReporter = Callable[[int, str], Awaitable[None]]
 """Tells of progress: which sign of life it is, and what the tool says."""
 
 
-class Refused(Exception):
+class CallRefusedError(Exception):
     """What was asked for is refused or failed; the text is for the other agent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ResourceEntry:
     """A file of the block's memory."""
 
     path: str
@@ -57,15 +61,15 @@ class ServedBlock:
         version, specs = self._known
         try:
             wish = ListTools(block=self.block, version=version)
-            told = await self._bus.call(LENT_LIST, wish, **self._names)
+            told = await self._bus.call(DELEGATED_LIST_TOOLS, wish, **self._names)
         except trunkline.RemoteFault as fault:
-            raise Refused(fault.message) from fault
+            raise CallRefusedError(fault.message) from fault
         if told.tools is not None:
             specs = told.tools
         self._known = (told.version, specs)
         return specs
 
-    async def call(self, name: str, arguments: dict[str, Any], report: Report | None = None) -> str:
+    async def call(self, name: str, arguments: dict[str, Any], report: ProgressReporter | None = None) -> str:
         """A tool's output.
 
         Raises:
@@ -78,35 +82,37 @@ class ServedBlock:
                 return outcome.output
             case "approval" if outcome.waits:
                 await self._stop(call, "nobody can be asked here")
-                raise Refused(
+                raise CallRefusedError(
                     f"{name} asks a person a question. Over MCP no one can be asked, so it was stopped in its middle. "
                     "It may have had an effect; find out before you call it again."
                 )
             case "approval":
-                raise Refused(self._pending(name))
+                raise CallRefusedError(self._pending(name))
             case _:
-                raise Refused(outcome.output)
+                raise CallRefusedError(outcome.output)
 
-    async def files(self) -> list[Entry]:
+    async def files(self) -> list[ResourceEntry]:
         """The files of the block's memory."""
-        found = _decoded(await self.call(LIST, {"recursive": True}))
+        found = _decode_output(await self.call(LIST_TOOL, {"recursive": True}))
         return [
-            Entry(str(one["path"]), int(one.get("size", 0))) for one in found if one.get("kind") == "file"
+            ResourceEntry(str(one["path"]), int(one.get("size", 0)))
+            for one in found
+            if one.get("kind") == "file"
         ]
 
     async def names(self) -> list[str]:
         """The names of all blocks. Raises Refused when this one may not look into memory."""
-        found = _decoded(await self.call(LIST, {"path": "/blocks"}))
+        found = _decode_output(await self.call(LIST_TOOL, {"path": "/blocks"}))
         return [
             str(one["path"]).rstrip("/").rpartition("/")[2] for one in found if one.get("kind") == "folder"
         ]
 
     async def file(self, path: str) -> str:
         """A file's text. Raises Refused, also when there is none."""
-        return str(_decoded(await self.call(READ, {"path": path}))["content"])
+        return str(_decode_output(await self.call(READ_TOOL, {"path": path}))["content"])
 
     async def _outcome(
-        self, call: str, name: str, arguments: dict[str, Any], report: Report | None
+        self, call: str, name: str, arguments: dict[str, Any], report: ProgressReporter | None
     ) -> ToolOutcome:
         wish = CallTool(
             call=call, name=name, arguments=arguments, block=self.block, conversation=self._conversation,
@@ -119,21 +125,23 @@ class ServedBlock:
                 await self._stop(wish.call, "the other agent cancelled it")
             raise
         except trunkline.RemoteFault as fault:
-            raise Refused(fault.message) from fault
+            raise CallRefusedError(fault.message) from fault
 
     async def _stop(self, call: str, reason: str) -> None:
-        await self._bus.publish(LENT_CANCEL, CancelCall(reason=reason), call=call, **self._names)
+        await self._bus.publish(DELEGATED_CANCEL_CALL, CancelCall(reason=reason), call=call, **self._names)
 
-    async def _answered(self, wish: CallTool, report: Report | None) -> ToolOutcome:
+    async def _answered(self, wish: CallTool, report: ProgressReporter | None) -> ToolOutcome:
         signs = 0
-        async with self._bus.call_streaming(LENT_CALL, wish, idle_timeout=SILENCE, **self._names) as replies:
+        async with self._bus.call_streaming(
+            DELEGATED_CALL_TOOL, wish, idle_timeout=IDLE_SECONDS, **self._names
+        ) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply
                 signs += 1
                 if report is not None:
                     await report(signs, reply.note)
-        raise Refused(
+        raise CallRefusedError(
             f"{wish.name} gave no outcome. It may have had its effect; find out before you call it again."
         )
 
@@ -144,8 +152,8 @@ class ServedBlock:
         )
 
 
-def _decoded(output: str) -> Any:
+def _decode_output(output: str) -> Any:
     try:
-        return json.loads(unmarked(output))
+        return json.loads(unwrap_tool_result(output))
     except ValueError as error:
-        raise Refused("Memory answered with something that is no list of files.") from error
+        raise CallRefusedError("Memory answered with something that is no list of files.") from error

@@ -15,7 +15,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 
 import trunkline
 from trunkline_bus import BusError
-from trunkline_mcp.block_server.block import Refused, ServedBlock
+from trunkline_mcp.block_server.block import CallRefusedError, ServedBlock
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext as Context
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PAGE = 100
+PAGE_SIZE = 100
 """Tools or resources on one page."""
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class BlockServer:
         while True:
             try:
                 now = await self._block.tools()
-            except (Refused, BusError) as error:
+            except (CallRefusedError, BusError) as error:
                 log.debug("the tools of %s cannot be looked at: %s", self._block.block, error)
             else:
                 if before is not None and now != before:
@@ -84,13 +84,13 @@ class BlockServer:
     ) -> types.ListToolsResult:
         if context.protocol_version < "2026":  # newer ones listen
             self._sessions.add(context.session)
-        specs, following = page_of(await self._specs(), params)
-        return types.ListToolsResult(tools=[tool_of(spec) for spec in specs], next_cursor=following)
+        specs, following = paginate(await self._specs(), params)
+        return types.ListToolsResult(tools=[tool_definition(spec) for spec in specs], next_cursor=following)
 
     async def _specs(self) -> tuple[trunkline.ToolSpec, ...]:
         try:
             return await self._block.tools()
-        except Refused as error:
+        except CallRefusedError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
     async def _call(self, context: "Context", params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -102,7 +102,7 @@ class BlockServer:
 
         try:
             output, failed = await self._block.call(params.name, dict(params.arguments or {}), report), False
-        except Refused as error:
+        except CallRefusedError as error:
             output, failed = str(error), True
         return types.CallToolResult(content=[types.TextContent(type="text", text=output)], is_error=failed)
 
@@ -111,11 +111,13 @@ class BlockServer:
     ) -> types.ListResourcesResult:
         try:
             files = await self._block.files()
-        except Refused:
+        except CallRefusedError:
             files = []  # a block whose memory is closed to others has none to show
-        entries, following = page_of(files, params)
+        entries, following = paginate(files, params)
         resources = [
-            types.Resource(uri=self._uri(one.path), name=one.path, mime_type=mime_of(one.path), size=one.size)
+            types.Resource(
+                uri=self._uri(one.path), name=one.path, mime_type=mime_type(one.path), size=one.size
+            )
             for one in entries
         ]
         return types.ListResourcesResult(resources=resources, next_cursor=following)
@@ -136,13 +138,13 @@ class BlockServer:
         uri = str(params.uri)
         begin = f"{SCHEME}{self._block.block}/"
         if not uri.startswith(begin):
-            raise missing(uri)
+            raise resource_not_found(uri)
         path = unquote(uri.removeprefix(begin))
         try:
             text = await self._block.file(path)
-        except Refused as error:
-            raise missing(uri) from error
-        held = types.TextResourceContents(uri=uri, mime_type=mime_of(path), text=text)
+        except CallRefusedError as error:
+            raise resource_not_found(uri) from error
+        held = types.TextResourceContents(uri=uri, mime_type=mime_type(path), text=text)
         return types.ReadResourceResult(contents=[held])
 
     async def _complete(
@@ -153,7 +155,7 @@ class BlockServer:
             found = [
                 one.path for one in await self._block.files() if one.path.startswith(params.argument.value)
             ]
-        except Refused:
+        except CallRefusedError:
             found = []
         shown = types.Completion(
             values=found[:MOST_SUGGESTED], total=len(found), has_more=len(found) > MOST_SUGGESTED
@@ -164,7 +166,7 @@ class BlockServer:
         return f"{SCHEME}{self._block.block}/{quote(path)}"
 
 
-def tool_of(spec: trunkline.ToolSpec) -> types.Tool:
+def tool_definition(spec: trunkline.ToolSpec) -> types.Tool:
     """A tool's definition; the hints are what its effect says."""
     reads = spec.effect == "read"
     hints = types.ToolAnnotations(
@@ -178,7 +180,7 @@ def tool_of(spec: trunkline.ToolSpec) -> types.Tool:
     )
 
 
-def page_of(
+def paginate(
     items: Sequence[T], params: types.PaginatedRequestParams | None
 ) -> tuple[Sequence[T], str | None]:
     """A page, and the cursor of the next one."""
@@ -186,16 +188,16 @@ def page_of(
     if given is not None and not given.isdecimal():
         raise MCPError(types.INVALID_PARAMS, "That is no cursor that was given here.")
     begin = int(given or 0)
-    end = begin + PAGE
+    end = begin + PAGE_SIZE
     return items[begin:end], str(end) if end < len(items) else None
 
 
-def missing(uri: str) -> MCPError:
+def resource_not_found(uri: str) -> MCPError:
     """There is no such resource, or it is none of the other agent's business: the same answer for both (SEP-2164)."""
     return MCPError(types.INVALID_PARAMS, f"There is no resource {uri} here.", {"uri": uri})
 
 
-def mime_of(path: str) -> str:
+def mime_type(path: str) -> str:
     """What kind of text it is, by its name."""
     known = {".md": "text/markdown", ".toml": "application/toml", ".jsonl": "application/jsonl"}
     suffix = path[path.rfind(".") :] if "." in path else ""

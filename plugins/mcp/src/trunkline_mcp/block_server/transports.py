@@ -25,7 +25,7 @@ CREDENTIALS = (b"authorization", b"x-api-key")
 CHANGES = NotificationOptions(tools_changed=True)
 
 
-async def serve_pipes(server: "Server[Any]") -> None:
+async def serve_stdio(server: "Server[Any]") -> None:
     """Answer on standard input and output until the input ends."""
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options(CHANGES))
@@ -45,18 +45,18 @@ async def serve_http(server: "Server[Any]", port: int, token: str, ready: Callab
                 f"Port {port} of {HOST} cannot be taken: {error.strerror}.",
                 hint="Choose another --port, or leave it out for any free one.",
             ) from error
-        config = uvicorn.Config(app_of(server, token), log_config=None, access_log=False, lifespan="on")
+        config = uvicorn.Config(build_app(server, token), log_config=None, access_log=False, lifespan="on")
         ready(f"http://{HOST}:{listener.getsockname()[1]}{PATH}")
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
-def app_of(server: "Server[Any]", token: str) -> "ASGIApp":
+def build_app(server: "Server[Any]", token: str) -> "ASGIApp":
     """The application: only who has the token gets in, and only by a name of this machine (the SDK looks at Host and
     Origin, so that no web page reaches it by another name)."""
-    return OnlyWith(token, server.streamable_http_app(streamable_http_path=PATH, host=HOST))
+    return TokenMiddleware(token, server.streamable_http_app(streamable_http_path=PATH, host=HOST))
 
 
-class OnlyWith:
+class TokenMiddleware:
     """Lets nobody in without the token, which must be in the header."""
 
     def __init__(self, token: str, app: "ASGIApp") -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.output import done
+from trunkline.cli.output import print_done
 
 EXAMPLES = """
 trunkline mcp add time --readable ~/servers ~/servers/bin/mcp-server-time
@@ -40,7 +40,7 @@ trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontext
 def command(home: Path, /, name: str, block: str, replace: bool, **given: Any) -> None:
     """Name a server, whose tools agents then have. It is connected at once where the platform runs."""
     import trunkline
-    from trunkline_mcp.config_writer import put
+    from trunkline_mcp.config_writer import put_server
 
     if not (given["command_line"] or given["url"]):
         where = f" --block {block}" if block else ""
@@ -49,8 +49,8 @@ def command(home: Path, /, name: str, block: str, replace: bool, **given: Any) -
             hint=f"Say it like: trunkline mcp add{where} --readable ~/servers {name} ~/servers/bin/mcp-server-{name}, "
             f"or: trunkline mcp add{where} {name} --url https://example.org/mcp",
         )
-    put(home, block, name, _entry(**given), replace=replace)
-    done(f'Added {name}. "trunkline mcp test {f"{block}/" if block else ""}{name}" connects to it.')
+    put_server(home, block, name, _entry(**given), replace=replace)
+    print_done(f'Added {name}. "trunkline mcp test {f"{block}/" if block else ""}{name}" connects to it.')
 
 
 def _entry(

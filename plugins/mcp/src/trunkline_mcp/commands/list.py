@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from trunkline.cli.command import Command
-from trunkline_mcp.host import read_standings
-from trunkline_mcp.server_config import Server, find_servers
-from trunkline_mcp.server_connection import Standing
+from trunkline_mcp.host import read_statuses
+from trunkline_mcp.server_config import ServerConfig, load_servers
+from trunkline_mcp.server_connection import ServerStatus
 
-NOBODY = "No platform runs on this home, so no server is connected."
-TO_DO = '"trunkline up" starts one, and "trunkline mcp test SERVER" tries one server without it.'
+NO_PLATFORM = "No platform runs on this home, so no server is connected."
+START_HINT = '"trunkline up" starts one, and "trunkline mcp test SERVER" tries one server without it.'
 
 
 @click.command(cls=Command, examples="trunkline mcp list\ntrunkline mcp list --json")
@@ -19,24 +19,24 @@ TO_DO = '"trunkline up" starts one, and "trunkline mcp test SERVER" tries one se
 @click.pass_obj
 def command(home: Path, as_json: bool) -> None:
     """Show the servers, and how they stand. Values of env and headers are never shown."""
-    from trunkline.cli.output import json_out, say, table
+    from trunkline.cli.output import print_json, print_table, print_text
 
-    found, standings = find_servers(home), read_standings(home)
+    found, standings = load_servers(home), read_statuses(home)
     rows = [_row(server, standings) for server in found.servers]
     problems = [{"where": one.where, "what": one.what, "left_out": one.fatal} for one in found.problems]
     if as_json:
-        return json_out({"servers": rows, "problems": problems})
+        return print_json({"servers": rows, "problems": problems})
     if rows:
-        table([_line(row) for row in rows], header=("SERVER", "RUNS", "TRUST", "STATE", "TOOLS"))
+        print_table([_line(row) for row in rows], header=("SERVER", "RUNS", "TRUST", "STATE", "TOOLS"))
     else:
         click.echo('No MCP servers. "trunkline mcp add NAME COMMAND" names one.')
     if rows and standings is None:
-        say(f"{NOBODY} {TO_DO}", err=True)
+        print_text(f"{NO_PLATFORM} {START_HINT}", err=True)
     for problem in found.problems:
-        say(f"{problem.where}: {problem.what}{'; left out' if problem.fatal else ''}.", err=True)
+        print_text(f"{problem.where}: {problem.what}{'; left out' if problem.fatal else ''}.", err=True)
 
 
-def _row(server: Server, standings: dict[str, Standing] | None) -> dict[str, Any]:
+def _row(server: ServerConfig, standings: dict[str, ServerStatus] | None) -> dict[str, Any]:
     standing = (standings or {}).get(server.identity)
     state = "disabled" if server.disabled else standing.state if standing else "not running"
     return {
@@ -53,12 +53,12 @@ def _row(server: Server, standings: dict[str, Standing] | None) -> dict[str, Any
     }
 
 
-def _why(server: Server, standing: Standing | None, *, is_told: bool) -> str:
+def _why(server: ServerConfig, standing: ServerStatus | None, *, is_told: bool) -> str:
     if standing is not None:
         return standing.why if standing.state != "ready" else ""
-    return "" if is_told or server.disabled else NOBODY
+    return "" if is_told or server.disabled else NO_PLATFORM
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    state = f"{row['state']}: {row['why']}" if row["why"] not in ("", NOBODY) else row["state"]
+    state = f"{row['state']}: {row['why']}" if row["why"] not in ("", NO_PLATFORM) else row["state"]
     return row["server"], row["runs"], row["trust"], state, str(len(row["tools"]))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.output import done, say
+from trunkline.cli.output import print_done, print_text
 
 if TYPE_CHECKING:
-    from trunkline_mcp.server_config import Server
+    from trunkline_mcp.server_config import ServerConfig
 
 
 @click.command(cls=Command, examples="trunkline mcp login docs\ntrunkline mcp login docs --again")
@@ -21,26 +21,28 @@ def command(home: Path, server: str, again: bool) -> None:
     import anyio
 
     import trunkline
-    from trunkline_mcp.server_config import find_servers, where_to_look
+    from trunkline_mcp.server_config import load_servers, unknown_server_hint
 
-    found = [one for one in find_servers(home).servers if one.identity == server and one.url]
+    found = [one for one in load_servers(home).servers if one.identity == server and one.url]
     if not found:
         raise trunkline.TrunklineError(
-            f"There is no server {server} that is reached over HTTP.", hint=where_to_look(home, server)
+            f"There is no server {server} that is reached over HTTP.", hint=unknown_server_hint(home, server)
         )
-    anyio.run(_signed_in, home, found[0], again)
-    done(f"Signed in to {server}.")
+    anyio.run(_sign_in, home, found[0], again)
+    print_done(f"Signed in to {server}.")
 
 
-async def _signed_in(home: Path, server: "Server", again: bool) -> None:
+async def _sign_in(home: Path, server: "ServerConfig", again: bool) -> None:
     import trunkline
     from trunkline.contracts.sandbox.sandbox import NoSandbox
-    from trunkline_mcp.connector import Dialler
-    from trunkline_mcp.oauth_callback import visit_here
-    from trunkline_mcp.server_connection import cause, worded
+    from trunkline_mcp.connector import Connector
+    from trunkline_mcp.oauth_callback import listen_for_callback
+    from trunkline_mcp.server_connection import error_text, root_cause
 
-    async with visit_here(home, lambda url: say(f"Open this page, and agree there:\n  {url}")) as visit:
-        dialler = Dialler(home, home, NoSandbox(), visit=lambda _: visit)
+    async with listen_for_callback(
+        home, lambda url: print_text(f"Open this page, and agree there:\n  {url}")
+    ) as visit:
+        dialler = Connector(home, home, NoSandbox(), visit=lambda _: visit)
         if again:
             dialler.tokens(server).forget()
         try:
@@ -48,5 +50,5 @@ async def _signed_in(home: Path, server: "Server", again: bool) -> None:
                 pass
         except Exception as error:
             raise trunkline.TrunklineError(
-                f"{server.identity} did not let us in: {worded(cause(error))}."
+                f"{server.identity} did not let us in: {error_text(root_cause(error))}."
             ) from error

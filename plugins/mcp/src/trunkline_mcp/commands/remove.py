@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.output import done
+from trunkline.cli.output import print_done
 
 
 @click.command(cls=Command, examples="trunkline mcp remove time\ntrunkline mcp remove garden/files")
@@ -13,12 +13,12 @@ from trunkline.cli.output import done
 @click.pass_obj
 def command(home: Path, server: str) -> None:
     """Take a server out. Its tools are gone at once; a folder of its own stays."""
-    from trunkline_mcp.config_writer import take_out
-    from trunkline_mcp.connector import TOKENS
-    from trunkline_mcp.oauth import Tokens
-    from trunkline_mcp.server_config import FOLDER, Server
+    from trunkline_mcp.config_writer import remove_server
+    from trunkline_mcp.connector import TOKENS_FOLDER
+    from trunkline_mcp.oauth import OAuthTokenStore
+    from trunkline_mcp.server_config import CONFIG_FOLDER, ServerConfig
 
     block, _, name = server.rpartition("/")
-    take_out(home, block, name)
-    Tokens(home / FOLDER / TOKENS, Server(name, block)).forget()
-    done(f"Removed {server}.")
+    remove_server(home, block, name)
+    OAuthTokenStore(home / CONFIG_FOLDER / TOKENS_FOLDER, ServerConfig(name, block)).forget()
+    print_done(f"Removed {server}.")

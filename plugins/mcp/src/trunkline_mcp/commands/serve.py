@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trunkline import Bus
     from trunkline_mcp.block_server.block import ServedBlock
 
-LOOK = 2.0
+POLL_SECONDS = 2.0
 """Seconds between two looks whether the block's tools have changed."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -49,7 +49,7 @@ def command(home: Path, block: str, name: str, http: bool, port: int) -> None:
     if NAME.fullmatch(block) is None:
         raise trunkline.TrunklineError(f"{block!r} is no name of a block: a-z, 0-9 and -, at most 32.")
     token = _token(home) if http else ""
-    with_workers(lambda bus: _served(bus, home, block, name, port, token), "memory", "tools")
+    with_workers(lambda bus: _serve(bus, home, block, name, port, token), "memory", "tools")
 
 
 def _token(home: Path) -> str:
@@ -66,34 +66,34 @@ def _token(home: Path) -> str:
     return token
 
 
-async def _served(bus: "Bus", home: Path, block: str, agent: str, port: int, token: str) -> None:
+async def _serve(bus: "Bus", home: Path, block: str, agent: str, port: int, token: str) -> None:
     import anyio
 
     from trunkline_mcp.block_server.block import ServedBlock
     from trunkline_mcp.block_server.server import BlockServer
-    from trunkline_mcp.block_server.transports import serve_http, serve_pipes
+    from trunkline_mcp.block_server.transports import serve_http, serve_stdio
 
     lent = ServedBlock(bus, block, agent)
-    await _insist_on_block(lent)
+    await _require_block(lent)
     served = BlockServer(lent)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(served.watch, LOOK)
+        tasks.start_soon(served.watch, POLL_SECONDS)
         if token:
             with ExitStack() as listening:
-                await serve_http(served.server(), port, token, partial(_tell, listening, home, block))
+                await serve_http(served.server(), port, token, partial(_announce, listening, home, block))
         else:
-            await serve_pipes(served.server())
+            await serve_stdio(served.server())
         tasks.cancel_scope.cancel()
 
 
-async def _insist_on_block(lent: "ServedBlock") -> None:
+async def _require_block(lent: "ServedBlock") -> None:
     """Raises TrunklineError when there is no such block. One that may not look into memory is believed."""
     import trunkline
-    from trunkline_mcp.block_server.block import Refused
+    from trunkline_mcp.block_server.block import CallRefusedError
 
     try:
         names = await lent.names()
-    except Refused:
+    except CallRefusedError:
         return
     if lent.block not in names:
         raise trunkline.TrunklineError(
@@ -102,12 +102,12 @@ async def _insist_on_block(lent: "ServedBlock") -> None:
         )
 
 
-def _tell(listening: ExitStack, home: Path, block: str, address: str) -> None:
-    from trunkline.home.listeners import Listener, listed
+def _announce(listening: ExitStack, home: Path, block: str, address: str) -> None:
+    from trunkline.home.listeners import Listener, registered_listener
 
     credential = f"the token in {home / 'token'}"
     purpose = f"the block {block}, for other agents (mcp serve)"
     listening.enter_context(
-        listed(home / "run", Listener(address=address, purpose=purpose, credential=credential))
+        registered_listener(home / "run", Listener(address=address, purpose=purpose, credential=credential))
     )
     click.echo(f"Serving at {address}. The token is in the home's file token. Stop with Ctrl-C.", err=True)

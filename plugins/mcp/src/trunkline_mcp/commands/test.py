@@ -10,13 +10,13 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline import Bus
-    from trunkline_mcp.server_config import Server
-    from trunkline_mcp.server_connection import Standing
+    from trunkline_mcp.server_config import ServerConfig
+    from trunkline_mcp.server_connection import ServerStatus
 
-LONGER = 10.0
+STARTUP_SECONDS = 10.0
 """Seconds beyond the server's own time to start: for a tools worker that has to begin first."""
 
-ELSEWHERE = (
+NOT_FOUND_HINT = (
     "The sandbox shows it the system's programs (/usr) alone. Write the program's whole path, and name the folders "
     "that it needs: trunkline mcp add --replace --readable FOLDER ..."
 )
@@ -32,23 +32,23 @@ def command(home: Path, server: str, as_json: bool) -> None:
 
     What a tools worker that begins for this logs, of other servers too, is in logs/mcp.log in the home.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import print_json
 
-    wanted = _wanted(home, server)
-    standing = with_workers(lambda bus: _settled(home, wanted, bus), "memory", "tools", log="mcp")
+    wanted = _find_server(home, server)
+    standing = with_workers(lambda bus: _wait_for_status(home, wanted, bus), "memory", "tools", log="mcp")
     if as_json:
-        json_out(standing)
+        print_json(standing)
     else:
         _show(server, standing)
     if standing is None or standing.state != "ready":
         raise SystemExit(1)
 
 
-def _wanted(home: Path, identity: str) -> "Server":
+def _find_server(home: Path, identity: str) -> "ServerConfig":
     import trunkline
-    from trunkline_mcp.server_config import find_servers, where_to_look
+    from trunkline_mcp.server_config import load_servers, unknown_server_hint
 
-    found = find_servers(home)
+    found = load_servers(home)
     for server in found.servers:
         if server.identity == identity:
             if server.disabled:
@@ -59,39 +59,43 @@ def _wanted(home: Path, identity: str) -> "Server":
     said = [problem.what for problem in found.problems if problem.where.endswith(f": {identity}")]
     raise trunkline.TrunklineError(
         f"{identity} cannot be used: {said[0]}." if said else f"There is no server {identity}.",
-        hint='"trunkline mcp list" shows those that are there.' if said else where_to_look(home, identity),
+        hint='"trunkline mcp list" shows those that are there.'
+        if said
+        else unknown_server_hint(home, identity),
     )
 
 
-async def _settled(home: Path, server: "Server", bus: "Bus") -> "Standing | None":
+async def _wait_for_status(home: Path, server: "ServerConfig", bus: "Bus") -> "ServerStatus | None":
     import anyio
 
-    from trunkline_mcp.host import read_standings
+    from trunkline_mcp.host import read_statuses
 
     standing = None
-    with anyio.move_on_after(server.start_timeout + LONGER):
+    with anyio.move_on_after(server.start_timeout + STARTUP_SECONDS):
         while standing is None or standing.state == "connecting":
             await anyio.sleep(0.1)
-            standing = (read_standings(home) or {}).get(server.identity)
+            standing = (read_statuses(home) or {}).get(server.identity)
     return standing
 
 
 def _refuse(server: str, why: str) -> NoReturn:
     import trunkline
 
-    hint = ELSEWHERE if "not found" in why else ""
+    hint = NOT_FOUND_HINT if "not found" in why else ""
     raise trunkline.TrunklineError(f"{server} cannot be used: {why.removesuffix('.')}.", hint=hint)
 
 
-def _show(server: str, standing: "Standing | None") -> None:
-    from trunkline.cli.output import say
+def _show(server: str, standing: "ServerStatus | None") -> None:
+    from trunkline.cli.output import print_text
 
     if standing is None:
         return click.echo(f"No tools worker of this home says anything of {server}.", err=True)
     if standing.state != "ready":
         _refuse(server, standing.why or standing.state)
-    say(f"{server} is connected: {standing.title or 'it gives no name'}, protocol {standing.protocol}.")
+    print_text(
+        f"{server} is connected: {standing.title or 'it gives no name'}, protocol {standing.protocol}."
+    )
     for tool in standing.tools:
-        say(f"  {tool}")
+        print_text(f"  {tool}")
     for reason in standing.left_out:
-        say(f"  ({reason})")
+        print_text(f"  ({reason})")

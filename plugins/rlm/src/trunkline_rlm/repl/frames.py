@@ -18,27 +18,27 @@ DEEPEST = 200
 """How deeply values that come out may be nested."""
 
 
-class Hostile(Exception):
+class HostileFrameError(Exception):
     """The process said what it never says: it has been taken over, and is ended."""
 
 
-class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready", forbid_unknown_fields=True):
+class ReadyFrame(msgspec.Struct, frozen=True, array_like=True, tag="ready", forbid_unknown_fields=True):
     """It has shut itself in."""
 
 
-class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused", forbid_unknown_fields=True):
+class RefusedFrame(msgspec.Struct, frozen=True, array_like=True, tag="refused", forbid_unknown_fields=True):
     """It cannot be shut in here, and will run nothing."""
 
     reason: str
 
 
-class Out(msgspec.Struct, frozen=True, array_like=True, tag="out", forbid_unknown_fields=True):
+class OutputFrame(msgspec.Struct, frozen=True, array_like=True, tag="out", forbid_unknown_fields=True):
     """The code printed this."""
 
     text: str
 
 
-class Call(msgspec.Struct, frozen=True, array_like=True, tag="call", forbid_unknown_fields=True):
+class CallFrame(msgspec.Struct, frozen=True, array_like=True, tag="call", forbid_unknown_fields=True):
     """The code calls a function of the host."""
 
     name: str
@@ -47,10 +47,10 @@ class Call(msgspec.Struct, frozen=True, array_like=True, tag="call", forbid_unkn
 
     def given(self) -> tuple[list[Any], dict[str, Any]]:
         """The arguments, by position and by name. Raises Hostile."""
-        return _plain(self.arguments, list[Any]), _plain(self.named, dict[str, Any])
+        return _decode_value(self.arguments, list[Any]), _decode_value(self.named, dict[str, Any])
 
 
-class Done(msgspec.Struct, frozen=True, array_like=True, tag="done", forbid_unknown_fields=True):
+class DoneFrame(msgspec.Struct, frozen=True, array_like=True, tag="done", forbid_unknown_fields=True):
     """The code has ended. ``names`` are its variables with their types."""
 
     raw: msgspec.Raw
@@ -62,38 +62,38 @@ class Done(msgspec.Struct, frozen=True, array_like=True, tag="done", forbid_unkn
     @property
     def value(self) -> Any:
         """The value of the last expression. Raises Hostile."""
-        return _plain(self.raw, Any)
+        return _decode_value(self.raw, Any)
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of variables with their types. Raises Hostile."""
         if len(bytes(self.names)) > LARGEST_NAMES:
-            raise Hostile("too many names")
-        return tuple(_plain(self.names, list[str]))
+            raise HostileFrameError("too many names")
+        return tuple(_decode_value(self.names, list[str]))
 
 
-Frame = Ready | Refused | Out | Call | Done
+Frame = ReadyFrame | RefusedFrame | OutputFrame | CallFrame | DoneFrame
 
 _decoder: msgspec.json.Decoder[Frame] = msgspec.json.Decoder(Frame)
 
 
-def decoded(body: bytes) -> Frame:
+def decode_frame(body: bytes) -> Frame:
     """The frame of these bytes, with what code made still unread. Raises Hostile."""
     try:
         return _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Hostile(f"a frame that is none: {str(error)[:200]}") from error
+        raise HostileFrameError(f"a frame that is none: {str(error)[:200]}") from error
 
 
-def length(head: bytes) -> int:
+def frame_length(head: bytes) -> int:
     """The length that a frame's head tells. Raises Hostile for one that is too large."""
     size = int.from_bytes(head, "big")
     if not 0 < size <= LARGEST:
-        raise Hostile(f"a frame of {size} bytes")
+        raise HostileFrameError(f"a frame of {size} bytes")
     return size
 
 
-def encoded(kind: str, *fields: Any) -> bytes:
+def encode_frame(kind: str, *fields: Any) -> bytes:
     """A frame for the process, with its head. Raises ValueError or TypeError for what has no form in JSON, and for
     too much of it."""
     body = json.dumps([kind, *fields], ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
@@ -102,14 +102,14 @@ def encoded(kind: str, *fields: Any) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def _plain(raw: msgspec.Raw, kind: Any) -> Any:
+def _decode_value(raw: msgspec.Raw, kind: Any) -> Any:
     body = bytes(raw)
     if len(body) > LARGEST_DATA and not body.startswith(b'"'):
-        raise Hostile(f"a value of {len(body)} bytes")
+        raise HostileFrameError(f"a value of {len(body)} bytes")
     try:
         value = msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Hostile(f"a value that is none: {str(error)[:200]}") from error
+        raise HostileFrameError(f"a value that is none: {str(error)[:200]}") from error
     _check_depth(value)
     return value
 
@@ -118,13 +118,13 @@ def _check_depth(value: Any) -> None:
     """Raises Hostile for a value that would break whoever walks through it."""
     level: list[Any] = [value]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for each in level for inner in _children(each)]
         if not level:
             return
-    raise Hostile(f"a value nested more than {DEEPEST} levels deep")
+    raise HostileFrameError(f"a value nested more than {DEEPEST} levels deep")
 
 
-def _inside(value: Any) -> Any:
+def _children(value: Any) -> Any:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

@@ -9,28 +9,28 @@ import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from trunkline import Sandbox, SandboxLimits, SandboxProcess, ToolError
-from trunkline._util.seccomp import ARCHITECTURES, encoded
+from trunkline._util.seccomp import ARCHITECTURES, encode_filter
 from trunkline_rlm.repl import frames
-from trunkline_rlm.repl.frames import Frame, Hostile, Ready, Refused
-from trunkline_rlm.repl.python_runtime import command, runtime
-from trunkline_rlm.repl.seccomp_filter import program
+from trunkline_rlm.repl.frames import Frame, HostileFrameError, ReadyFrame, RefusedFrame
+from trunkline_rlm.repl.python_runtime import command, runtime_mounts
+from trunkline_rlm.repl.seccomp_filter import filter_program
 
 PACKAGE = Path(__file__).parents[1]
-PLACE = f"/opt/{PACKAGE.name}"
+MOUNT_PATH = f"/opt/{PACKAGE.name}"
 """Where the sandbox has this package, of which only ``repl/inside`` is used."""
 
 START_SECONDS = 20.0
 SEND_SECONDS = 10.0
 """How long a process may leave what it is sent in the pipe: ours waits for it, one that was taken over need not."""
 
-INTERPRETER = 64
+INTERPRETER_MIB = 64
 """MiB that the interpreter takes itself, with all its modules; the code's memory comes on top."""
 
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReplLimits:
     """What code may take. Seconds of computing for each run, bytes of memory besides the interpreter's own, seconds of
     processor time and characters of output for the whole session, and calls of the host's functions for each run."""
 
@@ -41,12 +41,12 @@ class Limits:
     calls: int = 1_000
 
 
-class Ended(Exception):
+class ProcessEndedError(Exception):
     """The process has ended: by itself, or because it was ended."""
 
 
-class Confined:
-    """A process that is shut in. Get it from ``begun``."""
+class ReplProcess:
+    """A process that is shut in. Get it from ``start_process``."""
 
     def __init__(self, process: SandboxProcess) -> None:
         self._process = process
@@ -54,25 +54,25 @@ class Confined:
 
     async def send(self, kind: str, *fields: Any) -> None:
         """Send a frame. Raises Ended, and ValueError or TypeError for what no frame can carry."""
-        data = frames.encoded(kind, *fields)
+        data = frames.encode_frame(kind, *fields)
         try:
             with anyio.fail_after(SEND_SECONDS):
                 await self._process.stdin.send(data)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:  # TimeoutError too
-            raise Ended("the process is gone") from error
+            raise ProcessEndedError("the process is gone") from error
 
     async def receive(self) -> Frame:
         """The next frame. Raises Ended, and Hostile for what is no frame."""
         try:
-            size = frames.length(await self._in.receive_exactly(4))
-            return frames.decoded(await self._in.receive_exactly(size))
+            size = frames.frame_length(await self._in.receive_exactly(4))
+            return frames.decode_frame(await self._in.receive_exactly(size))
         except (
             anyio.IncompleteRead,
             anyio.EndOfStream,
             anyio.BrokenResourceError,
             anyio.ClosedResourceError,
         ) as error:
-            raise Ended("the process is gone") from error
+            raise ProcessEndedError("the process is gone") from error
 
     async def said(self) -> str:
         """The last words of a process that did not begin: what stands on its standard error."""
@@ -90,24 +90,24 @@ class Confined:
         await self._process.__aexit__(None, None, None)
 
 
-async def begun(sandbox: Sandbox, functions: Sequence[str], limits: Limits) -> Confined:
+async def start_process(sandbox: Sandbox, functions: Sequence[str], limits: ReplLimits) -> ReplProcess:
     """A new process that is shut in, with these functions of the host. It has no workspace, no network, and nothing to
     read but the system and this package.
 
     Raises:
         ToolError: there is no sandbox, or no Python in it, or the process could not shut itself in besides.
     """
-    process = Confined(
+    process = ReplProcess(
         await sandbox.start(
-            command(f"{PLACE}/repl/child/main.py"),
+            command(f"{MOUNT_PATH}/repl/child/main.py"),
             workspace=None,
             env={},
-            read_only={PLACE: PACKAGE, **runtime()},
-            limits=SandboxLimits(memory=-(-limits.memory // MIB) + INTERPRETER),
+            read_only={MOUNT_PATH: PACKAGE, **runtime_mounts()},
+            limits=SandboxLimits(memory=-(-limits.memory // MIB) + INTERPRETER_MIB),
         )
     )
     try:
-        reason = await _reason(process, functions, limits)
+        reason = await _start_failure(process, functions, limits)
         if reason is None:
             return process
     except BaseException:
@@ -117,9 +117,9 @@ async def begun(sandbox: Sandbox, functions: Sequence[str], limits: Limits) -> C
     raise ToolError(f"No code is run, because its process cannot be shut in: {reason}.", kind="unsupported")
 
 
-async def _reason(process: Confined, functions: Sequence[str], limits: Limits) -> str | None:
+async def _start_failure(process: ReplProcess, functions: Sequence[str], limits: ReplLimits) -> str | None:
     """Tell the process what it is to be. Why it cannot; None when it is ready."""
-    filters = {machine: encoded(program(machine)).hex() for machine in ARCHITECTURES}
+    filters = {machine: encode_filter(filter_program(machine)).hex() for machine in ARCHITECTURES}
     try:
         with anyio.fail_after(START_SECONDS):
             await process.send(
@@ -128,11 +128,11 @@ async def _reason(process: Confined, functions: Sequence[str], limits: Limits) -
             first = await process.receive()
     except TimeoutError:
         return "it did not begin in time"
-    except Hostile as error:
+    except HostileFrameError as error:
         return str(error)
-    except Ended:
+    except ProcessEndedError:
         said = await process.said()
         return f"it ended at once; it said: {said or 'nothing'}"
-    if isinstance(first, Ready):
+    if isinstance(first, ReadyFrame):
         return None
-    return first.reason if isinstance(first, Refused) else "it said something else first"
+    return first.reason if isinstance(first, RefusedFrame) else "it said something else first"

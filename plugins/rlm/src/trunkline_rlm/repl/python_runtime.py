@@ -4,28 +4,28 @@ import os
 import sys
 from pathlib import Path
 
-BEGIN = '"$@"; code=$?; case $code in 126|127) shift; exec python3 "$@";; esac; exit $code'
+START_SCRIPT = '"$@"; code=$?; case $code in 126|127) shift; exec python3 "$@";; esac; exit $code'
 """For ``sh``: the first program, or ``python3`` where it is not there or made for another system, such as in an image.
 Their libraries are not needed."""
 
-SYSTEM = Path("/usr")
+SYSTEM_FOLDER = Path("/usr")
 """What lies here every sandbox has, or has its own of."""
 
 
 def command(program: str) -> tuple[str, ...]:
     """The argument vector of a Python, without surroundings and libraries, that runs a program."""
-    return "sh", "-c", BEGIN, "sh", own(), "-I", "-S", "-B", program
+    return "sh", "-c", START_SCRIPT, "sh", own_interpreter(), "-I", "-S", "-B", program
 
 
-def own() -> str:
+def own_interpreter() -> str:
     """This interpreter, behind all links and environments."""
     return os.path.realpath(sys.executable) if sys.platform == "linux" else "python3"
 
 
-def runtime() -> dict[str, Path]:
-    """What has to be given to the sandbox for ``own``, where it lies outside of the system."""
+def runtime_mounts() -> dict[str, Path]:
+    """What has to be given to the sandbox for ``own_interpreter``, where it lies outside of the system."""
     base = Path(os.path.realpath(sys.base_prefix))
-    inside = base.is_relative_to(SYSTEM) or base == Path("/")
-    if sys.platform != "linux" or inside or not Path(own()).is_relative_to(base):
+    inside = base.is_relative_to(SYSTEM_FOLDER) or base == Path("/")
+    if sys.platform != "linux" or inside or not Path(own_interpreter()).is_relative_to(base):
         return {}
     return {str(base): base}

@@ -7,7 +7,7 @@ Written by the host and handed to the process, which takes it on (``child/lockdo
 import errno
 
 from trunkline._util import seccomp
-from trunkline._util.seccomp import Instruction, returning, when
+from trunkline._util.seccomp import Instruction, on_call, return_action
 
 OBJECT_BYTES = 10 * 1024 * 1024
 """How large one object may be: a larger mapping is denied, and what would need it is a MemoryError (RLM-F18)."""
@@ -15,7 +15,7 @@ OBJECT_BYTES = 10 * 1024 * 1024
 SLACK = 64 * 1024
 """What an allocation adds to the object."""
 
-CALLS = {  # name: its number on x86_64 and on aarch64; None: there is none
+ALLOWED_CALLS = {  # name: its number on x86_64 and on aarch64; None: there is none
     "read": (0, 63),
     "write": (1, 64),
     "brk": (12, 214),
@@ -39,25 +39,25 @@ CALLS = {  # name: its number on x86_64 and on aarch64; None: there is none
 }
 """What a computing Python needs. ``mmap``, ``mprotect`` and ``mremap`` are allowed within bounds."""
 
-BOUNDED = {"mmap": (9, 222), "mprotect": (10, 226), "mremap": (25, 216)}
+BOUNDED_CALLS = {"mmap": (9, 222), "mprotect": (10, 226), "mremap": (25, 216)}
 
 PROT_EXEC = 4
 
-ALLOWED, DENIED = returning(seccomp.ALLOW), returning(seccomp.error(errno.EPERM))
-NO_MEMORY = returning(seccomp.error(errno.ENOMEM))
+ALLOWED, DENIED = return_action(seccomp.ALLOW), return_action(seccomp.errno_action(errno.EPERM))
+NO_MEMORY = return_action(seccomp.errno_action(errno.ENOMEM))
 
 
-def program(machine: str) -> list[Instruction]:
+def filter_program(machine: str) -> list[Instruction]:
     """The filter as instructions of classic BPF (seccomp(2))."""
     column = list(seccomp.ARCHITECTURES).index(machine)
-    bounded = {name: numbers[column] for name, numbers in BOUNDED.items()}
+    bounded = {name: numbers[column] for name, numbers in BOUNDED_CALLS.items()}
     most = OBJECT_BYTES + SLACK
-    code = seccomp.beginning(machine)
-    code += when(bounded["mmap"], [*_at_most(1, most), *_not_executable(2), ALLOWED])
-    code += when(bounded["mprotect"], [*_not_executable(2), ALLOWED])
-    code += when(bounded["mremap"], [*_at_most(2, most), ALLOWED])
-    for numbers in CALLS.values():
-        code += when(numbers[column], [ALLOWED])
+    code = seccomp.architecture_check(machine)
+    code += on_call(bounded["mmap"], [*_at_most(1, most), *_not_executable(2), ALLOWED])
+    code += on_call(bounded["mprotect"], [*_not_executable(2), ALLOWED])
+    code += on_call(bounded["mremap"], [*_at_most(2, most), ALLOWED])
+    for numbers in ALLOWED_CALLS.values():
+        code += on_call(numbers[column], [ALLOWED])
     return [*code, DENIED]
 
 
@@ -65,10 +65,10 @@ def _at_most(argument: int, most: int) -> list[Instruction]:
     """Deny with ENOMEM when an argument, of 64 bits, is above ``most``."""
     high_most, low_most = most >> 32, most & 0xFFFFFFFF
     return [
-        seccomp.high(argument),
+        seccomp.load_high(argument),
         (seccomp.GREATER, 3, 0, high_most),
         (seccomp.EQUAL, 0, 3, high_most),
-        seccomp.low(argument),
+        seccomp.load_low(argument),
         (seccomp.GREATER, 0, 1, low_most),
         NO_MEMORY,
     ]
@@ -76,4 +76,4 @@ def _at_most(argument: int, most: int) -> list[Instruction]:
 
 def _not_executable(argument: int) -> list[Instruction]:
     """Deny memory that can be run."""
-    return [seccomp.low(argument), (seccomp.ANY_BIT, 0, 1, PROT_EXEC), DENIED]
+    return [seccomp.load_low(argument), (seccomp.ANY_BIT, 0, 1, PROT_EXEC), DENIED]

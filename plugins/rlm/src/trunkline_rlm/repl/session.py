@@ -16,19 +16,19 @@ from typing import Any
 import anyio
 
 from trunkline import Sandbox
-from trunkline_rlm.repl.frames import Call, Done, Hostile, Out
-from trunkline_rlm.repl.process import Confined, Ended, Limits, begun
+from trunkline_rlm.repl.frames import CallFrame, DoneFrame, HostileFrameError, OutputFrame
+from trunkline_rlm.repl.process import ProcessEndedError, ReplLimits, ReplProcess, start_process
 
 log = logging.getLogger(__name__)
 
-Function = Callable[..., Awaitable[Any]]
-"""A function of the host that code may call; what it takes and gives has a form in JSON. A ``Fault`` that it raises is
-raised in the code."""
+HostFunction = Callable[..., Awaitable[Any]]
+"""A function of the host that code may call; what it takes and gives has a form in JSON. A ``HostFunctionError`` that
+it raises is raised in the code."""
 
 FINAL = "FINAL"
 
 
-class Fault(Exception):
+class HostFunctionError(Exception):
     """To be raised in the code that called a function: ``kind`` is MemoryError, RecursionError, RuntimeError, TypeError
     or ValueError."""
 
@@ -41,20 +41,20 @@ class SandboxViolation(Exception):
     """The code asks for what it may not have, and was not run."""
 
 
-class TimedOut(TimeoutError):
+class CodeTimeoutError(TimeoutError):
     """The code ran too long and was stopped; its variables are gone."""
 
 
-class Broken(Exception):
+class ProcessBrokenError(Exception):
     """The process ended under the code: it took too much, or crashed. Its variables are gone."""
 
 
-class Complete(Exception):
+class SessionCompleteError(Exception):
     """``FINAL`` was called: the session is over."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """What came of a piece of code.
 
     ``value`` is that of a last expression, or how it is shown when JSON has no form for it. ``error`` is the text of an
@@ -75,7 +75,7 @@ class _Final:
     answer: Any = None
 
 
-class Session:
+class ReplSession:
     """A session. Its process begins in ``sandbox`` with the first run, and again after one that was stopped.
 
     ``checked=False`` leaves out the check of the code, which is only there to tell soon what cannot work.
@@ -84,22 +84,22 @@ class Session:
     def __init__(
         self,
         sandbox: Sandbox,
-        functions: Mapping[str, Function] | None = None,
-        limits: Limits | None = None,
+        functions: Mapping[str, HostFunction] | None = None,
+        limits: ReplLimits | None = None,
         *,
         checked: bool = True,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or ReplLimits()
         self.names: tuple[str, ...] = ()
         """The code's variables with their types, as ``hits: list``."""
-        self._functions: dict[str, Function] = {**(functions or {}), FINAL: self._finish}
+        self._functions: dict[str, HostFunction] = {**(functions or {}), FINAL: self._finish}
         self._sandbox = sandbox
         self._checked = checked
         self._final = _Final()
-        self._output = _Output(self.limits.output)
-        self._process: Confined | None = None
+        self._output = _OutputBuffer(self.limits.output)
+        self._process: ReplProcess | None = None
 
-    async def __aenter__(self) -> "Session":
+    async def __aenter__(self) -> "ReplSession":
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -129,7 +129,7 @@ class Session:
 
     def clear_output(self) -> None:
         """Forget what was printed."""
-        self._output = _Output(self.limits.output)
+        self._output = _OutputBuffer(self.limits.output)
 
     async def aclose(self) -> None:
         """End the process; variables are gone, the result and the output stay."""
@@ -144,8 +144,8 @@ class Session:
         self.clear_output()
         self._final = _Final()
 
-    async def run(self, code: str, variables: Mapping[str, Any] | None = None) -> Ran:
-        """Run code, with ``variables`` set before. An exception of the code is a ``Ran`` with an error.
+    async def run(self, code: str, variables: Mapping[str, Any] | None = None) -> RunResult:
+        """Run code, with ``variables`` set before. An exception of the code is a ``RunResult`` with an error.
 
         Raises:
             SandboxViolation: the code was refused.
@@ -155,18 +155,18 @@ class Session:
             ToolError: there is no sandbox for it; the text says what to install.
         """
         if self._final.given:
-            raise Complete("The session is already complete: FINAL was called.")
+            raise SessionCompleteError("The session is already complete: FINAL was called.")
         before = self._output.mark()
         try:
             process = await self._started()
             await process.send("run", code, dict(variables or {}), self._checked)
             done = await self._served(process)
             value, names = done.value, done.variables
-        except (Ended, Hostile) as error:
+        except (ProcessEndedError, HostileFrameError) as error:
             await self.aclose()
-            if isinstance(error, Hostile):
+            if isinstance(error, HostileFrameError):
                 log.warning("a session was ended: %s", error)
-            raise Broken(
+            raise ProcessBrokenError(
                 "The process of the code ended: it took too much memory or time, or crashed."
             ) from error
         except BaseException:
@@ -175,41 +175,41 @@ class Session:
         if done.violation:
             raise SandboxViolation(done.error)
         self.names = names
-        return Ran(value, done.shown, done.error, self._output.since(before))
+        return RunResult(value, done.shown, done.error, self._output.since(before))
 
-    async def _started(self) -> Confined:
+    async def _started(self) -> ReplProcess:
         if self._process is None:
-            self._process = await begun(self._sandbox, tuple(self._functions), self.limits)
+            self._process = await start_process(self._sandbox, tuple(self._functions), self.limits)
         return self._process
 
-    async def _served(self, process: Confined) -> Done:
+    async def _served(self, process: ReplProcess) -> DoneFrame:
         """Answer the code's calls until it has ended."""
         left, calls = self.limits.timeout, 0
         while True:
             with anyio.move_on_after(left) as computing:
                 frame = await process.receive()
             if computing.cancelled_caught:
-                raise TimedOut(f"The code ran longer than {self.limits.timeout:g} s and was stopped.")
+                raise CodeTimeoutError(f"The code ran longer than {self.limits.timeout:g} s and was stopped.")
             left = computing.deadline - anyio.current_time()
             match frame:
-                case Done():
+                case DoneFrame():
                     return frame
-                case Out(text):
+                case OutputFrame(text):
                     self._output.add(text)
-                case Call():
+                case CallFrame():
                     calls += 1
                     await self._answer(process, frame, calls)
                 case _:
-                    raise Hostile(f"a frame out of turn: {type(frame).__name__}")
+                    raise HostileFrameError(f"a frame out of turn: {type(frame).__name__}")
 
-    async def _answer(self, process: Confined, call: Call, calls: int) -> None:
+    async def _answer(self, process: ReplProcess, call: CallFrame, calls: int) -> None:
         try:
             if calls > 2 * self.limits.calls:
-                raise Hostile("calls that do not end")
+                raise HostileFrameError("calls that do not end")
             if calls > self.limits.calls:
-                raise Fault("RuntimeError", f"more than {self.limits.calls} calls in one run")
+                raise HostFunctionError("RuntimeError", f"more than {self.limits.calls} calls in one run")
             answer = await self._called(call)
-        except Fault as fault:
+        except HostFunctionError as fault:
             await process.send("fault", fault.kind, str(fault))
             return
         try:
@@ -217,20 +217,20 @@ class Session:
         except (TypeError, ValueError) as error:  # too large for a frame, or nothing for one
             await process.send("fault", "ValueError", str(error))
 
-    async def _called(self, call: Call) -> Any:
+    async def _called(self, call: CallFrame) -> Any:
         function = self._functions.get(call.name)
         if function is None:
-            raise Hostile(f"a call of {call.name[:50]!r}")
+            raise HostileFrameError(f"a call of {call.name[:50]!r}")
         positional, named = call.given()
         try:
             bound = inspect.signature(function).bind(*positional, **named)
         except TypeError as error:
-            raise Fault("TypeError", f"{call.name}(): {error}") from error
+            raise HostFunctionError("TypeError", f"{call.name}(): {error}") from error
         return await function(*bound.args, **bound.kwargs)
 
     async def _finish(self, answer: Any) -> None:
         if self._final.given:
-            raise Fault("RuntimeError", "FINAL was called already; the first answer counts")
+            raise HostFunctionError("RuntimeError", "FINAL was called already; the first answer counts")
         self._final = _Final(True, answer)
 
 
@@ -239,7 +239,7 @@ MOST_PIECES = 10_000
 
 
 @dataclass(slots=True)
-class _Output:
+class _OutputBuffer:
     """What was printed. ``room`` is how many characters more are kept."""
 
     room: int
@@ -260,6 +260,6 @@ class _Output:
     def add(self, text: str) -> None:
         """Keep it. Raises Hostile for more than our side of the process would send."""
         if len(text) > self.room or len(self._pieces) >= MOST_PIECES:
-            raise Hostile("more output than there may be")
+            raise HostileFrameError("more output than there may be")
         self.room -= len(text)
         self._pieces.append(text)

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trunkline.contracts.sandbox.program_request import Program
+from trunkline.contracts.sandbox.program_request import ProgramRequest
 from trunkline.contracts.sandbox.sandbox import WORKSPACE
 from trunkline_sandbox.bubblewrap import filesystem_view
 from trunkline_sandbox.bubblewrap.file_masker import EMPTY_PLACE
-from trunkline_sandbox.masks import EMPTY
+from trunkline_sandbox.masks import EMPTY_FILE
 
 MIB = 1024 * 1024
-APART = (
+NAMESPACE_OPTIONS = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--uid", str(filesystem_view.USER), "--gid", str(filesystem_view.USER), "--hostname", "sandbox",
     "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--clearenv",
@@ -20,19 +20,21 @@ SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Begins the program, so that one which is not there is told as everywhere: exit code 127 and a sentence."""
 
 
-def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) -> tuple[str, ...]:
+def bubblewrap_options(
+    program: ProgramRequest, made: Mapping[str, int], further: Sequence[Path]
+) -> tuple[str, ...]:
     """Everything but the handles that bubblewrap needs itself. ``made`` are files to be made: their places, and the
     handles that their texts are read from; ``further`` is what of this machine may be read besides the system."""
     limits, half = program.limits, str(program.limits.memory * MIB // 2)
-    words = [*APART, *(() if limits.host_network else ("--unshare-net",))]
+    words = [*NAMESPACE_OPTIONS, *(() if limits.host_network else ("--unshare-net",))]
     for name, value in program.env.items():
         words += "--setenv", name, value
     words += "--proc", "/proc", "--dev", "/dev"
-    for option in filesystem_view.covered(str(EMPTY)):
+    for option in filesystem_view.proc_options(str(EMPTY_FILE)):
         words += option
     words += "--size", half, "--tmpfs", "/dev/shm"
     words += "--size", half, "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"
-    for option in filesystem_view.readable(limits, further):
+    for option in filesystem_view.system_options(limits, further):
         words += option
     for place, handle in made.items():
         words += "--ro-bind-data", str(handle), place
@@ -42,6 +44,6 @@ def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) 
         words += "--dir", WORKSPACE
     else:
         words += "--bind" if limits.writable else "--ro-bind", str(program.workspace), WORKSPACE
-    words += "--ro-bind", str(EMPTY), EMPTY_PLACE
+    words += "--ro-bind", str(EMPTY_FILE), EMPTY_PLACE
     words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.place
     return tuple(words)

@@ -30,28 +30,28 @@ GONE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CgroupRoot:
     """Where groups can be made: a folder for each controller; all are one in version 2."""
 
     version: int
     folders: tuple[tuple[str, Path], ...]
 
 
-def find() -> Place | None:
+def find_root() -> CgroupRoot | None:
     """Where groups can be made here that bound memory and processes; None: nowhere. Takes away empty ones of ours
     that a worker left which was killed."""
-    for place in _possible():
+    for place in _candidate_roots():
         if all(_can_make_in(folder) for _, folder in place.folders):
             for _, folder in place.folders:
-                _sweep(folder)
+                _remove_stale(folder)
             return place
     return None
 
 
-class Group:
+class ControlGroup:
     """The group of one program."""
 
-    def __init__(self, place: Place, limits: SandboxLimits) -> None:
+    def __init__(self, place: CgroupRoot, limits: SandboxLimits) -> None:
         """Raises OSError when it cannot be made."""
         name = f"{NAME}{token_hex(8)}"
         self._folders = {controller: folder / name for controller, folder in place.folders}
@@ -59,7 +59,7 @@ class Group:
         try:
             for folder in set(self._folders.values()):
                 folder.mkdir()
-            for controller, file, value, needed in _values(place.version, limits):
+            for controller, file, value, needed in _limit_values(place.version, limits):
                 self._write(controller, file, value, needed)
         except OSError:
             self.remove()
@@ -82,7 +82,7 @@ class Group:
         """Take the group away, once its processes have ended."""
         until = time.monotonic() + GONE_SECONDS
         for folder in set(self._folders.values()):
-            while not _removed(folder) and time.monotonic() < until:
+            while not _remove_folder(folder) and time.monotonic() < until:
                 time.sleep(0.002)
 
     def _write(self, controller: str, file: str, value: str, needed: bool) -> None:
@@ -95,7 +95,7 @@ class Group:
                 raise
 
 
-def _values(version: int, limits: SandboxLimits) -> Iterator[tuple[str, str, str, bool]]:
+def _limit_values(version: int, limits: SandboxLimits) -> Iterator[tuple[str, str, str, bool]]:
     """Controller, file, value, and whether the group is none without it."""
     memory, share = str(limits.memory * MIB), str(int(limits.cpus * PERIOD))
     yield "pids", "pids.max", str(limits.processes + 1), True  # one is bubblewrap's own
@@ -109,21 +109,21 @@ def _values(version: int, limits: SandboxLimits) -> Iterator[tuple[str, str, str
         yield "cpu", "cpu.cfs_quota_us", share, False
 
 
-def _possible() -> Iterator[Place]:
+def _candidate_roots() -> Iterator[CgroupRoot]:
     mounts = _mounts()
-    own = _own()
+    own = _own_groups()
     if "" in own and "" in mounts:
         for folder in _upwards(mounts[""], own[""]):
-            offered = _offered(folder)
+            offered = _enabled_controllers(folder)
             if offered >= NEEDED:
                 names = (*sorted(NEEDED), *(("cpu",) if "cpu" in offered else ()))
-                yield Place(2, tuple((name, folder) for name in names))
+                yield CgroupRoot(2, tuple((name, folder) for name in names))
     if own.keys() & mounts.keys() >= NEEDED:
         names = (*sorted(NEEDED), *(("cpu",) if "cpu" in own.keys() & mounts.keys() else ()))
-        yield Place(1, tuple((name, next(_upwards(mounts[name], own[name]))) for name in names))
+        yield CgroupRoot(1, tuple((name, next(_upwards(mounts[name], own[name]))) for name in names))
 
 
-def _offered(folder: Path) -> set[str]:
+def _enabled_controllers(folder: Path) -> set[str]:
     """The controllers that groups below a folder of version 2 have. In a group that was left to us they are switched
     on: systemd leaves that to whoever it delegates to. A group with processes of its own has none (cgroups(7)), so a
     unit needs ``DelegateSubgroup=`` for its own ones."""
@@ -148,7 +148,7 @@ def _is_ours(folder: Path) -> bool:
     return False
 
 
-def _own() -> dict[str, str]:
+def _own_groups() -> dict[str, str]:
     """The group that this process is in, by controller; version 2 has none ("")."""
     with suppress(OSError):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -194,19 +194,19 @@ def _can_make_in(folder: Path) -> bool:
     except OSError:
         return False
     finally:
-        _removed(probe)
+        _remove_folder(probe)
     return True
 
 
-def _sweep(folder: Path) -> None:
+def _remove_stale(folder: Path) -> None:
     """Only old ones: a new one may be empty because its program is about to be put in."""
     for left in folder.glob(f"{NAME}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_ctime > OLD_SECONDS:
-                _removed(left)
+                _remove_folder(left)
 
 
-def _removed(folder: Path) -> bool:
+def _remove_folder(folder: Path) -> bool:
     try:
         folder.rmdir()
     except FileNotFoundError:

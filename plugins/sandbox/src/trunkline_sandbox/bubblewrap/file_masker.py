@@ -39,14 +39,14 @@ def main() -> None:
     sys.path.append(core)
     from trunkline._util import paths
 
-    wait_until_made(process)
-    enter(process)
+    wait_until_mounted(process)
+    enter_namespaces(process)
     empty = os.open(EMPTY_PLACE, os.O_PATH | os.O_NOFOLLOW)
     workspace = os.open("/workspace", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     Closing(empty, paths, repository).close(workspace, ())
 
 
-def wait_until_made(process: str) -> None:
+def wait_until_mounted(process: str) -> None:
     """bubblewrap does not say when everything is made. It is when its scaffolding is no longer mounted."""
     for _ in range(TRIES):
         try:
@@ -60,12 +60,12 @@ def wait_until_made(process: str) -> None:
     sys.exit("bubblewrap does not get ready")
 
 
-def enter(process: str) -> None:
+def enter_namespaces(process: str) -> None:
     """Into the namespaces of the process: of users first, which gives the right to the other."""
     mounts = os.open(f"/proc/{process}/ns/mnt", os.O_RDONLY)
     users = fcntl.ioctl(mounts, NS_GET_USERNS)
     for handle, kind in ((users, NEW_USER), (mounts, NEW_MOUNTS)):
-        call(SETNS[os.uname().machine], handle, kind)
+        syscall(SETNS[os.uname().machine], handle, kind)
 
 
 class Closing:
@@ -106,29 +106,29 @@ class Closing:
             locked = self._paths.is_bare(handles[1]) and "/".join(path) != self._repository
             if not self.close(handles[1], path) and not locked:
                 return False
-            lay(handles[1], handles[1], RECURSIVE, read_only=locked)
+            bind_mount(handles[1], handles[1], RECURSIVE, read_only=locked)
             return True
         if stat.S_ISLNK(mode) or not self._is_closed(folder, path):
             return False
-        lay(self._empty, handles[0])
+        bind_mount(self._empty, handles[0])
         return True
 
     def _is_closed(self, folder: int, path: tuple[str, ...]) -> bool:
         return bool(self._paths.is_protected(path[-2:]) or self._paths.hides_password(folder, path[-1]))
 
 
-def lay(source: int, target: int, how: int = 0, *, read_only: bool = False) -> None:
+def bind_mount(source: int, target: int, how: int = 0, *, read_only: bool = False) -> None:
     """Bind one place over another, both by their handles."""
-    tree = call(OPEN_TREE, source, b"", OPEN_TREE_CLONE | CLOSE_ON_EXEC | EMPTY_PATH | how)
+    tree = syscall(OPEN_TREE, source, b"", OPEN_TREE_CLONE | CLOSE_ON_EXEC | EMPTY_PATH | how)
     try:
         if read_only:
-            call(MOUNT_SETATTR, tree, b"", EMPTY_PATH | how, READ_ONLY, len(READ_ONLY))
-        call(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
+            syscall(MOUNT_SETATTR, tree, b"", EMPTY_PATH | how, READ_ONLY, len(READ_ONLY))
+        syscall(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
     finally:
         os.close(tree)
 
 
-def call(number: int, *words: object) -> int:
+def syscall(number: int, *words: object) -> int:
     """A system call. Raises OSError."""
     done = int(libc.syscall(number, *words))
     if done < 0:

@@ -27,7 +27,7 @@ PROC_HIDDEN = ("kcore", "keys", "kmsg", "latency_stats", "sched_debug", "timer_l
 USER = 1000
 """Who a program is, to itself; here it is whoever runs Trunkline, without any rights over the machine."""
 
-MADE = {
+GENERATED_FILES = {
     "/etc/passwd": f"agent:x:{USER}:{USER}::/tmp:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
     "/etc/group": f"agent:x:{USER}:\nnogroup:x:65534:\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
@@ -36,7 +36,7 @@ HOSTS = {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"}
 RESOLV = {"/etc/resolv.conf": f"nameserver {RESOLVER}\n"}
 
 
-def readable(limits: SandboxLimits, further: Sequence[Path]) -> Iterator[tuple[str, ...]]:
+def system_options(limits: SandboxLimits, further: Sequence[Path]) -> Iterator[tuple[str, ...]]:
     """The options of bubblewrap that show the system."""
     yield "--ro-bind", "/usr", "/usr"
     for name in TOP:
@@ -45,13 +45,13 @@ def readable(limits: SandboxLimits, further: Sequence[Path]) -> Iterator[tuple[s
             yield "--symlink", str(path.readlink()), str(path)
         elif path.is_dir():
             yield "--ro-bind", str(path), str(path)
-    for name in (*ETC, *_of_network(limits)):
+    for name in (*ETC, *_network_files(limits)):
         yield "--ro-bind-try", f"/etc/{name}", f"/etc/{name}"
     for path in further:
         yield "--ro-bind-try", str(path), str(path)
 
 
-def covered(empty: str) -> Iterator[tuple[str, ...]]:
+def proc_options(empty: str) -> Iterator[tuple[str, ...]]:
     """The options that close what of ``/proc`` belongs to the machine; ``empty`` is a file without content."""
     for name in PROC_READ_ONLY:
         yield "--ro-bind-try", f"/proc/{name}", f"/proc/{name}"
@@ -60,14 +60,14 @@ def covered(empty: str) -> Iterator[tuple[str, ...]]:
             yield "--ro-bind", empty, f"/proc/{name}"
 
 
-def made(limits: SandboxLimits) -> dict[str, str]:
+def generated_files(limits: SandboxLimits) -> dict[str, str]:
     """The files that are made up: their places and their texts."""
     if limits.host_network:
-        return MADE
-    return {**MADE, **(RESOLV if limits.network else HOSTS)}
+        return GENERATED_FILES
+    return {**GENERATED_FILES, **(RESOLV if limits.network else HOSTS)}
 
 
-def _of_network(limits: SandboxLimits) -> tuple[str, ...]:
+def _network_files(limits: SandboxLimits) -> tuple[str, ...]:
     """What of ``/etc`` names are looked up by. The resolvers are this machine's own only in its own network."""
     if limits.host_network:
         return (*ETC_NETWORK, "resolv.conf")

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
-from trunkline_sandbox.bubblewrap.cgroups import Group, Place
+from trunkline_sandbox.bubblewrap.cgroups import CgroupRoot, ControlGroup
 
 MIB = 1024 * 1024
 FILES = 1024
-ROOT_ALONE = (
+ROOT_UNSUPPORTED = (
     "The kernel does not bound how many processes root begins (RLIMIT_NPROC), and no control group can be made here. "
     "Run Trunkline as an ordinary user, or let it write to /sys/fs/cgroup."
 )
@@ -20,7 +20,7 @@ LARGEST_FILE = 1024 * MIB
 """No file that a program writes grows beyond this."""
 
 
-def hold(process: int, limits: SandboxLimits, place: Place | None) -> Group | None:
+def apply_limits(process: int, limits: SandboxLimits, place: CgroupRoot | None) -> ControlGroup | None:
     """Hold the process, and all that it will begin, to these limits.
 
     Raises:
@@ -28,12 +28,12 @@ def hold(process: int, limits: SandboxLimits, place: Place | None) -> Group | No
         ToolError: root's processes could not be bounded in number.
     """
     if place is None and os.geteuid() == 0:
-        raise ToolError(ROOT_ALONE, kind="unsupported")
-    group = Group(place, limits) if place is not None else None
+        raise ToolError(ROOT_UNSUPPORTED, kind="unsupported")
+    group = ControlGroup(place, limits) if place is not None else None
     try:
         if group is not None:
             group.add(process)
-        _bound(process, limits, alone=group is None)
+        _set_rlimits(process, limits, alone=group is None)
     except OSError:
         if group is not None:
             group.remove()
@@ -41,7 +41,7 @@ def hold(process: int, limits: SandboxLimits, place: Place | None) -> Group | No
     return group
 
 
-def _bound(process: int, limits: SandboxLimits, *, alone: bool) -> None:
+def _set_rlimits(process: int, limits: SandboxLimits, *, alone: bool) -> None:
     """Limits of each process; those of memory and number stand in for a group where there is none."""
     wanted = {
         resource.RLIMIT_CORE: 0,
@@ -53,14 +53,14 @@ def _bound(process: int, limits: SandboxLimits, *, alone: bool) -> None:
     }
     if alone:
         wanted[resource.RLIMIT_DATA] = limits.memory * MIB
-        _keep_to(process, limits.cpus)
+        _set_affinity(process, limits.cpus)
     for kind, most in wanted.items():
         allowed = resource.prlimit(process, kind)[1]
         bound = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
         resource.prlimit(process, kind, (bound, bound))
 
 
-def _keep_to(process: int, cpus: float) -> None:
+def _set_affinity(process: int, cpus: float) -> None:
     """As many processors as its share, rounded up; which, its number decides, so that programs spread."""
     all_of_them = sorted(os.sched_getaffinity(0))
     count = min(len(all_of_them), max(1, int(-(-cpus // 1))))

@@ -1,5 +1,5 @@
-"""``python -I -S loopback_blocker.py PROCESS``, a program of its own. Goes into the network of a sandbox that has not begun, and
-closes the way by which packets for loopback would leave it.
+"""``python -I -S loopback_blocker.py PROCESS``, a program of its own. Goes into the network of a sandbox that has not
+begun, and closes the way by which packets for loopback would leave it.
 
 A program that binds a socket to the device of its uplink (SO_BINDTODEVICE, IP_PKTINFO: no rights needed) is not led to
 its own loopback: what it sends to 127.0.0.1 goes out, and slirp4netns hands it to what listens on this machine's.
@@ -30,14 +30,14 @@ def main() -> None:
         if libc.setns(handle, kind) != 0:
             raise OSError(ctypes.get_errno(), "the namespace cannot be entered")
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW) as kernel:
-        kernel.send(route(socket.inet_aton("127.0.0.0"), 8))
+        kernel.send(route_request(socket.inet_aton("127.0.0.0"), 8))
         answer = kernel.recv(4096)
     kind, code = struct.unpack_from("=4xH10xi", answer)
     if kind != ERROR or code != 0:
         sys.exit(f"the way out to loopback cannot be closed: {os.strerror(-code)}")
 
 
-def route(address: bytes, length: int) -> bytes:
+def route_request(address: bytes, length: int) -> bytes:
     """The wish for a route on which nothing is sent (rtnetlink(7))."""
     body = struct.pack("=BBBBBBBBI", socket.AF_INET, length, 0, 0, MAIN, STATIC, 0, UNREACHABLE, 0)
     body += struct.pack("=HH4s", 8, DESTINATION, address)

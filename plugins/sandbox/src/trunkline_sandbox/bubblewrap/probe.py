@@ -14,7 +14,7 @@ MISSING = "Install bubblewrap (Debian and Ubuntu: apt install bubblewrap; Fedora
 NOT_LINUX = "bubblewrap is for Linux. Use Docker here."
 UNKNOWN_MACHINE = f"There is no filter of system calls for {platform.machine()}. Use Docker here."
 
-_CURES = (
+_REMEDIES = (
     (
         ("mount proc",),
         "Parts of /proc are hidden or covered here, so no new one can be mounted: run a container with --security-opt "
@@ -30,7 +30,7 @@ _CURES = (
 )
 
 
-async def unavailable(sandbox: Sandbox) -> str | None:
+async def unavailable_reason(sandbox: Sandbox) -> str | None:
     """Run ``true`` in it. What to do when that fails, in a sentence."""
     if sys.platform != "linux":
         return NOT_LINUX
@@ -44,13 +44,13 @@ async def unavailable(sandbox: Sandbox) -> str | None:
                 ("true",), workspace=Path(folder), env={}, limits=SandboxLimits(timeout=10.0)
             )
         except (ToolError, OSError) as error:
-            return cure(str(error))
-    return None if done.exit_code == 0 else cure(done.stderr.decode(errors="replace"))
+            return with_remedy(str(error))
+    return None if done.exit_code == 0 else with_remedy(done.stderr.decode(errors="replace"))
 
 
-def cure(said: str) -> str:
+def with_remedy(said: str) -> str:
     """What was said, and what helps."""
-    for signs, hint in _CURES:
+    for signs, hint in _REMEDIES:
         if any(sign in said for sign in signs):
             return f"{said.strip()} {hint}"
     return f"bubblewrap does not work here: {said.strip()}"

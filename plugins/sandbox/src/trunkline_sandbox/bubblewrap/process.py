@@ -13,18 +13,18 @@ from anyio.abc import Process
 
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
-from trunkline_sandbox.bubblewrap.cgroups import Group
-from trunkline_sandbox.bubblewrap.status import Status
+from trunkline_sandbox.bubblewrap.cgroups import ControlGroup
+from trunkline_sandbox.bubblewrap.status import StatusPipe
 from trunkline_sandbox.bubblewrap.uplink import Uplink
-from trunkline_sandbox.limit_watcher import Bounds, Watch
+from trunkline_sandbox.limit_watcher import LimitWatcher, WatchedLimits
 
 GONE_SECONDS = 5.0
 
 
-class Wrapped(SandboxProcess):
+class BubblewrapProcess(SandboxProcess):
     """What ``Bubblewrap.start`` gives. ``first`` is the number of the namespace's first process."""
 
-    def __init__(self, raw: Process, first: int, status: Status, group: Group | None) -> None:
+    def __init__(self, raw: Process, first: int, status: StatusPipe, group: ControlGroup | None) -> None:
         assert raw.stdin is not None and raw.stdout is not None and raw.stderr is not None
         self.stdin, self.stdout, self.stderr = raw.stdin, raw.stdout, raw.stderr
         self._raw = raw
@@ -37,13 +37,13 @@ class Wrapped(SandboxProcess):
         self.uplink: Uplink | None = None
         """What answers for its network, where it has one of its own."""
         self._ending = anyio.Lock()
-        self._watch: Watch | None = None
+        self._watch: LimitWatcher | None = None
 
-    def watch(self, bounds: Bounds) -> None:
+    def watch(self, bounds: WatchedLimits) -> None:
         """Have it ended when it takes more than that."""
-        self._watch = Watch(bounds, self._exceeded)
+        self._watch = LimitWatcher(bounds, self._exceeded)
 
-    def _exceeded(self, _: Watch, limit: str) -> None:
+    def _exceeded(self, _: LimitWatcher, limit: str) -> None:
         """Called from another thread. The handle is closed only after that has ended."""
         self.killed = self.killed or limit
         with suppress(ProcessLookupError):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from trunkline_sandbox.labels import VARIABLE, home_mark
+from trunkline_sandbox.labels import VARIABLE, home_id
 
-PATIENCE = 1.5
+WAIT_SECONDS = 1.5
 """Seconds for which their end is waited for."""
 
 
@@ -18,7 +18,7 @@ def end_all(home: Path) -> int:
 
     What is killed is what was looked at, even when its number is given to another process meanwhile: handles are held.
     """
-    handles = dict(_held(home))
+    handles = dict(_open_handles(home))
     within = {process for process in handles if _parent(process) in handles}
     try:
         # The outer ones first: one that sees its program end would tell that as the program's own doing.
@@ -35,10 +35,10 @@ def end_all(home: Path) -> int:
 def end_orphans(home: Path) -> None:
     """Kill what a worker left that was killed while bubblewrap was still at work: the first process of a namespace,
     without the bubblewrap that made it. No program has begun in it, and none would."""
-    handles = dict(_held(home))
+    handles = dict(_open_handles(home))
     try:
         for process, handle in handles.items():
-            if _is_first(process) and _parent(process) not in handles:
+            if _is_namespace_init(process) and _parent(process) not in handles:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
     finally:
@@ -46,14 +46,14 @@ def end_orphans(home: Path) -> None:
             os.close(handle)
 
 
-def _is_first(process: int) -> bool:
+def _is_namespace_init(process: int) -> bool:
     """Whether it is the first one of a namespace within ours."""
     numbers = _status(process, "NSpid:")
     return len(numbers) > 1 and numbers[-1] == "1"
 
 
-def _held(home: Path) -> Iterator[tuple[int, int]]:
-    wanted = home_mark(home)
+def _open_handles(home: Path) -> Iterator[tuple[int, int]]:
+    wanted = home_id(home)
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
@@ -93,7 +93,7 @@ def _wait(handles: list[int]) -> None:
         poll.register(handle, select.POLLIN)
     waiting = len(handles)
     while waiting:
-        ended = poll.poll(PATIENCE * 1000)
+        ended = poll.poll(WAIT_SECONDS * 1000)
         if not ended:
             return
         for handle, _ in ended:

@@ -9,12 +9,12 @@ LONGEST = 64 * 1024
 """Bytes of it that are read at once; it tells a few hundred."""
 
 
-class _Told(msgspec.Struct, frozen=True, rename="kebab"):
+class _StatusMessage(msgspec.Struct, frozen=True, rename="kebab"):
     child_pid: int | None = None
     exit_code: int | None = None
 
 
-class Status:
+class StatusPipe:
     """The reading end of the pipe. Close it in the end."""
 
     def __init__(self, handle: int) -> None:
@@ -31,7 +31,7 @@ class Status:
                 return None
             self._rest += piece
         line, _, self._rest = self._rest.partition(b"\n")
-        return msgspec.json.decode(line, type=_Told).child_pid
+        return msgspec.json.decode(line, type=_StatusMessage).child_pid
 
     def exit_code(self) -> int | None:
         """How the program ended, once bubblewrap has; None when it never began, or was killed with it."""
@@ -40,7 +40,9 @@ class Status:
                 self._rest += piece
         except BlockingIOError:  # somebody has inherited the other end; all that was told is here
             pass
-        told = [msgspec.json.decode(line, type=_Told) for line in self._rest.splitlines() if line.strip()]
+        told = [
+            msgspec.json.decode(line, type=_StatusMessage) for line in self._rest.splitlines() if line.strip()
+        ]
         return next((one.exit_code for one in told if one.exit_code is not None), None)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ MISSING = (
 RESOLVER = "10.0.2.3"
 """Where slirp4netns answers questions for names, by this machine's own resolvers."""
 
-CLOSE = Path(__file__).with_name("loopback_blocker.py")
+LOOPBACK_BLOCKER = Path(__file__).with_name("loopback_blocker.py")
 
 FILES = 1024
 """Connections that it may have at once, each with its buffers: what the program opens it opens too, outside of its
@@ -52,7 +52,7 @@ class Uplink:
             await self._process.wait()
 
 
-async def lead_out(first: int) -> Uplink:
+async def start_uplink(first: int) -> Uplink:
     """Give the network namespace of a process a way out.
 
     Args:
@@ -65,14 +65,14 @@ async def lead_out(first: int) -> Uplink:
     if executable is None:
         raise ToolError(MISSING, kind="unsupported")
     with ExitStack() as theirs, ExitStack() as ours:
-        network = _kept(theirs, os.open(f"/proc/{first}/ns/net", os.O_RDONLY))
-        users = _kept(theirs, fcntl.ioctl(network, NS_GET_USERNS))
+        network = _close_later(theirs, os.open(f"/proc/{first}/ns/net", os.O_RDONLY))
+        users = _close_later(theirs, fcntl.ioctl(network, NS_GET_USERNS))
         ready, tells = os.pipe()
-        _kept(ours, ready)
-        _kept(theirs, tells)
+        _close_later(ours, ready)
+        _close_later(theirs, tells)
         dies, lifeline = os.pipe()
-        _kept(theirs, dies)
-        _kept(ours, lifeline)
+        _close_later(theirs, dies)
+        _close_later(ours, lifeline)
         process = await anyio.open_process(
             [
                 executable, "--configure", "--mtu=65520", "--disable-host-loopback", "--enable-seccomp",
@@ -88,9 +88,9 @@ async def lead_out(first: int) -> Uplink:
         theirs.close()
         uplink = Uplink(process, lifeline)
         try:
-            _bound(process.pid)
+            _limit_open_files(process.pid)
             await _wait_until_ready(ready)
-            await _close(first)
+            await _block_loopback(first)
         except BaseException:
             ours.pop_all()
             os.close(ready)
@@ -111,9 +111,9 @@ async def _wait_until_ready(handle: int) -> None:
     )
 
 
-async def _close(first: int) -> None:
+async def _block_loopback(first: int) -> None:
     """Let nothing that is meant for loopback out of the network of a process. Raises ToolError."""
-    command = (sys.executable, "-I", "-S", "-B", str(CLOSE), str(first))
+    command = (sys.executable, "-I", "-S", "-B", str(LOOPBACK_BLOCKER), str(first))
     done = await anyio.run_process(command, check=False, env={}, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
@@ -123,13 +123,13 @@ async def _close(first: int) -> None:
         )
 
 
-def _bound(process: int) -> None:
+def _limit_open_files(process: int) -> None:
     with suppress(ProcessLookupError):  # that it failed is told as soon as it is waited for
         allowed = resource.prlimit(process, resource.RLIMIT_NOFILE)[1]
         bound = FILES if allowed == resource.RLIM_INFINITY else min(FILES, allowed)
         resource.prlimit(process, resource.RLIMIT_NOFILE, (bound, bound))
 
 
-def _kept(stack: ExitStack, handle: int) -> int:
+def _close_later(stack: ExitStack, handle: int) -> int:
     stack.callback(os.close, handle)
     return handle

@@ -9,18 +9,18 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.contracts.sandbox.program_request import Program, asked
-from trunkline.contracts.sandbox.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
+from trunkline.contracts.sandbox.program_request import ProgramRequest, check_program
+from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
-from trunkline.home.kill_switch import Latch
-from trunkline_sandbox.docker.container_spec import Place, orders
-from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline.home.kill_switch import KillSwitch
+from trunkline_sandbox.docker.container_spec import ContainerSpec, start_orders
+from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.docker.guardian import Guardian
-from trunkline_sandbox.docker.pool import Pool
-from trunkline_sandbox.docker.process import KILL_SECONDS, Contained
-from trunkline_sandbox.labels import HOME_LABEL, OWNER_LABEL, home_mark, is_gone
-from trunkline_sandbox.limit_watcher import Bounds
-from trunkline_sandbox.masks import masked
+from trunkline_sandbox.docker.pool import ContainerPool
+from trunkline_sandbox.docker.process import KILL_SECONDS, ContainerProcess
+from trunkline_sandbox.labels import HOME_LABEL, OWNER_LABEL, home_id, is_owner_gone
+from trunkline_sandbox.limit_watcher import WatchedLimits
+from trunkline_sandbox.masks import masked_files
 from trunkline_sandbox.settings import SandboxSettings
 from trunkline_sandbox.usage import MIB
 
@@ -38,9 +38,9 @@ class Docker(Sandbox):
     def __init__(self, settings: SandboxSettings, home: Path, host: str | None = None) -> None:
         self._settings = settings
         self._home = home
-        self._latch = Latch(home)
-        self._engine = Engine(host)
-        self._pool = Pool(self._engine, Guardian(self._engine.host), home, settings.warm)
+        self._latch = KillSwitch(home)
+        self._engine = DockerEngine(host)
+        self._pool = ContainerPool(self._engine, Guardian(self._engine.host), home, settings.warm)
 
     async def unavailable(self) -> str | None:
         """See ``Sandbox``. Asks the engine, and whether it has the image."""
@@ -88,36 +88,36 @@ class Docker(Sandbox):
         env: Mapping[str, str],
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,
-        limits: SandboxLimits = USUAL,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxProcess:
         """See ``Sandbox``."""
-        program = asked(
+        program = check_program(
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
         self._latch.refuse()
-        masks = await anyio.to_thread.run_sync(masked, program.workspace)
+        masks = await anyio.to_thread.run_sync(masked_files, program.workspace)
         try:
-            ready = await self._pool.take(Place.of(program, self._settings.image, masks), label)
+            ready = await self._pool.take(ContainerSpec.of(program, self._settings.image, masks), label)
         except EngineError as error:
             raise ToolError(
                 f"The container could not be made for this program: {error}", kind="unavailable"
             ) from error
-        process = Contained(self._engine, ready.container, ready.wire, self._pool.away)
+        process = ContainerProcess(self._engine, ready.container, ready.wire, self._pool.away)
         try:
             self._latch.refuse()  # panic may have looked for programs while this one's container was being made
             process.watch(self._bounds(program))
-            await ready.wire.stdin.send(orders(program))
+            await ready.wire.stdin.send(start_orders(program))
         except BaseException:
             await process.__aexit__()
             raise
         return process
 
-    def _bounds(self, program: Program) -> Bounds:
+    def _bounds(self, program: ProgramRequest) -> WatchedLimits:
         """What of the program the engine does not bound."""
         writes = program.workspace is not None and program.limits.writable
         disk = self._settings.workspace * MIB if writes else None
-        return Bounds(memory=None, disk=disk, workspace=program.workspace, first=None)
+        return WatchedLimits(memory=None, disk=disk, workspace=program.workspace, first=None)
 
     async def end_all(self) -> int:
         """See ``Sandbox``. Also removes what was made ready."""
@@ -136,13 +136,13 @@ class Docker(Sandbox):
         while True:
             with suppress(EngineError):  # there is none yet, or no longer
                 for one in await self._containers():
-                    if is_gone(one["Labels"].get(OWNER_LABEL, "")):
+                    if is_owner_gone(one["Labels"].get(OWNER_LABEL, "")):
                         await self._pool.away(str(one["Id"]))
             await self._pool.pay()
             await anyio.sleep(SWEEP_SECONDS)
 
     async def _containers(self) -> list[dict[str, Any]]:
-        wanted = {"label": [f"{HOME_LABEL}={home_mark(self._home)}"]}
+        wanted = {"label": [f"{HOME_LABEL}={home_id(self._home)}"]}
         query = {"all": "1", "filters": msgspec.json.encode(wanted).decode()}
         try:
             found: list[dict[str, Any]] = await self._engine.call(

@@ -9,21 +9,21 @@ from typing import Any
 
 import msgspec
 
-from trunkline.contracts.sandbox.program_request import Program
+from trunkline.contracts.sandbox.program_request import ProgramRequest
 from trunkline.contracts.sandbox.sandbox import WORKSPACE, SandboxLimits
-from trunkline_sandbox.docker.seccomp_profile import profile
-from trunkline_sandbox.masks import EMPTY, Masks
+from trunkline_sandbox.docker.seccomp_profile import seccomp_profile
+from trunkline_sandbox.masks import EMPTY_FILE, Masks
 
 MIB = 1024 * 1024
 
-KEEPER = ("/bin/sh", "-c", 'read -r n && eval "$(dd bs="$n" count=1 iflag=fullblock 2>/dev/null)"')
+INIT_COMMAND = ("/bin/sh", "-c", 'read -r n && eval "$(dd bs="$n" count=1 iflag=fullblock 2>/dev/null)"')
 """The first process of every container: waits for its orders on standard input, so that it can be there before the
 program is known; without any it ends. It reads not one byte too many: the rest is the program's. It stays while the
 program runs, and takes all others along when it ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ContainerSpec:
     """What a container has to be like for a program, whatever the program is."""
 
     image: str
@@ -33,7 +33,7 @@ class Place:
     limits: SandboxLimits
 
     @classmethod
-    def of(cls, program: Program, image: str, masks: Masks) -> "Place":
+    def of(cls, program: ProgramRequest, image: str, masks: Masks) -> "ContainerSpec":
         """The place for a program. Time and output are no concern of the container's."""
         limits = program.limits
         held = SandboxLimits(
@@ -53,11 +53,11 @@ class Place:
         return hashlib.sha256(repr(self).encode()).hexdigest()
 
 
-def body(place: Place, labels: dict[str, str]) -> dict[str, Any]:
+def create_request(place: ContainerSpec, labels: dict[str, str]) -> dict[str, Any]:
     """What ``POST /containers/create`` takes."""
     return {
         "Image": place.image,
-        "Cmd": list(KEEPER),
+        "Cmd": list(INIT_COMMAND),
         "Entrypoint": [],
         "User": f"{os.getuid()}:{os.getgid()}",
         "WorkingDir": WORKSPACE,
@@ -72,7 +72,7 @@ def body(place: Place, labels: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _host(place: Place) -> dict[str, Any]:
+def _host(place: ContainerSpec) -> dict[str, Any]:
     limits = place.limits
     memory = limits.memory * MIB
     return {
@@ -82,7 +82,7 @@ def _host(place: Place) -> dict[str, Any]:
         "NetworkMode": "host" if limits.host_network else "bridge" if limits.network else "none",
         "IpcMode": "private",
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges", f"seccomp={profile()}"],
+        "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile()}"],
         "Memory": memory,
         "MemorySwap": memory,
         "NanoCpus": int(limits.cpus * 1_000_000_000),
@@ -97,21 +97,21 @@ def _host(place: Place) -> dict[str, Any]:
     }
 
 
-def _mounts(place: Place) -> list[dict[str, Any]]:
+def _mounts(place: ContainerSpec) -> list[dict[str, Any]]:
     binds = [(at, path, True) for at, path in place.read_only]
     if place.workspace is not None:
         binds += [
             (str(PurePosixPath(WORKSPACE, name)), place.workspace / name, read_only)
             for name, read_only in _folders(place).items()
         ]
-        binds += [(f"{WORKSPACE}/{name}", EMPTY, True) for name in place.masks.hidden]
+        binds += [(f"{WORKSPACE}/{name}", EMPTY_FILE, True) for name in place.masks.hidden]
     return [
         {"Type": "bind", "Target": at, "Source": str(path), "ReadOnly": read_only}
         for at, path, read_only in binds
     ]
 
 
-def _folders(place: Place) -> dict[str, bool]:
+def _folders(place: ContainerSpec) -> dict[str, bool]:
     """The folders of the workspace that are mounts, each with whether it is read-only: the workspace itself, bare
     repositories, and the folders above what is closed, since nobody in a container can rename a mount."""
     hidden, locked = place.masks.hidden, place.masks.locked
@@ -123,7 +123,7 @@ def _folders(place: Place) -> dict[str, bool]:
     }
 
 
-def orders(program: Program) -> bytes:
+def start_orders(program: ProgramRequest) -> bytes:
     """What the first process is told: how many bytes, and a script of so many that runs the program.
 
     ``env -i`` leaves nothing of the image's environment, and the inner shell tells of a program that is not there.
@@ -134,13 +134,13 @@ def orders(program: Program) -> bytes:
     return b"%d\n%s" % (len(script), script)
 
 
-class Inspected(msgspec.Struct, frozen=True):
+class ContainerInspection(msgspec.Struct, frozen=True):
     """What matters of ``GET /containers/ID/json``."""
 
-    state: "State" = msgspec.field(name="State")
+    state: "ContainerState" = msgspec.field(name="State")
 
 
-class State(msgspec.Struct, frozen=True):
+class ContainerState(msgspec.Struct, frozen=True):
     """How a container stands."""
 
     running: bool = msgspec.field(name="Running", default=False)

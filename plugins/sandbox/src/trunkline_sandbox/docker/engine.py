@@ -11,7 +11,7 @@ import h11
 import msgspec
 from anyio.abc import SocketStream
 
-NEWEST = (1, 44)
+NEWEST_API_VERSION = (1, 44)
 """The newest version of the engine's API that this was written by; engines of 2019 and later speak one up to it."""
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
@@ -38,7 +38,7 @@ class EngineError(Exception):
         return self.status in (0, BROKEN, LATE)
 
 
-class Engine:
+class DockerEngine:
     """The engine that ``DOCKER_HOST`` names, or the one of this machine."""
 
     def __init__(self, host: str | None = None) -> None:
@@ -70,33 +70,33 @@ class Engine:
     ) -> bytes:
         """One request; the answer as it came. Raises EngineError."""
         target = await self._versioned(path, query)
-        with _within(seconds):
+        with _deadline(seconds):
             connection, stream = await self._asked(method, target, body)
             async with stream:
-                response = await _next(connection, stream, h11.Response)
+                response = await _wait_for_event(connection, stream, h11.Response)
                 content = b""
-                while not isinstance(event := await _event(connection, stream), h11.EndOfMessage):
+                while not isinstance(event := await _next_event(connection, stream), h11.EndOfMessage):
                     content += event.data if isinstance(event, h11.Data) else b""
         if response.status_code >= 400:
-            raise EngineError(response.status_code, _message(content))
+            raise EngineError(response.status_code, _error_message(content))
         return content
 
     async def attached(self, container: str) -> tuple[SocketStream, bytes]:
         """A connection to the standard streams of a container, and what came on it already. Raises EngineError."""
         query = {"stream": "1", "stdin": "1", "stdout": "1", "stderr": "1"}
         target = await self._versioned(f"/containers/{container}/attach", query)
-        with _within(ANSWER_SECONDS):
+        with _deadline(ANSWER_SECONDS):
             connection, stream = await self._asked("POST", target, None, upgrade=True)
-            return await _handed_over(connection, stream)
+            return await _hijack(connection, stream)
 
     async def ping(self) -> None:
         """Whether it is there. Raises EngineError."""
-        with _within(PING_SECONDS):
+        with _deadline(PING_SECONDS):
             connection, stream = await self._asked("GET", "/_ping", None)
             async with stream:
-                response = await _next(connection, stream, h11.Response)
+                response = await _wait_for_event(connection, stream, h11.Response)
         said = dict(response.headers).get(b"api-version", b"1.41").decode()
-        newest = min(NEWEST, tuple(int(part) for part in said.split(".")))
+        newest = min(NEWEST_API_VERSION, tuple(int(part) for part in said.split(".")))
         self._version = "/v" + ".".join(map(str, newest))
 
     async def _versioned(self, path: str, query: Mapping[str, str] | None) -> str:
@@ -120,7 +120,7 @@ class Engine:
         wire += connection.send(h11.EndOfMessage()) or b""
         stream = await self._connected()
         try:
-            with _in_one_piece():
+            with _broken_as_engine_error():
                 await stream.send(wire)
         except BaseException:
             await anyio.aclose_forcefully(stream)
@@ -137,7 +137,7 @@ class Engine:
 
 
 @contextmanager
-def _within(seconds: float | None) -> Iterator[None]:
+def _deadline(seconds: float | None) -> Iterator[None]:
     try:
         with anyio.fail_after(seconds):
             yield
@@ -146,7 +146,7 @@ def _within(seconds: float | None) -> Iterator[None]:
 
 
 @contextmanager
-def _in_one_piece() -> Iterator[None]:
+def _broken_as_engine_error() -> Iterator[None]:
     """Tells of a connection that breaks, as it does when the engine is started anew, by an EngineError."""
     try:
         yield
@@ -154,9 +154,9 @@ def _in_one_piece() -> Iterator[None]:
         raise EngineError(BROKEN, f"the engine went away: {error}") from error
 
 
-async def _handed_over(connection: h11.Connection, stream: SocketStream) -> tuple[SocketStream, bytes]:
+async def _hijack(connection: h11.Connection, stream: SocketStream) -> tuple[SocketStream, bytes]:
     try:
-        event = await _event(connection, stream)
+        event = await _next_event(connection, stream)
         if isinstance(event, h11.InformationalResponse) and event.status_code == 101:
             return stream, connection.trailing_data[0]
         raise EngineError(getattr(event, "status_code", 0), "the engine does not hand over the connection")
@@ -165,8 +165,8 @@ async def _handed_over(connection: h11.Connection, stream: SocketStream) -> tupl
         raise
 
 
-async def _event(connection: h11.Connection, stream: SocketStream) -> Any:
-    with _in_one_piece():
+async def _next_event(connection: h11.Connection, stream: SocketStream) -> Any:
+    with _broken_as_engine_error():
         while (event := connection.next_event()) is h11.NEED_DATA:
             try:
                 connection.receive_data(await stream.receive(PIECE))
@@ -177,13 +177,13 @@ async def _event(connection: h11.Connection, stream: SocketStream) -> Any:
     return event
 
 
-async def _next(connection: h11.Connection, stream: SocketStream, kind: type) -> Any:
-    while not isinstance(event := await _event(connection, stream), kind):
+async def _wait_for_event(connection: h11.Connection, stream: SocketStream, kind: type) -> Any:
+    while not isinstance(event := await _next_event(connection, stream), kind):
         pass
     return event
 
 
-def _message(content: bytes) -> str:
+def _error_message(content: bytes) -> str:
     try:
         return str(msgspec.json.decode(content)["message"])
     except (msgspec.DecodeError, KeyError, TypeError):

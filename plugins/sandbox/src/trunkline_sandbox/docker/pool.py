@@ -10,38 +10,38 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from trunkline import ToolError
-from trunkline_sandbox.docker.container_spec import Inspected, Place, body
-from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.docker.container_spec import ContainerInspection, ContainerSpec, create_request
+from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.docker.guardian import Guardian
-from trunkline_sandbox.docker.streams import Wire
-from trunkline_sandbox.labels import labels
+from trunkline_sandbox.docker.streams import AttachedStreams
+from trunkline_sandbox.labels import container_labels
 
 REMOVE_SECONDS = 10.0
 """What the engine is given to remove a container; it is told again later."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyContainer:
     """A container whose first process waits for its orders."""
 
     container: str
-    wire: Wire
+    wire: AttachedStreams
 
 
-class Pool:
+class ContainerPool:
     """Makes containers. While ``serve`` runs it keeps up to ``most`` ready, the lately used places first."""
 
-    def __init__(self, engine: Engine, guardian: Guardian, home: Path, most: int) -> None:
+    def __init__(self, engine: DockerEngine, guardian: Guardian, home: Path, most: int) -> None:
         self._engine = engine
         self._guardian = guardian
         self._home = home
         self._most = most
-        self._ready: OrderedDict[str, Ready] = OrderedDict()
+        self._ready: OrderedDict[str, ReadyContainer] = OrderedDict()
         self._chores: TaskGroup | None = None
         self._owed: set[str] = set()
         """Those that the engine did not remove when it was told to."""
 
-    async def take(self, place: Place, label: str) -> Ready:
+    async def take(self, place: ContainerSpec, label: str) -> ReadyContainer:
         """A container for one program; the next of its kind is made meanwhile. Raises EngineError."""
         ready = self._ready.pop(place.key, None)
         if ready is not None and not await self._lives(ready.container):  # somebody has ended it
@@ -77,7 +77,7 @@ class Pool:
             _, ready = self._ready.popitem()
             await self._dropped(ready)
 
-    async def _warm(self, place: Place) -> None:
+    async def _warm(self, place: ContainerSpec) -> None:
         if place.key in self._ready:
             return
         with suppress(EngineError, ToolError):  # then the next program makes its own, and is told
@@ -90,14 +90,14 @@ class Pool:
             _, oldest = self._ready.popitem(last=False)
             await self._dropped(oldest)
 
-    async def _made(self, place: Place, label: str) -> Ready:
+    async def _made(self, place: ContainerSpec, label: str) -> ReadyContainer:
         await self._guardian.watch()  # before: an engine may make one and not come to tell us its name
-        wanted = body(place, labels(self._home, self._guardian.name, label))
+        wanted = create_request(place, container_labels(self._home, self._guardian.name, label))
         with anyio.CancelScope(shield=True):  # one whose name is not known could not be removed
             made = await self._engine.call("POST", "/containers/create", body=wanted)
         container = str(made["Id"])
         try:
-            wire = Wire(*await self._engine.attached(container))
+            wire = AttachedStreams(*await self._engine.attached(container))
             try:
                 await self._engine.call("POST", f"/containers/{container}/start")
             except BaseException:
@@ -107,16 +107,16 @@ class Pool:
             with anyio.CancelScope(shield=True):
                 await self._removed(container)
             raise
-        return Ready(container, wire)
+        return ReadyContainer(container, wire)
 
     async def _lives(self, container: str) -> bool:
         try:
             found = await self._engine.call("GET", f"/containers/{container}/json")
         except EngineError:
             return False
-        return msgspec.convert(found, Inspected).state.running
+        return msgspec.convert(found, ContainerInspection).state.running
 
-    async def _dropped(self, ready: Ready) -> None:
+    async def _dropped(self, ready: ReadyContainer) -> None:
         await ready.wire.aclose()
         await self._removed(ready.container)
 

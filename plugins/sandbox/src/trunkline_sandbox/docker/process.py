@@ -11,10 +11,10 @@ import msgspec
 
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
-from trunkline_sandbox.docker.container_spec import Inspected
-from trunkline_sandbox.docker.engine import Engine, EngineError
-from trunkline_sandbox.docker.streams import Wire
-from trunkline_sandbox.limit_watcher import Bounds, Watch
+from trunkline_sandbox.docker.container_spec import ContainerInspection
+from trunkline_sandbox.docker.engine import DockerEngine, EngineError
+from trunkline_sandbox.docker.streams import AttachedStreams
+from trunkline_sandbox.limit_watcher import LimitWatcher, WatchedLimits
 
 KILL_SECONDS = 5.0
 """What the engine is given to end a program and to tell how it ended; then it is taken to hang."""
@@ -23,12 +23,16 @@ KILLED = 137
 """128 and the number of SIGKILL, as a shell tells of it."""
 
 
-class Contained(SandboxProcess):
+class ContainerProcess(SandboxProcess):
     """What ``Docker.start`` gives. ``away`` removes the container; with ``True`` only once the engine answers
     again."""
 
     def __init__(
-        self, engine: Engine, container: str, wire: Wire, away: Callable[[str, bool], Awaitable[None]]
+        self,
+        engine: DockerEngine,
+        container: str,
+        wire: AttachedStreams,
+        away: Callable[[str, bool], Awaitable[None]],
     ) -> None:
         self.stdin, self.stdout, self.stderr = wire.stdin, wire.stdout, wire.stderr
         self._engine = engine
@@ -39,20 +43,20 @@ class Contained(SandboxProcess):
         self._over = False
         self._ending = anyio.Lock()
         self._waiting: set[anyio.CancelScope] = set()
-        self._watch: Watch | None = None
+        self._watch: LimitWatcher | None = None
 
-    def watch(self, bounds: Bounds) -> None:
+    def watch(self, bounds: WatchedLimits) -> None:
         """Have it ended when it takes more than that."""
-        self._watch = Watch(bounds, self._exceeded)
+        self._watch = LimitWatcher(bounds, self._exceeded)
 
-    def _exceeded(self, watch: Watch, limit: str) -> None:
+    def _exceeded(self, watch: LimitWatcher, limit: str) -> None:
         """Called from the watch's thread, so that a busy worker holds nothing up."""
         self.killed = self.killed or limit
         anyio.run(self._ended, watch)
 
-    async def _ended(self, watch: Watch) -> None:
+    async def _ended(self, watch: LimitWatcher) -> None:
         """Have the engine end it, for as long as it may still run."""
-        engine = Engine(self._engine.host)
+        engine = DockerEngine(self._engine.host)
         while watch.is_on:
             try:
                 await engine.call("POST", f"/containers/{self._container}/kill", seconds=KILL_SECONDS)
@@ -126,7 +130,7 @@ class Contained(SandboxProcess):
         except EngineError:
             self.killed = self.killed or "killed"
             return
-        state = msgspec.convert(found, Inspected).state
+        state = msgspec.convert(found, ContainerInspection).state
         self._code = state.exit_code
         if state.exit_code == KILLED and state.out_of_memory:
             self.killed = self.killed or "memory"

@@ -19,7 +19,7 @@ PIECE = 64 * 1024
 SILENCE_SECONDS = 0.5
 
 
-class Wire:
+class AttachedStreams:
     """The connection. ``stdout`` and ``stderr`` may be read at the same time; ``first`` is what came already."""
 
     def __init__(self, stream: SocketStream, first: bytes) -> None:
@@ -30,10 +30,10 @@ class Wire:
         self._frame: tuple[int, int] = (0, 0)
         self.ended = anyio.Event()
         """Set once there is no more to read: the container has ended."""
-        self.stdin = Inward(stream)
-        self.stdout, self.stderr = Outward(self, 1), Outward(self, 2)
+        self.stdin = StdinStream(stream)
+        self.stdout, self.stderr = ContainerOutput(self, 1), ContainerOutput(self, 2)
 
-    async def pull(self, wanted: "Outward") -> None:
+    async def pull(self, wanted: "ContainerOutput") -> None:
         """Read on until ``wanted`` has something or all is over. Whoever is first reads for both."""
         async with self._turn:
             if not wanted.waiting:
@@ -86,7 +86,7 @@ class Wire:
         self.ended.set()
 
 
-class Inward(ByteSendStream):
+class StdinStream(ByteSendStream):
     """Standard input."""
 
     def __init__(self, stream: SocketStream) -> None:
@@ -109,10 +109,10 @@ class Inward(ByteSendStream):
                 return  # the last: somebody still writes what nobody will read
 
 
-class Outward(ByteReceiveStream):
+class ContainerOutput(ByteReceiveStream):
     """Standard output or standard error."""
 
-    def __init__(self, wire: Wire, number: int) -> None:
+    def __init__(self, wire: AttachedStreams, number: int) -> None:
         self._wire = wire
         self._number = number
         self._size = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from trunkline import Approval
-from trunkline.testing.channel_suite import ChannelSuite, Person
+from trunkline.testing.channel_suite import ChannelSuite, ChannelUser
 
 from trunkline_sample import SampleChannel
 
@@ -25,7 +25,7 @@ class TestSample(ChannelSuite):
         self.folder = tmp_path
 
     @asynccontextmanager
-    async def person(self) -> AsyncIterator[Person]:
+    async def person(self) -> AsyncIterator[ChannelUser]:
         """How a person says something, and what they see."""
 
         async def say(text: str) -> None:
@@ -38,4 +38,4 @@ class TestSample(ChannelSuite):
         async def decide(approval: Approval, allow: bool) -> None:
             await say(f"{'approve' if allow else 'deny'} {approval.id}")
 
-        yield Person(SampleChannel(self.folder), say, seen, decide)
+        yield ChannelUser(SampleChannel(self.folder), say, seen, decide)

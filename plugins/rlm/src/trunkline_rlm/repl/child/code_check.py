@@ -27,27 +27,27 @@ ATTRIBUTES = frozenset(
 """Ways from a value to the interpreter, besides all that begin and end with two underscores."""
 
 
-class Violation(Exception):
+class CodeViolation(Exception):
     """The code asks for something that is not allowed here; the text says what, and in which line."""
 
 
-def check(tree: ast.AST) -> None:
+def check_code(tree: ast.AST) -> None:
     """Raises Violation for the first forbidden thing in the code."""
     for node in ast.walk(tree):
-        told = _told(node)
+        told = _violation_text(node)
         if told:
-            raise Violation(f"line {getattr(node, 'lineno', '?')}: {told}")
+            raise CodeViolation(f"line {getattr(node, 'lineno', '?')}: {told}")
 
 
-def _told(node: ast.AST) -> str:
+def _violation_text(node: ast.AST) -> str:
     match node:
         case ast.Import(names=names):
             return next((told for alias in names if (told := _module(alias.name))), "")
         case ast.ImportFrom(module=module, level=level):
             return _module("." * level + (module or ""))
-        case ast.Attribute(attr=name) if _hidden(name) or name in ATTRIBUTES:
+        case ast.Attribute(attr=name) if _is_hidden(name) or name in ATTRIBUTES:
             return f"the attribute {name} is not allowed"
-        case ast.Name(id=name) if _hidden(name) or name in NAMES:
+        case ast.Name(id=name) if _is_hidden(name) or name in NAMES:
             return f"{name} is not allowed"
         case _:
             return ""
@@ -58,5 +58,5 @@ def _module(name: str) -> str:
     return "" if allowed else f"the module {name} cannot be imported; there are {', '.join(MODULES)}"
 
 
-def _hidden(name: str) -> bool:
+def _is_hidden(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from trunkline_rlm.repl.child import host_pipes
-from trunkline_rlm.repl.child.code_check import MODULES, NAMES, Violation, check
+from trunkline_rlm.repl.child.code_check import MODULES, NAMES, CodeViolation, check_code
 
 NAME = "<code>"
 MODULE = "session"
 SHOWN = 20_000
 """Characters of a value's ``repr`` that are told."""
 
-BESIDES = ("__future__", "_strptime", "collections.abc")
+EXTRA_MODULES = ("__future__", "_strptime", "collections.abc")
 """Modules that code does not name, or that others load for it only when they are used."""
 
 ENCODINGS = ("ascii", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be")
@@ -44,7 +44,7 @@ FAULTS: dict[str, type[Exception]] = {
 """What a function of the host may raise in here."""
 
 
-class Output(io.TextIOBase):
+class HostOutput(io.TextIOBase):
     """What the code prints goes to the host, ``most`` characters of it in all."""
 
     def __init__(self, most: int) -> None:
@@ -77,10 +77,10 @@ class Interpreter:
 
     def __init__(self, functions: list[str], most_output: int) -> None:
         self._modules = {name: importlib.import_module(name) for name in MODULES}
-        self._modules |= {name: importlib.import_module(name) for name in BESIDES}
+        self._modules |= {name: importlib.import_module(name) for name in EXTRA_MODULES}
         for encoding in ENCODINGS:
             codecs.lookup(encoding)
-        self._output = Output(most_output)
+        self._output = HostOutput(most_output)
         sys.stdout = sys.stderr = self._output
         self._space = self._beginning(functions)
         self._given = set(self._space)
@@ -92,15 +92,15 @@ class Interpreter:
         try:
             value = self._run(code, checked)
             self._tell(value)
-        except Violation as violation:
+        except CodeViolation as violation:
             self._end(None, "", str(violation), violation=True)
         except BaseException as error:  # nothing that code raises ends the session
-            self._end(None, "", _told(error), violation=False)
+            self._end(None, "", _format_error(error), violation=False)
 
     def _run(self, code: str, checked: bool) -> Any:
         tree = ast.parse(code, NAME)
         if checked:
-            check(tree)
+            check_code(tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, NAME, "exec"), self._space)  # in a process that can do nothing but compute
         if last is None:
@@ -136,7 +136,7 @@ class Interpreter:
         space: dict[str, Any] = vars(module)
         space |= {"__builtins__": self._builtins, "sys": fake}
         space.update({name: self._modules[name] for name in MODULES})
-        space.update({name: _bridged(name) for name in functions})
+        space.update({name: _host_function(name) for name in functions})
         return space
 
     def _imported(self, name: str, *rest: Any, **more: Any) -> Any:
@@ -146,7 +146,7 @@ class Interpreter:
         return self._modules[name if wanted else name.split(".")[0]]
 
 
-def _bridged(name: str) -> Callable[..., Any]:
+def _host_function(name: str) -> Callable[..., Any]:
     """A function that the host runs."""
 
     def call(*arguments: Any, **named: Any) -> Any:
@@ -160,7 +160,7 @@ def _bridged(name: str) -> Callable[..., Any]:
     return call
 
 
-def _told(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     """An error as a text: what kind, what, and in which line of the code."""
     prefix = next((text for kind, text in PREFIXES.items() if isinstance(error, kind)), "")
     kind = prefix or f"Runtime error: {type(error).__name__}"

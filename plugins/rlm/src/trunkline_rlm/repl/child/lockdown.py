@@ -19,7 +19,7 @@ M_MMAP_THRESHOLD = -3
 MAP_PRIVATE, MAP_ANONYMOUS, MAP_FIXED_NOREPLACE = 0x02, 0x20, 0x100000
 
 
-class CannotLock(Exception):
+class LockdownError(Exception):
     """This machine offers no way to shut the process in further."""
 
 
@@ -31,10 +31,10 @@ def lock(memory: int, cpu_seconds: int, filters: dict[str, str]) -> None:
     """
     machine = os.uname().machine
     if machine not in filters:
-        raise CannotLock(f"there is no filter of system calls for {machine}")
+        raise LockdownError(f"there is no filter of system calls for {machine}")
     libc = ctypes.CDLL(None, use_errno=True)
-    space = _used() + memory
-    _step_back()
+    space = _used_memory() + memory
+    _lower_priority()
     _bound_objects(libc)
     _limit(space, cpu_seconds)
     _filter(libc, bytes.fromhex(filters[machine]))
@@ -55,7 +55,7 @@ def _bound_objects(libc: ctypes.CDLL) -> None:
     libc.mmap(ctypes.c_void_p(place), ctypes.c_size_t(page), 0, how, -1, ctypes.c_long(0))
 
 
-def _step_back() -> None:
+def _lower_priority() -> None:
     """Let others have the processor first, and be the first to go when the machine runs out of memory."""
     os.nice(10)
     try:
@@ -65,7 +65,7 @@ def _step_back() -> None:
         return
 
 
-def _used() -> int:
+def _used_memory() -> int:
     """Bytes of address space that the process has now."""
     with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
         return int(file.read().split()[0]) * resource.getpagesize()
@@ -91,6 +91,6 @@ def _filter(libc: ctypes.CDLL, code: bytes) -> None:
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        raise CannotLock("this process cannot give up privileges")
+        raise LockdownError("this process cannot give up privileges")
     if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0) != 0:
-        raise CannotLock(f"the kernel takes no filter of system calls: {os.strerror(ctypes.get_errno())}")
+        raise LockdownError(f"the kernel takes no filter of system calls: {os.strerror(ctypes.get_errno())}")

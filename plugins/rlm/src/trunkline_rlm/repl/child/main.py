@@ -11,7 +11,7 @@ def main() -> None:
     sys.path.insert(0, os.path.normpath(f"{folder}/../../.."))
     from trunkline_rlm.repl.child import host_pipes
     from trunkline_rlm.repl.child.interpreter import Interpreter
-    from trunkline_rlm.repl.child.lockdown import CannotLock, lock
+    from trunkline_rlm.repl.child.lockdown import LockdownError, lock
 
     _, memory, cpu, output, functions, filters = host_pipes.receive()
     interpreter = Interpreter(functions, output)
@@ -19,7 +19,7 @@ def main() -> None:
     sys.argv.clear()
     try:
         lock(memory, cpu, filters)
-    except CannotLock as reason:
+    except LockdownError as reason:
         host_pipes.send("refused", str(reason))
         return
     host_pipes.send("ready")
