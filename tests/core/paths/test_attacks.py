@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from trunkline._util.paths import MAX_NAME, MAX_PATH, PathRefused, open_beneath, check_path
+from trunkline._util.paths import MAX_NAME, MAX_PATH, PathRefused, check_path, open_beneath
 from trunkline.testing.sandbox_attacks import WITH_PASSWORD
 from trunkline.testing.sandbox_isolation_suite import bare_repository
 

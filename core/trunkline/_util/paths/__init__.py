@@ -10,7 +10,7 @@
     which folders are bare git repositories, and which settings of git hold a password.
 """
 
-from trunkline._util.paths.folder import MAX_DEPTH, FolderEntry, Folder, Kind, open_beneath
+from trunkline._util.paths.folder import MAX_DEPTH, Folder, FolderEntry, Kind, open_beneath
 from trunkline._util.paths.path_rules import (
     GIT,
     MAX_NAME,
@@ -26,24 +26,24 @@ from trunkline._util.paths.repositories import SETTINGS, hides_password, is_bare
 from trunkline._util.paths.scope import WORKSPACE_ONLY, PathScope, real_path
 
 __all__ = [
-    "MAX_DEPTH",
     "GIT",
+    "MAX_DEPTH",
     "MAX_NAME",
     "MAX_PATH",
-    "WORKSPACE_ONLY",
     "PROTECTED_FILES",
     "PROTECTED_NAMES",
     "SETTINGS",
-    "FolderEntry",
+    "WORKSPACE_ONLY",
     "Folder",
+    "FolderEntry",
     "Kind",
     "PathRefused",
     "PathScope",
-    "open_beneath",
     "check_path",
     "hides_password",
-    "is_bare",
     "is_absolute_path",
+    "is_bare",
     "is_protected",
+    "open_beneath",
     "real_path",
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Literal, NoReturn
 
-from trunkline._util.paths.path_rules import PathRefused, is_absolute_path, check_movable, relative_names
+from trunkline._util.paths.path_rules import PathRefused, check_movable, is_absolute_path, relative_names
 from trunkline._util.paths.repositories import hides_password, is_bare
 from trunkline._util.paths.scope import WORKSPACE_ONLY, FileIdentity, PathScope, refuse_closed
 

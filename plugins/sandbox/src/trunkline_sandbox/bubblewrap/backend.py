@@ -106,7 +106,10 @@ class Bubblewrap(Sandbox):
             }
             words = bubblewrap_options(program, made, self._settings.system)
             filtered = _text_handle(
-                theirs, encode_filter(seccomp_filter.filter_program(platform.machine(), grouped=self._place is not None))
+                theirs,
+                encode_filter(
+                    seccomp_filter.filter_program(platform.machine(), grouped=self._place is not None)
+                ),
             )
             handles = ("--seccomp", filtered, "--json-status-fd", tells, "--block-fd", waits)
             given = _text_handle(theirs, "\0".join((*map(str, handles), *words)).encode())
@@ -172,7 +175,16 @@ class Bubblewrap(Sandbox):
 async def _mask_files(process: int, repository: str) -> None:
     """Have every protected file of the workspace hidden from a program that has not begun, and every bare repository
     but one made read-only. Raises ToolError."""
-    command = (sys.executable, "-I", "-S", "-B", str(MASKER_PROGRAM), str(process), str(CORE_FOLDER), repository)
+    command = (
+        sys.executable,
+        "-I",
+        "-S",
+        "-B",
+        str(MASKER_PROGRAM),
+        str(process),
+        str(CORE_FOLDER),
+        repository,
+    )
     done = await anyio.run_process(command, check=False, env={}, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
