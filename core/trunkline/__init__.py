@@ -171,12 +171,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES: dict[str, str] = {
-    "trunkline.contracts.channels.channel": "Channel Gateway Watch",
+    "trunkline.contracts.channels.channel": "Channel Gateway TurnStream",
     "trunkline.contracts.models.completer": "Completer",
     "trunkline.contracts.turns.context": "ContextGap ContextPart ContextSource TurnInfo TurnMiddleware",
     "trunkline.contracts.documents.reader": "Document DocumentText Documents Reader Section",
     "trunkline.contracts.memory.embedder": "Embedder",
-    "trunkline.contracts.channels.foreground_channel": "ForegroundChannel Sitting",
+    "trunkline.contracts.channels.foreground_channel": "ForegroundChannel TerminalSession",
     "trunkline.contracts.gateway.access": "AdmissionRule Authenticator HttpRoute Identity",
     "trunkline.contracts.memory.importer": "ImportedConversation ImportedFile Importer Source",
     "trunkline.contracts.memory.store": "Change ChunkType Installed LinkType Memory MemoryRule MemoryStore",
@@ -186,9 +186,9 @@ _PLACES: dict[str, str] = {
     "trunkline.contracts.plugins.extensions": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
     "trunkline.contracts.memory.purger": "Purge Purger",
     "trunkline.contracts.sandbox.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
-    "trunkline.contracts.tools.tool": "Meant Proceed SourceContext SourcedTool Stage Tool ToolAlias ToolContext "
-    "ToolInvocation ToolMiddleware ToolSource",
-    "trunkline._util.archives.manifest": "Gap",
+    "trunkline.contracts.tools.tool": "CanonicalCall Proceed SourceContext SourcedTool Stage Tool ToolAlias "
+    "ToolContext ToolInvocation ToolMiddleware ToolSource",
+    "trunkline._util.archives.manifest": "ImportGap",
     "trunkline.workers.channels.letter_channel": "Letter LetterChannel",
     "trunkline._util.text": "printable",
     "trunkline.config.secret": "Secret",
@@ -200,8 +200,8 @@ _PLACES: dict[str, str] = {
     "trunkline.contracts.hooks": "hookimpl",
     "trunkline.workers.memory.log_store": "LogStore",
     "trunkline.workers.memory.log_record": "MemoryRecord",
-    "trunkline.workers.channels.approval_text": "Verdict approval_news approval_words chosen hand_in "
-    "verdict_in waiting_approval",
+    "trunkline.workers.channels.approval_text": "ApprovalDecision approval_news approval_words chosen submit_decision "
+    "parse_decision waiting_approval",
     "trunkline.workers.channels.conversation_lookup": "conversation_found",
     "trunkline.contracts.approvals.messages": "Approval ApprovalDetail ApprovalScope",
     "trunkline.contracts.blocks.messages": "Block BlockConfig Pulse",
@@ -210,7 +210,8 @@ _PLACES: dict[str, str] = {
     "trunkline.contracts.conversations.messages": "AppendConversation ConversationPage ConversationSlice "
     "ConversationSummary Image ListConversations Message ToolCall Usage",
     "trunkline.contracts.gateway.messages": "ConversationView MessageAccepted SendMessage TurnView",
-    "trunkline.contracts.memory.messages": "MemoryChange MemoryEntry MemoryFile MemoryHit MemoryHits SearchMemory Why",
+    "trunkline.contracts.memory.messages": "HitExplanation MemoryChange MemoryEntry MemoryFile MemoryHit "
+    "MemoryHits SearchMemory",
     "trunkline.contracts.memory.purge": "Kept",
     "trunkline.contracts.tools.messages": "Effect ToolOutcome ToolSchema ToolSpec",
     "trunkline.contracts.turns.messages": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered "
@@ -219,7 +220,7 @@ _PLACES: dict[str, str] = {
     "trunkline._util.paths": "Folder PathRefused beneath",
     "trunkline.contracts.approvals.preview": "arguments_preview command_preview diff_preview message_preview preview",
     "trunkline.contracts.models.program": "program",
-    "trunkline.contracts.models.client": "BlockModel",
+    "trunkline.contracts.models.client": "BlockCompleter",
     "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault new_id",
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
