@@ -149,7 +149,7 @@ async def default_request() -> dict[str, int]:
         shipped = MonitorSettings().discovery_above  # platforms of tests differ
         async with platform(config={**provider.settings, "monitor.discovery_above": shipped}) as running:
             await running.say("hello")
-        body = provider.asked[-1].body
+        body = provider.answer_requests[-1].body
     parts = {"tokens": body, "tools' tokens": body["tools"], "messages' tokens": body["messages"]}
     sizes = {name: estimate_tokens(json.dumps(part, ensure_ascii=False)) for name, part in parts.items()}
     return {"tools": len(body["tools"]), **sizes}
@@ -196,7 +196,7 @@ def ranks(count: int, rounds: int) -> list[int]:
     for _ in range(rounds):
         wanted = dice.choice(specs)
         verb, thing = wanted.name.split("_")
-        best = [spec.name for spec in ranking.best(f"I have to {verb} some {thing}s")]
+        best = [spec.name for spec in ranking.search(f"I have to {verb} some {thing}s")]
         found.append(best.index(wanted.name) + 1 if wanted.name in best else 0)
     return found
 

@@ -62,11 +62,11 @@ class FloodStage:
     took: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
-    def many(self, number: int) -> int:
+    def scaled(self, number: int) -> int:
         """So many, or as many of them as are wished for."""
         return max(4, int(number * self.share))
 
-    async def all_at_once(self, jobs: list[Callable[[], Awaitable[str]]], together: int = 100) -> str:
+    async def run_all(self, jobs: list[Callable[[], Awaitable[str]]], together: int = 100) -> str:
         """Do all of them and tell how often each outcome came."""
         found: Counter[str] = Counter()
         limit = anyio.CapacityLimiter(together)
@@ -83,7 +83,7 @@ class FloodStage:
                 tasks.start_soon(one, job)
         return ", ".join(f"{count} × {outcome}" for outcome, count in found.most_common())
 
-    async def accepted(self, text: str, **given: Any) -> str:
+    async def send_message(self, text: str, **given: Any) -> str:
         """Hand in a message."""
         await self.running.send(text, **given)
         return "accepted"
@@ -95,7 +95,7 @@ class FloodStage:
             return f"{response.status_code}: {response.json()['error']['message']}"
         return str(response.json()["choices"][0]["message"]["content"])[:60]
 
-    async def listens(self, accepted: MessageAccepted) -> str:
+    async def subscribe(self, accepted: MessageAccepted) -> str:
         """Read a turn's events for a second, and say whether the gateway let it."""
         async with self.http.stream("GET", f"/api/turns/{accepted.turn}/events") as response:
             with anyio.move_on_after(1.0):
@@ -107,15 +107,15 @@ class FloodStage:
 async def queued(stage: FloodStage) -> str:
     """2 000 messages into one conversation"""
     first = await stage.running.send("wait:600")
-    send = partial(stage.accepted, "say:more", conversation=first.conversation)
-    found = await stage.all_at_once([send] * stage.many(2_000))
+    send = partial(stage.send_message, "say:more", conversation=first.conversation)
+    found = await stage.run_all([send] * stage.scaled(2_000))
     await stage.running.gateway.cancel(first.turn)
     return found
 
 
 async def conversations(stage: FloodStage) -> str:
     """2 000 messages that wait, each in a conversation of its own, and their list"""
-    found = await stage.all_at_once([partial(stage.accepted, "wait:20")] * stage.many(2_000))
+    found = await stage.run_all([partial(stage.send_message, "wait:20")] * stage.scaled(2_000))
     began = perf_counter()
     page = await stage.running.gateway.conversations(ListConversations(limit=100))
     return f"{found}; listed {page.total} in {perf_counter() - began:.1f} s"
@@ -124,8 +124,8 @@ async def conversations(stage: FloodStage) -> str:
 async def approvals(stage: FloodStage) -> str:
     """1 000 approvals that wait, each in a conversation of its own, and their list"""
     wish = 'call:write_file {"path": "a.md", "content": "x"} ;; say:done'
-    count = stage.many(1_000)
-    found = await stage.all_at_once([partial(stage.accepted, wish)] * count, together=20)
+    count = stage.scaled(1_000)
+    found = await stage.run_all([partial(stage.send_message, wish)] * count, together=20)
     while len(await stage.running.gateway.waiting()) < count:  # noqa: ASYNC110  asked over the bus
         await anyio.sleep(1.0)
     began = perf_counter()
@@ -138,17 +138,17 @@ async def approvals(stage: FloodStage) -> str:
 
 async def argument(stage: FloodStage) -> str:
     """A call with an argument of 5 MB"""
-    return await _called(stage, "take", {"text": "x" * stage.many(700_000)}, 7)
+    return await _called(stage, "take", {"text": "x" * stage.scaled(700_000)}, 7)
 
 
 async def result(stage: FloodStage) -> str:
     """A tool's result of 50 MB"""
-    return await _called(stage, "flood", {"size": stage.many(50_000_000)})
+    return await _called(stage, "flood", {"size": stage.scaled(50_000_000)})
 
 
 async def lines(stage: FloodStage) -> str:
     """A tool's result of 200 000 lines"""
-    return await _called(stage, "flood", {"size": stage.many(8_000_000), "line": 40})
+    return await _called(stage, "flood", {"size": stage.scaled(8_000_000), "line": 40})
 
 
 async def _called(stage: FloodStage, tool: str, arguments: Mapping[str, Any], times: int = 1) -> str:
@@ -161,15 +161,15 @@ async def client_tools(stage: FloodStage) -> str:
     """5 000 tools of a client in one request"""
     tools = [
         {"type": "function", "function": {"name": f"tool_{n}", "description": "d" * 100, "parameters": {}}}
-        for n in range(stage.many(5_000))
+        for n in range(stage.scaled(5_000))
     ]
     return await stage.chat({"messages": [{"role": "user", "content": "say:hello"}], "tools": tools})
 
 
 async def message(stage: FloodStage) -> str:
     """A message of 5 MB, over the bus and OpenAI's route"""
-    text = "say:" + "x" * stage.many(5_000_000)
-    over_bus = await stage.all_at_once([partial(stage.accepted, text)])
+    text = "say:" + "x" * stage.scaled(5_000_000)
+    over_bus = await stage.run_all([partial(stage.send_message, text)])
     return f"{over_bus}; {await stage.chat({'messages': [{'role': 'user', 'content': text}]})}"
 
 
@@ -184,14 +184,14 @@ async def endless(stage: FloodStage) -> str:
     async def one() -> str:
         return str((await stage.http.post("/conversations/messages", content=body())).status_code)
 
-    return await stage.all_at_once([one] * stage.many(100))
+    return await stage.run_all([one] * stage.scaled(100))
 
 
 async def subscribers(stage: FloodStage) -> str:
     """10 000 readers of a message that waits, each of which comes back"""
     first = await stage.running.send("wait:600")
     second = await stage.running.send("say:later", conversation=first.conversation)
-    found = await stage.all_at_once([partial(stage.listens, second)] * stage.many(10_000), together=500)
+    found = await stage.run_all([partial(stage.subscribe, second)] * stage.scaled(10_000), together=500)
     await stage.running.gateway.cancel(first.turn)
     return found
 

@@ -183,7 +183,7 @@ async def failovers(provider: str, kills: int) -> tuple[list[float], ScaleRun]:
 async def _id_of(running: ProcessPlatform, process: WorkerProcess) -> str:
     from trunkline.runtime.overview import OverviewReader
 
-    seen = await OverviewReader(running.bus).look()
+    seen = await OverviewReader(running.bus).read()
     return next(beat.id for beat in seen.workers if beat.pid == process.pid)
 
 

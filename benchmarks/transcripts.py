@@ -56,7 +56,7 @@ class TranscriptStage:
         """Forget the chat before."""
         self._messages, self._conversation = [], ""
 
-    async def be_refused(self, *said: Any) -> None:
+    async def expect_refusal(self, *said: Any) -> None:
         """Say something that the gateway must refuse; the chat is as it was."""
         kept = list(self._messages)
         try:
@@ -104,7 +104,7 @@ async def late_and_twice(stage: TranscriptStage) -> None:
     [id] = await stage.ask("call:weather {} ;; say:done")
     await stage.ask("say:wait", header=True)
     for results in ([result(id)], [result(id), result(id)], [result("call_of_nobody")]):
-        await stage.be_refused(*results, "say:now")
+        await stage.expect_refusal(*results, "say:now")
     await stage.ask("say:now", header=True)
 
 
@@ -201,7 +201,10 @@ async def run_scenarios(protocol: str) -> list[ScenarioResult]:
                 provider.forget()
                 stage.begin()
                 await play(stage)
-                sent = [one.body.get("messages") or one.body.get("input") or () for one in provider.asked]
+                sent = [
+                    one.body.get("messages") or one.body.get("input") or ()
+                    for one in provider.answer_requests
+                ]
                 faults = tuple(provider.faults)
                 provider.faults.clear()
                 rows.append(ScenarioResult(protocol, name, len(sent), sum(map(len, sent)), faults))

@@ -28,17 +28,17 @@ class TurnMeasurements:
     resident: Mapping[str, Mapping[str, float]]
     journal: JournalCost
 
-    def of(self, way: str, load: str, clients: int) -> list[LoadRound]:
+    def rounds_of(self, way: str, load: str, clients: int) -> list[LoadRound]:
         """The rounds of a cell, in the order in which they were run."""
         return [r for r in self.rounds if (r.way, r.load, r.clients) == (way, load, clients)]
 
-    def middle(self, way: str, load: str, clients: int, what: Callable[[LoadRound], float]) -> float:
+    def median(self, way: str, load: str, clients: int, what: Callable[[LoadRound], float]) -> float:
         """The median over the rounds of a cell."""
-        return median(map(what, self.of(way, load, clients)))
+        return median(map(what, self.rounds_of(way, load, clients)))
 
-    def added(self, way: str, load: str, clients: int, share: float) -> float:
+    def added_latency(self, way: str, load: str, clients: int, share: float) -> float:
         """Seconds to the first text more than directly in the same round; the median over the rounds."""
-        pairs = zip(self.of(way, load, clients), self.of("direct", load, clients), strict=True)
+        pairs = zip(self.rounds_of(way, load, clients), self.rounds_of("direct", load, clients), strict=True)
         return median(one.at(share) - direct.at(share) for one, direct in pairs)
 
     @property
@@ -59,13 +59,13 @@ class TurnMeasurements:
     def saturation(self, way: str) -> tuple[float, int]:
         """The most turns a second in a round of the closed load, and with how many clients."""
         cells = {clients for load, clients, name in self.cells if (load, name) == ("closed", way)}
-        return max((self.middle(way, "closed", n, lambda r: r.rate), n) for n in cells)
+        return max((self.median(way, "closed", n, lambda r: r.rate), n) for n in cells)
 
     def cpu(self, way: str) -> dict[str, float]:
         """Seconds of CPU a turn by process, at saturation."""
         _, clients = self.saturation(way)
-        names = self.of(way, "closed", clients)[0].cpu
-        return {name: self.middle(way, "closed", clients, lambda r, name=name: r.cpu[name]) for name in names}  # type: ignore[misc]
+        names = self.rounds_of(way, "closed", clients)[0].cpu
+        return {name: self.median(way, "closed", clients, lambda r, name=name: r.cpu[name]) for name in names}  # type: ignore[misc]
 
 
 def report(run: TurnMeasurements) -> str:
@@ -79,9 +79,9 @@ def report(run: TurnMeasurements) -> str:
 def _latency(run: TurnMeasurements) -> str:
     rows = []
     for load, clients, way in sorted(run.cells, key=lambda cell: cell[:2]):
-        added = [milliseconds(run.added(way, load, clients, share)) for share in SHARES.values()]
-        first = milliseconds(run.middle(way, load, clients, lambda r: r.at(0.5)))
-        rate = run.middle(way, load, clients, lambda r: r.rate)
+        added = [milliseconds(run.added_latency(way, load, clients, share)) for share in SHARES.values()]
+        first = milliseconds(run.median(way, load, clients, lambda r: r.at(0.5)))
+        rate = run.median(way, load, clients, lambda r: r.rate)
         rows.append([load, clients, way, first, *(["-"] * 3 if way == "direct" else added), f"{rate:.0f}"])
     head = ["load", "clients", "way", "first token p50 ms", *(f"added {name}" for name in SHARES), "turns/s"]
     return table(head, rows)
@@ -128,11 +128,11 @@ def data(run: TurnMeasurements) -> dict[str, Any]:
             "load": load,
             "clients": clients,
             "way": way,
-            "turns_per_second": run.middle(way, load, clients, lambda r: r.rate),
+            "turns_per_second": run.median(way, load, clients, lambda r: r.rate),
             "first_token": {
-                n: run.middle(way, load, clients, lambda r, s=s: r.at(s)) for n, s in SHARES.items()
+                n: run.median(way, load, clients, lambda r, s=s: r.at(s)) for n, s in SHARES.items()
             },  # type: ignore[misc]
-            "added": {n: run.added(way, load, clients, s) for n, s in SHARES.items()},
+            "added": {n: run.added_latency(way, load, clients, s) for n, s in SHARES.items()},
         }
         for load, clients, way in run.cells
     ]

@@ -46,7 +46,7 @@ class ChunkWorkload:
         redaction = RedactionRule(Redactor())
         store.rules = (redaction,)
         self.reader = ChunkReader(store, policies, lambda: AT)
-        self.keeper = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.text, lambda: AT)
+        self.keeper = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.redact, lambda: AT)
         self.made: list[str] = []
 
     async def make(self, number: int) -> None:

@@ -28,16 +28,16 @@ class Corpus:
 
     def passage(self) -> str:
         """About seventy words."""
-        return " ".join(self.said(self._dice.randint(60, 80)))
+        return " ".join(self.sample_words(self._dice.randint(60, 80)))
 
-    def said(self, count: int) -> list[str]:
+    def sample_words(self, count: int) -> list[str]:
         """Some words, common ones often."""
         return self._dice.choices(self.words, cum_weights=self._weights, k=count)
 
     def question(self) -> str:
         """Two words that say something and up to three that anybody says."""
         rare = [self.words[self._dice.randint(300, 20_000)] for _ in range(2)]
-        return " ".join([*rare, *self.said(self._dice.randint(0, 3))])
+        return " ".join([*rare, *self.sample_words(self._dice.randint(0, 3))])
 
     def documents(self, folder: Path, passages: int) -> None:
         """Documents with so many passages together: sections under headings."""
@@ -59,7 +59,7 @@ class Corpus:
                     "created_at": f"{DAY}T00:00:00Z",
                     "modified_at": f"{DAY}T00:00:00Z",
                 },
-                "tags": self.said(2),
+                "tags": self.sample_words(2),
                 "tokens": 100,
                 "type": "note",
             }

@@ -29,7 +29,7 @@ class TimeTarget:
         median = "" if self.p50 is None else f"p50 ≤ {self.p50 * 1000:.0f} ms, "
         return f"{median}p95 ≤ {self.p95 * 1000:.0f} ms"
 
-    def kept(self, seconds: list[float]) -> bool:
+    def is_met(self, seconds: list[float]) -> bool:
         """Whether some durations are within it."""
         median = self.p50 is None or percentile(seconds, 0.5) <= self.p50
         return median and percentile(seconds, 0.95) <= self.p95
@@ -86,4 +86,4 @@ async def _row(store: GitMemoryStore, what: str, questions: list[str], aim: Time
         began = perf_counter()
         await store.search(SearchMemory(query=question))
         seconds.append(perf_counter() - began)
-    return BenchRow(what, spread(seconds[5:]), str(aim), aim.kept(seconds[5:]))
+    return BenchRow(what, spread(seconds[5:]), str(aim), aim.is_met(seconds[5:]))

@@ -96,10 +96,10 @@ class Topic(Generic[T]):
 
     def __post_init__(self) -> None:
         check_keys(f"topic {self.name}", self.subject)
-        check_keys(f"topic {self.name}", self.kept)
+        check_keys(f"topic {self.name}", self.stored_subject)
         check_payload(f"topic {self.name}", self.payload)
 
     @property
-    def kept(self) -> Subject:
+    def stored_subject(self) -> Subject:
         """The subject as the stream keeps it."""
         return self.stored or self.subject

@@ -44,7 +44,7 @@ class Subject:
                 raise SubjectError(f"subject {self.template!r} needs the key {name!r}")
         return ".".join(parts)
 
-    def filter(self, **keys: str) -> str:
+    def wildcard_filter(self, **keys: str) -> str:
         """Like ``format``, but a missing key becomes the wildcard ``*``."""
         self._refuse_unknown(keys)
         return ".".join(

@@ -93,7 +93,7 @@ class ScreenRecorder:
     def type(self, text: str) -> None:
         """Type as a person does, and press Enter."""
         for begin in range(0, len(text), 3):
-            self._terminal.literally(text[begin : begin + 3])
+            self._terminal.type_without_enter(text[begin : begin + 3])
             time.sleep(0.02)
             self.look()
         self._terminal.keys("Enter")

@@ -32,7 +32,7 @@ def test_a_filter_matches_what_it_was_made_for(
     """A filter has the same tokens as a subject, with a star for each missing key."""
     subject, keys = case
     given_keys = data.draw(st.sets(st.sampled_from(sorted(keys))))
-    wildcard = subject.filter(**{name: keys[name] for name in given_keys})
+    wildcard = subject.wildcard_filter(**{name: keys[name] for name in given_keys})
     full = subject.format(**keys)
     assert len(wildcard.split(".")) == len(full.split("."))
     assert all(w in (f, "*") for w, f in zip(wildcard.split("."), full.split("."), strict=True))
@@ -72,7 +72,7 @@ def test_missing_and_unknown_keys_are_named() -> None:
     with pytest.raises(SubjectError, match="'three'"):
         subject.format(one="1", two="2", three="3")
     with pytest.raises(SubjectError, match="'three'"):
-        subject.filter(three="3")
+        subject.wildcard_filter(three="3")
 
 
 @pytest.mark.parametrize("subject", ["a.1.c", "a.1.b.2", "a..b", "b.1.b", "a.1.b\n"])

@@ -54,7 +54,7 @@ class House:
 
     def offered(self) -> set[str]:
         """The names of the tools that the model was offered last."""
-        return {tool["function"]["name"] for tool in self.provider.asked[-1].body.get("tools", ())}
+        return {tool["function"]["name"] for tool in self.provider.answer_requests[-1].body.get("tools", ())}
 
 
 @asynccontextmanager

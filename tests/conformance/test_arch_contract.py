@@ -117,7 +117,7 @@ async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) ->
         said = "".join(event.data.content for event in events if event.name == "text-delta")
         assert said.endswith("system user assistant user")
         assert events[-1].data.finish_reason == "stop" and events[-1].data.usage.prompt_tokens > 0
-        assert provider.asked[-1].body["messages"][-4]["content"] == "Be kind."
+        assert provider.answer_requests[-1].body["messages"][-4]["content"] == "Be kind."
         events = await ask(http, body("user:overflow"))
         assert events[-1].data.code == "context_overflow"
 

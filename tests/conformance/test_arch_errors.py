@@ -144,7 +144,7 @@ async def test_ARCH_5_ARCH_6_faults_at_openais_door(house: Open) -> None:
     ):
         heard = ""
         for program, code in FAULTS.items():
-            before = len(running.provider.asked)
+            before = len(running.provider.answer_requests)
             wish: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": program}]}
             with pytest.raises(openai.APIStatusError) as failed:
                 await client.chat.completions.create(**wish)
@@ -156,7 +156,7 @@ async def test_ARCH_5_ARCH_6_faults_at_openais_door(house: Open) -> None:
                     pass
             assert failed_stream.value.code == expected[0], program
             heard += str(failed_stream.value.body)
-            assert len(running.provider.asked) == before + 2
+            assert len(running.provider.answer_requests) == before + 2
         assert_clean(heard.encode(), running)
 
 

@@ -142,7 +142,7 @@ async def test_ARCH_7_PA_T18_everything_leaves_in_one_archive(house: Open, tmp_p
         assert (await other.client.page()).total >= 1
         reply = await other.client.say("roles", wrote.conversation)
         assert reply.text.startswith("system user assistant tool")
-        assert other.provider.asked[-1].body["model"] == "kept"
+        assert other.provider.answer_requests[-1].body["model"] == "kept"
 
 
 def everything_in(repository: Path) -> str:

@@ -120,7 +120,7 @@ async def test_ARCH_3_FS_5_a_second_client_lists_and_resumes(house: Open, enviro
         await by_openai(running, first.conversation)
         done = await run_say(running, environ, first.conversation)
         assert done["answer"] == "four" and done["conversation"] == first.conversation
-        messages = running.provider.asked[-1].body["messages"]
+        messages = running.provider.answer_requests[-1].body["messages"]
         assert [message["role"] for message in messages] == [
             "system", "user", "assistant", "tool", "assistant",
             "user", "assistant", "user", "assistant", "user",

@@ -139,7 +139,7 @@ async def test_FS_2_a_provider_a_tool_and_a_client_are_added(house: Open, source
     config = {"runtime.tool_sources": [str(sources)], "runtime.provider_adapter": "acme"}
     async with house(config) as running, client_of(running.platform.url, running.platform.token) as client:
         reply = await client.say('call:lamp {"on": true} ;; quote')
-        assert "The lamp is on." in reply.text and running.provider.asked == []
+        assert "The lamp is on." in reply.text and running.provider.answer_requests == []
         memory = running.platform.home.memory
         names = git(memory, "ls-tree", "-r", "--name-only", "HEAD").split()
         assert "AGENT.md" in names

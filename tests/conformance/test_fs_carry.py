@@ -39,4 +39,4 @@ async def test_FS_1_PA_T18_a_memory_goes_on_elsewhere(
     async with house({"runtime.memory_root": str(memory)}) as other:
         reply = await other.client.say("roles", wrote.conversation)
         assert reply.text.startswith("system user assistant tool")
-        assert other.provider.asked[-1].body["model"] == "kept"
+        assert other.provider.answer_requests[-1].body["model"] == "kept"

@@ -75,7 +75,7 @@ async def test_PA_T13_seventy_five_iterations(house: Open) -> None:
         reply = await running.client.say(" ;; ".join(["call:count {}"] * 75 + ["say:enough"]))
         assert reply.text == "enough" and reply.code is None
         assert reply.results() == [str(number) for number in range(1, 76)]
-        assert len(running.provider.asked) == 76
+        assert len(running.provider.answer_requests) == 76
 
 
 class Cap:
@@ -92,7 +92,7 @@ async def test_PA_T13_a_configured_cap_stops_the_loop(house: Open) -> None:
     async with house(plugins=[tools, Cap()]) as running:
         reply = await running.client.say(" ;; ".join(["call:count {}"] * 75))
         assert reply.events[-1].data.finish_reason == "stopped"
-        assert len(running.provider.asked) == 5 and tools.count == 5
+        assert len(running.provider.answer_requests) == 5 and tools.count == 5
         assert (await running.client.say("say:on", reply.conversation)).text == "on"
 
 
@@ -111,7 +111,7 @@ async def test_PA_T3_what_is_not_there_is_told_and_the_loop_continues(house: Ope
         await running.client.say(f"call:write_file {kept} ;; call:memory_write {kept}")
         reply = await running.client.say(" ;; ".join([*calls, "say:still here"]))
         assert reply.text == "still here" and reply.code is None
-        told = running.provider.asked[-1].body["messages"]
+        told = running.provider.answer_requests[-1].body["messages"]
         errors = [message["content"] for message in told if message["role"] == "tool"][-len(calls) :]
         for name, said in zip([*missing, *edits], errors, strict=True):
             why = ("nowhere.md",) if name in missing else ("does not hold that text", "is not in")
@@ -135,7 +135,7 @@ async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
         results = [getattr(told[call.id].data, "output", "failed") for call in calls]
         assert results == ["a woke", "failed", "b woke", "c woke"]
         assert reply.text == "all up"
-        messages = running.provider.asked[-1].body["messages"][-4:]
+        messages = running.provider.answer_requests[-1].body["messages"][-4:]
         assert [message["content"][:6] for message in messages if message["role"] == "tool"][0::2] == [
             "a woke",
             "b woke",
@@ -149,11 +149,11 @@ async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
     async with house(config={"tools.shown_result": 4_000_000}, plugins=[Tools()]) as running:
         reply = await running.client.say("call:blob {} ;; say:much")
         assert reply.results() == [BLOB]
-        assert running.provider.asked[-1].body["messages"][-1]["content"] == BLOB
+        assert running.provider.answer_requests[-1].body["messages"][-1]["content"] == BLOB
         stored = await running.client.whole(reply.conversation)
         assert [message.content for message in stored.messages if message.role == "tool"] == [BLOB]
         await running.client.say("say:next", reply.conversation)
-        assert running.provider.asked[-1].body["messages"][3]["content"] == BLOB
+        assert running.provider.answer_requests[-1].body["messages"][3]["content"] == BLOB
 
 
 def reads_on(heard: ScriptedRequest) -> Reply:
@@ -182,7 +182,9 @@ async def test_PA_T15_what_is_too_long_is_read_to_the_last_byte(home: Path) -> N
         first, *parts = reply.results()
         assert len(first) < 20_000 and first.startswith(BLOB[:12_000])
         assert "".join(part.partition("\n\n[Cut here: this is")[0] for part in parts) == BLOB
-        offered = [[tool["function"]["name"] for tool in one.body["tools"]] for one in provider.asked[:2]]
+        offered = [
+            [tool["function"]["name"] for tool in one.body["tools"]] for one in provider.answer_requests[:2]
+        ]
         assert "read_result" not in offered[0] and offered[1] == [*offered[0], "read_result"]
 
 
@@ -207,9 +209,9 @@ async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
     async with house() as running:
         wish = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
         await running.client.say("say:hi")
-        usual = running.provider.asked[-1].body
+        usual = running.provider.answer_requests[-1].body
         await running.client.say("say:hi", **wish)
-        asked = running.provider.asked[-1].body
+        asked = running.provider.answer_requests[-1].body
         assert (
             asked["model"] == "scripted"
             and asked["tools"] == usual["tools"]
@@ -235,7 +237,7 @@ async def test_the_loop_adds_nothing_to_what_is_said() -> None:
             client_of(running.url, running.token) as client,
         ):
             assert (await client.say("How many?")).text == "Both.2 results"
-        messages = provider.asked[-1].body["messages"]
+        messages = provider.answer_requests[-1].body["messages"]
         assert messages[0] == {"role": "system", "content": "Read AGENT.md for your instructions."}
         assert [message["role"] for message in messages[1:]] == ["user", "assistant", "tool", "tool"]
         assert messages[1]["content"] == "How many?" and messages[2]["content"] == "Both."

@@ -63,11 +63,17 @@ async def test_SWAP_1_FS_4_another_provider_by_configuration_alone(
                 assert older.text == "and on"
                 assert older.conversation == replies["alpha"].conversation
         assert {reply.text for reply in replies.values()} == {replies["alpha"].text}
-        assert alpha.asked[0].body["model"] == "a-1" and alpha.asked[0].path.endswith("/chat/completions")
-        assert beta.asked[0].body["model"] == "b-1" and beta.asked[0].path.endswith("/responses")
+        assert alpha.answer_requests[0].body["model"] == "a-1" and alpha.answer_requests[0].path.endswith(
+            "/chat/completions"
+        )
+        assert beta.answer_requests[0].body["model"] == "b-1" and beta.answer_requests[0].path.endswith(
+            "/responses"
+        )
         for server, key in ((alpha, "key-of-alpha"), (beta, "key-of-beta")):
-            assert {request.headers["authorization"] for request in server.asked} == {f"Bearer {key}"}
-        assert len(alpha.asked) == 4 and len(beta.asked) == 4
+            assert {request.headers["authorization"] for request in server.answer_requests} == {
+                f"Bearer {key}"
+            }
+        assert len(alpha.answer_requests) == 4 and len(beta.answer_requests) == 4
 
 
 async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> None:
@@ -82,7 +88,7 @@ async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> No
         preferences.write_text('model = "openai/larger"\n')
         await anyio.sleep(FRESH_SECONDS)
         await running.client.say("say:next again", reply.conversation)
-        asked = [request.body["model"] for request in running.provider.asked]
+        asked = [request.body["model"] for request in running.provider.answer_requests]
         assert asked == ["scripted", "scripted", "large", "larger"]
 
 

@@ -61,7 +61,7 @@ def test_every_subject_has_its_role() -> None:
     for topic in (one for one in vars(subjects).values() if isinstance(one, Topic)):
         common = topic in (subjects.SPANS, subjects.DEAD_LETTER_TOPIC)  # every worker's
         common |= topic is subjects.APPROVAL_DUE  # the server's own, by a message schedule
-        assert common or any(topic in role.says for role in everybody), topic.name
+        assert common or any(topic in role.publishes for role in everybody), topic.name
 
 
 def test_no_grant_is_a_whole_plane() -> None:

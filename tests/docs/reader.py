@@ -153,18 +153,18 @@ class Reader:
         line = f"cd {shlex.quote(str(self.folder))} && env -i {environ} {command}"
         said = ""
         with Tmux(line, columns=100, rows=300) as terminal:
-            terminal.until(lambda: " ›" in terminal.screen())
+            terminal.wait_until(lambda: " ›" in terminal.screen())
             for part in re.split(r"^(?=› )", self._real(shown), flags=re.MULTILINE):
                 if part.startswith("› "):
                     terminal.type(part.partition("\n")[0].removeprefix("› "))
                 said += part
                 self._seen(block, said, terminal)
-                terminal.until(lambda: _rests(terminal))  # a person lets an answer end before typing on
+                terminal.wait_until(lambda: _rests(terminal))  # a person lets an answer end before typing on
 
     def _seen(self, block: Block, said: str, terminal: Tmux) -> None:
         expected = Shown(said)
         try:
-            terminal.until(lambda: expected.learned(terminal.screen(), whole=False) is not None)
+            terminal.wait_until(lambda: expected.learned(terminal.screen(), whole=False) is not None)
         except AssertionError as error:
             raise AssertionError(f"{block.place}: shown:\n{said}\n{error}") from None
         self._ids |= expected.learned(terminal.screen(), whole=False) or {}

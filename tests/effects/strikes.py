@@ -187,7 +187,7 @@ class Striker:
 
     async def _panic(self, held: Mapping[str, int]) -> Blow:
         self.blow.struck, self.blow.cut = set(held), True
-        self._stage.latch.pull("the proof")
+        self._stage.latch.engage("the proof")
         await anyio.sleep(self._draw.choice((0.0, 1.0)))
         self._stage.go(self._wave.number)
         await anyio.sleep(1.0)

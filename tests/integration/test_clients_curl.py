@@ -114,7 +114,7 @@ async def test_sending_again_attaches_to_the_turn(curl: Curl) -> None:
     assert text_of(second) == words(20)
     again = (curl.folder / "head").read_text().lower()
     assert turn_in(again) == turn_in(head)
-    assert len(curl.provider.asked) == 1
+    assert len(curl.provider.answer_requests) == 1
 
 
 async def test_the_program_fails_with_the_status(curl: Curl) -> None:

@@ -38,7 +38,7 @@ class Desk:
 
     @property
     def asked(self) -> list[dict[str, Any]]:
-        return [request.body for request in self.provider.asked]
+        return [request.body for request in self.provider.answer_requests]
 
 
 @pytest.fixture

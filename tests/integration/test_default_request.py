@@ -36,7 +36,7 @@ async def home() -> AsyncIterator[tuple[Platform, ScriptedProvider]]:
 
 async def sent(running: Platform, provider: ScriptedProvider, text: str = "hello", **given: Any) -> Any:
     await running.say(text, **given)
-    return provider.asked[-1].body
+    return provider.answer_requests[-1].body
 
 
 async def programs(running: Platform) -> set[str]:

@@ -54,27 +54,27 @@ class Desk:
     async def sent(self, text: str, **given: Any) -> str:
         """All that the endpoint was sent for a message, besides the message itself."""
         await self.running.say(text, **given)
-        messages = self.provider.asked[-1].body["messages"]
+        messages = self.provider.answer_requests[-1].body["messages"]
         assert messages[-1]["content"].endswith(text)
         return json.dumps(messages[:-1])
 
     async def guest(self, text: str) -> str:
         """What the endpoint was sent for a message of the guest."""
-        before = len(self.provider.asked)
+        before = len(self.provider.answer_requests)
         async with httpx.AsyncClient(headers={HEADER: GUEST.id}, timeout=60) as client:
             url = f"{self.running.url}/conversations/messages"
             assert (await client.post(url, json={"content": text})).status_code == 200
-        return json.dumps(self.provider.asked[before].body["messages"][:-1])
+        return json.dumps(self.provider.answer_requests[before].body["messages"][:-1])
 
     async def looked_up(self, call: str, who: str = "", block: str = "main") -> str:
         """What a tool call in the turn of a visitor, or the owner's, gives the model."""
-        before = len(self.provider.asked)
+        before = len(self.provider.answer_requests)
         headers = {HEADER: who} if who else {"authorization": f"Bearer {self.running.token}"}
         body = {"content": f"call:{call} ;; say:So.", "metadata": {"block": block}}
         async with httpx.AsyncClient(headers=headers, timeout=60) as client:
             url = f"{self.running.url}/conversations/messages"
             assert (await client.post(url, json=body)).status_code == 200
-        told = self.provider.asked[before + 1].body["messages"][-1]
+        told = self.provider.answer_requests[before + 1].body["messages"][-1]
         assert told["role"] == "tool"
         return str(told["content"])
 
@@ -108,7 +108,7 @@ async def test_cc_f20_the_next_conversation_s_model_is_given_what_was_learned(tm
     data, each with the chunk and the conversation it comes from; a second fact that is not asked for stands behind."""
     async with desk(tmp_path / "home") as here:
         await here.tell("I live in Lisbon with two cats.")
-        assert "Lisbon" not in json.dumps(here.provider.asked[0].body["messages"][:-1])
+        assert "Lisbon" not in json.dumps(here.provider.answer_requests[0].body["messages"][:-1])
         await here.tell("We decided to use Postgres for the shop.")
         sent = await here.sent("Which database does the shop use?")
         facts = await here.facts()

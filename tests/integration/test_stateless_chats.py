@@ -71,7 +71,7 @@ class Desk:
     @property
     def sent(self) -> list[dict[str, Any]]:
         """The messages of the last request that left, without the system's."""
-        return [one for one in self.provider.asked[-1].body["messages"] if one["role"] != "system"]
+        return [one for one in self.provider.answer_requests[-1].body["messages"] if one["role"] != "system"]
 
 
 @asynccontextmanager
@@ -268,14 +268,14 @@ async def test_a_clients_own_repeat_is_no_second_turn(desk: Desk, goes_on: bool)
     chat = desk.chat()
     if goes_on:
         await chat.say("say:hello")
-    before = len(desk.provider.asked)
+    before = len(desk.provider.answer_requests)
     chat.client = desk.client.with_options(timeout=0.7, max_retries=5)
     again = chat.copy()
     answer = await chat.say("slow:40:50")
-    assert answer.endswith("word-40") and len(desk.provider.asked) == before + 1
+    assert answer.endswith("word-40") and len(desk.provider.answer_requests) == before + 1
     assert await desk.stored(chat.conversation) == [one["content"] for one in chat.messages]
     assert await again.say("slow:40:50") == answer
-    assert again.conversation != chat.conversation and len(desk.provider.asked) == before + 2
+    assert again.conversation != chat.conversation and len(desk.provider.answer_requests) == before + 2
 
 
 async def test_kills_between_and_within_requests() -> None:

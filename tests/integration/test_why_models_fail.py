@@ -212,12 +212,12 @@ def test_chat_shows_model_context_cost_and_failure_on_80_columns(tmp_path: Path)
             if name in ("TRUNKLINE_HOME", "MY_KEY", "NO_COLOR")
         )
         with Tmux(f"env {line} {sys.executable} -m trunkline.cli.main chat", columns=80) as terminal:
-            terminal.shows("openai/gpt-nope answers.", "trunkline ›")
+            terminal.wait_shows("openai/gpt-nope answers.", "trunkline ›")
             terminal.type("say:a title that is much too long for a line of eighty columns and goes on and on")
-            terminal.shows(" of 128k", "$0.0")
+            terminal.wait_shows(" of 128k", "$0.0")
             rows = terminal.screen().splitlines()
             bars = [row for row in rows if "openai/gpt-nope ·" in row]
             assert len(bars) == 1 and "context " in bars[0] and "$" in bars[0] and len(bars[0]) <= 80
             terminal.type("again")
-            terminal.shows("refused the credential", "(provider_error)")
+            terminal.wait_shows("refused the credential", "(provider_error)")
             assert KEY not in terminal.screen(history=True)

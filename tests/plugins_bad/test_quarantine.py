@@ -223,5 +223,5 @@ def test_being_called_like_the_platforms_own_protects_nobody(
     metadata; at work otherwise nobody is."""
     (tmp_path / "run").mkdir()
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path), owner, doing], timeout=30, check=False)
-    register = Quarantine(tmp_path, 1).judged({owner: "1"})
+    register = Quarantine(tmp_path, 1).update({owner: "1"})
     assert len(register.quarantined) == away

@@ -10,7 +10,7 @@ from trunkline.testing.platform import PlatformClient
 
 async def shares(talker: PlatformClient) -> dict[int, int]:
     """How many partitions each living monitor has, by its process id; partitions of nobody count for 0."""
-    seen = await OverviewReader(talker.bus).look()
+    seen = await OverviewReader(talker.bus).read()
     pids = {pin: beat.pid for beat in seen.workers for pin in beat.pins.values()}
     found = {beat.pid: 0 for beat in seen.workers if beat.kind == "monitor" and not beat.draining}
     for partition in seen.partitions:

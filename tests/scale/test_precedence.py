@@ -48,7 +48,7 @@ async def test_an_interrupted_turn_overtakes_those_that_nobody_has_begun(tmp_pat
 
 async def waiting_at(running: ProcessPlatform, pid: int) -> set[str]:
     """The turns in the partitions of a monitor."""
-    seen = await OverviewReader(running.bus).look()
+    seen = await OverviewReader(running.bus).read()
     (pins,) = (beat.pins for beat in seen.workers if beat.pid == pid)
     found = [s async for s in running.bus.history(INBOX, after=0)]
     return {stored.data.turn for stored in found if int(stored.keys["partition"]) in pins}

@@ -35,4 +35,4 @@ async def test_two_monitors_of_the_same_host_and_process_id_share_the_work(tmp_p
 
 async def monitors(running: Platform) -> list[WorkerHeartbeat]:
     """The monitors that live."""
-    return [beat for beat in (await OverviewReader(running.bus).look()).workers if beat.kind == "monitor"]
+    return [beat for beat in (await OverviewReader(running.bus).read()).workers if beat.kind == "monitor"]

@@ -99,7 +99,7 @@ async def test_the_request_is_the_contracts() -> None:
     )
     _, error, provider = await ask(None, request, actor="anna", permissions="memory:*")
     assert error is None
-    [asked] = provider.asked
+    [asked] = provider.answer_requests
     assert asked.path == "/engine/chat"
     assert asked.body == {
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "say:x"}],
@@ -116,7 +116,7 @@ async def test_the_request_is_the_contracts() -> None:
 async def test_earlier_calls_go_along_with_their_results() -> None:
     """Only messages that have them carry more than role and content."""
     _, _, provider = await ask(None, ModelRequest(messages=conversation_after_calls()))
-    person, model, look, _ = provider.asked[0].body["messages"]
+    person, model, look, _ = provider.answer_requests[0].body["messages"]
     assert set(person) == {"role", "content"}
     assert [call["id"] for call in model["tool_calls"]] == ["call_look", "call_listen"]
     assert look == {"role": "tool", "content": "waves", "tool_call_id": "call_look"}
@@ -130,7 +130,7 @@ async def test_it_is_never_chosen_by_itself() -> None:
 async def test_a_request_without_a_turn_still_has_a_correlation_id() -> None:
     """The contract requires one."""
     _, _, provider = await ask(None, request_for("say:x"))
-    assert provider.asked[0].body["metadata"]["correlation_id"]
+    assert provider.answer_requests[0].body["metadata"]["correlation_id"]
 
 
 async def test_a_tool_that_failed_over_there_is_marked() -> None:

@@ -27,7 +27,9 @@ async def ask(
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, **settings))
         events: list[ModelEvent] = [event async for event in adapter.stream(request)]
         await adapter.aclose()
-        return "".join(event.text for event in events if isinstance(event, Text)), provider.asked[0].body
+        return "".join(event.text for event in events if isinstance(event, Text)), provider.answer_requests[
+            0
+        ].body
 
 
 @both_apis
@@ -136,7 +138,7 @@ async def test_without_a_model_the_first_of_the_server_that_can_talk_is_taken() 
             assert [event async for event in adapter.stream(said("say:x"))]
         assert [info.id for info in await adapter.models()] == ["nomic-embed-text", "qwen3:8b", "llama3"]
         await adapter.aclose()
-    assert [request.body["model"] for request in provider.asked] == ["qwen3:8b", "qwen3:8b"]
+    assert [request.body["model"] for request in provider.answer_requests] == ["qwen3:8b", "qwen3:8b"]
     assert [request.path for request in provider.requests].count("/v1/models") == 2
 
 
@@ -148,7 +150,7 @@ async def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url))
         assert [event async for event in adapter.stream(said("say:x"))]
         await adapter.aclose()
-    headers = provider.asked[0].headers
+    headers = provider.answer_requests[0].headers
     assert headers["authorization"] == "Bearer no-key-needed"
     assert "openai-organization" not in headers
 

@@ -340,7 +340,7 @@ async def connect(settings: BusSettings, *, middleware: Sequence[BusMiddleware] 
     await link.open()
     try:
         async with background_tasks() as group:
-            link.on_lame_duck(lambda: group.start_soon(link.move))
+            link.on_lame_duck(lambda: group.start_soon(link.leave_lame_duck))
             yield Bus(link, group, middleware)
     finally:
         with anyio.CancelScope(shield=True):

@@ -56,9 +56,9 @@ class InboundPipeline:
         try:
             return subject.parse(name), await self.open(payload, data, headers)
         except SubjectError as error:
-            await self.bury(name, "bad_subject", str(error), data)
+            await self.send_to_dead_letters(name, "bad_subject", str(error), data)
         except DecodeError as error:
-            await self.bury(name, error.reason, error.detail, data)
+            await self.send_to_dead_letters(name, error.reason, error.detail, data)
         return None
 
     async def receive(
@@ -99,7 +99,7 @@ class InboundPipeline:
             BusMessage(direction="in", subject=name, envelope=envelope, headers=headers or {})
         )
 
-    async def bury(self, subject: str, reason: str, detail: str, data: bytes) -> None:
+    async def send_to_dead_letters(self, subject: str, reason: str, detail: str, data: bytes) -> None:
         """Publish a dead letter. Never raises: a dead letter that cannot be sent is logged."""
         _log.warning("dead letter %s from %s: %s", reason, subject, detail)
         if subject.split(".")[:2] == self._dead.template.split(".")[:2]:
@@ -117,10 +117,10 @@ class InboundPipeline:
         except BusError as error:
             _log.error("cannot send the dead letter of %s: %s", subject, error)
 
-    async def bury_failure(self, subject: str, data: bytes, error: Exception) -> None:
+    async def dead_letter_failure(self, subject: str, data: bytes, error: Exception) -> None:
         """Log a handler's exception and send the message to the dead letters."""
         _log.error("the handler of %s failed", subject, exc_info=error)
-        await self.bury(subject, "handler_failed", type(error).__name__, data)
+        await self.send_to_dead_letters(subject, "handler_failed", type(error).__name__, data)
 
     async def _post(self, subject: str, body: bytes, headers: dict[str, Any]) -> None:
         await self._link.publish(subject, body, headers=headers)

@@ -77,12 +77,12 @@ class NatsConnection:
         except (nats.errors.Error, OSError, TimeoutError, ValueError) as error:
             await self._abandon()
             cause = self._last_error or error
-            text = f"cannot reach NATS at {settings.shown_url}: {error_text(cause)}"
+            text = f"cannot reach NATS at {settings.redacted_url}: {error_text(cause)}"
             raise ConnectionFailed(text, denied="authorization" in text.lower()) from error
         if parse_version(self.server_version) < MINIMUM_SERVER:
             await self.close()
             raise ServerTooOld(
-                f"nats-server {self.server_version} at {settings.shown_url} is too old; "
+                f"nats-server {self.server_version} at {settings.redacted_url} is too old; "
                 f"Trunkline needs {'.'.join(map(str, MINIMUM_SERVER))} or newer"
             )
         self._inbox = self._nc.new_inbox()
@@ -154,7 +154,7 @@ class NatsConnection:
         """The largest message the server takes, in bytes."""
         return int(self._nc.max_payload)
 
-    async def until_connected(self, timeout: float) -> None:
+    async def wait_connected(self, timeout: float) -> None:
         """Return once the connection is up. Raises ``ConnectionFailed`` after ``timeout`` seconds or when closed."""
         if self.connected:
             return
@@ -179,7 +179,7 @@ class NatsConnection:
         """Call ``listener`` when the server says it is about to shut down."""
         self._on_lame_duck.append(listener)
 
-    async def move(self) -> None:
+    async def leave_lame_duck(self) -> None:
         """Leave a server that is about to shut down, when there is another one to go to."""
         if len(self._nc.servers) > 1 and self.connected:
             await self.flush(timeout=2.0)
@@ -195,7 +195,7 @@ class NatsConnection:
             try:
                 return await self._nc.publish(subject, data, reply, dict(headers) if headers else None)
             except nats.errors.OutboundBufferLimitError:
-                await self.until_connected(self.settings.drain_timeout)
+                await self.wait_connected(self.settings.drain_timeout)
             except nats.errors.MaxPayloadError as error:
                 raise BusError(
                     f"a message of {len(data)} bytes to {subject} is over the server's limit of {self.max_payload}"
@@ -247,7 +247,7 @@ class NatsConnection:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         if not self.connected:
-            await self.until_connected(timeout)
+            await self.wait_connected(timeout)
         future: asyncio.Future[Msg] = loop.create_future()
         inbox = self.open_inbox(lambda msg: None if future.done() else future.set_result(msg))
         timer = loop.call_at(deadline, _expire, future, subject, timeout)
@@ -320,11 +320,11 @@ class NatsConnection:
     async def _note_lost(self) -> None:
         self._up.clear()
         if not self._closing:
-            _log.warning("connection to NATS at %s lost; reconnecting", self.settings.shown_url)
+            _log.warning("connection to NATS at %s lost; reconnecting", self.settings.redacted_url)
         self._break_fragile()
 
     async def _note_up(self) -> None:
-        _log.info("connected to NATS at %s again", self.settings.shown_url)
+        _log.info("connected to NATS at %s again", self.settings.redacted_url)
         self._last_error = None
         self._up.set()
         for listener in list(self._on_up):
@@ -353,12 +353,12 @@ class NatsConnection:
 
     def _refuse_closed(self) -> None:
         if self._closing or self._nc.is_closed:
-            raise ConnectionFailed(f"the connection to NATS at {self.settings.shown_url} is closed")
+            raise ConnectionFailed(f"the connection to NATS at {self.settings.redacted_url} is closed")
 
     def _raise_unreachable(self, error: Exception) -> NoReturn:
         self._refuse_closed()
         detail = error_text(self._last_error or error)
-        raise ConnectionFailed(f"cannot reach NATS at {self.settings.shown_url}: {detail}") from error
+        raise ConnectionFailed(f"cannot reach NATS at {self.settings.redacted_url}: {detail}") from error
 
 
 def _expire(future: "asyncio.Future[Msg]", subject: str, timeout: float) -> None:

@@ -37,10 +37,10 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     drain_timeout: float = 10.0
 
     def __repr__(self) -> str:
-        return f"BusSettings(url={self.shown_url!r}, name={self.name!r}, user={self.user!r})"
+        return f"BusSettings(url={self.redacted_url!r}, name={self.name!r}, user={self.user!r})"
 
     @property
-    def shown_url(self) -> str:
+    def redacted_url(self) -> str:
         """The address without any password in it, fit for logs and errors."""
         return re.sub(r"//[^@/,]*@", "//", self.url)
 

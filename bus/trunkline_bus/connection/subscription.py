@@ -32,7 +32,7 @@ class JobLimiter:
         self._idle = anyio.Event()
         self._scopes: set[anyio.CancelScope] = set()
 
-    async def enter(self, job: Callable[[Msg], Awaitable[None]], msg: Msg) -> None:
+    async def start(self, job: Callable[[Msg], Awaitable[None]], msg: Msg) -> None:
         """Start ``job(msg)``, waiting for a free slot first; with a limit of one it needs no task of its own."""
         await self._slots.acquire()
         self._running += 1
@@ -54,7 +54,7 @@ class JobLimiter:
                 self._idle.set()
                 self._idle = anyio.Event()
 
-    async def drained(self, timeout: float) -> None:
+    async def drain(self, timeout: float) -> None:
         """Wait until nothing runs; what still runs after ``timeout`` seconds is cancelled."""
         with anyio.move_on_after(timeout):
             while self._running:
@@ -96,7 +96,7 @@ class Subscription:
     async def drain(self) -> None:
         """Stop receiving, let handlers finish (at most the connection's ``drain_timeout``)."""
         await self.stop()
-        await self._gate.drained(self._link.settings.drain_timeout)
+        await self._gate.drain(self._link.settings.drain_timeout)
 
     def _end(self) -> bool:
         first, self._ended = not self._ended, True
@@ -124,9 +124,9 @@ async def subscribe(
         await _handle(inbound, topic, handler, msg)
 
     async def deliver(msg: Msg) -> None:
-        await gate.enter(job, msg)
+        await gate.start(job, msg)
 
-    subject = topic.subject.filter(**keys)
+    subject = topic.subject.wildcard_filter(**keys)
     raw = await link.subscribe(subject, deliver, queue=queue or "", on_slow=_ignore, confirm=confirm)
     return Subscription(link, raw, gate, forget)
 
@@ -140,7 +140,7 @@ async def _handle(
     try:
         await inbound.receive(topic.subject, topic.payload, msg.subject, msg.data, msg.headers, handler)
     except Exception as error:  # a failing handler or middleware must not end the subscription
-        await inbound.bury_failure(msg.subject, msg.data, error)
+        await inbound.dead_letter_failure(msg.subject, msg.data, error)
 
 
 class _Buffer(Generic[T]):
@@ -186,7 +186,7 @@ async def listen(
         await _handle(inbound, topic, box.put, msg)
 
     undo = link.on_up(box.mark_gap)
-    raw = await link.subscribe(topic.subject.filter(**keys), deliver, on_slow=box.mark_gap)
+    raw = await link.subscribe(topic.subject.wildcard_filter(**keys), deliver, on_slow=box.mark_gap)
     try:
         yield StepIterator(box.get)
     finally:

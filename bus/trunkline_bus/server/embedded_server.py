@@ -199,7 +199,7 @@ class EmbeddedServer:
         with anyio.move_on_after(self.settings.start_timeout):
             while True:
                 if self._process.poll() is not None:
-                    raise ServerStartError(self._why_it_died())
+                    raise ServerStartError(self._death_reason())
                 if (port := _read_port(ports)) is not None:
                     self.port = port
                     return
@@ -251,7 +251,7 @@ jetstream {{
     def _log_file(self) -> Path:
         return self._store / "server.log"
 
-    def _why_it_died(self) -> str:
+    def _death_reason(self) -> str:
         """A sentence from the server's last words."""
         log = self._log_text()
         fatal = [line.split("] ", 1)[-1] for line in log.splitlines() if "[FTL]" in line or "[ERR]" in line]

@@ -71,7 +71,7 @@ async def service(
     """
     running = Service(bus, name, version, queue or name, description)
     try:
-        await running.announce()
+        await running.serve_discovery()
         yield running
     finally:
         with anyio.CancelScope(shield=True):
@@ -106,12 +106,12 @@ class Service:
         A streaming endpoint's handler is an async generator. ``Refusal`` becomes a fault with its code and sentence;
         any other exception a fault ``internal`` with a reference number, the detail goes to the log.
         """
-        subject = endpoint.subject.filter(**keys)
+        subject = endpoint.subject.wildcard_filter(**keys)
         served = _ServedEndpoint(self._bus, endpoint, handler, subject, queue or self._queue)
         self._endpoints.append(served)
         await self._subscribe(subject, served.answer, limit, served.queue)
 
-    async def announce(self) -> None:
+    async def serve_discovery(self) -> None:
         """Answer discovery on ``$SRV.PING``, ``INFO`` and ``STATS``."""
         for verb, reply in (("PING", self._ping), ("INFO", self._info), ("STATS", self._stats)):
             for tail in ("", f".{self.name}", f".{self.name}.{self.id}"):
@@ -136,7 +136,7 @@ class Service:
         gate = JobLimiter(self._bus.group, limit)
 
         async def deliver(msg: Msg) -> None:
-            await gate.enter(job, msg)
+            await gate.start(job, msg)
 
         link = self._bus.link
         raw = await link.subscribe(subject, deliver, queue=queue, on_slow=lambda: None)
@@ -225,7 +225,7 @@ class _ServedEndpoint(Generic[Req, Rep]):
             envelope = await inbound.open(self._endpoint.request, msg.data, msg.headers)
         except (DecodeError, SubjectError) as error:
             reason = error.reason if isinstance(error, DecodeError) else "bad_subject"
-            await inbound.bury(msg.subject, reason, str(error), msg.data)
+            await inbound.send_to_dead_letters(msg.subject, reason, str(error), msg.data)
             message = f"the request to {self._endpoint.name} cannot be read ({reason})"
             await self._fault(msg, NO_SCOPE, FaultReply(code="bad_request", message=message))
             return

@@ -45,7 +45,7 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
 
     @property
-    def full(self) -> float:
+    def fullness(self) -> float:
         """How full it is by its size, from 0 to 1; 0 without a limit."""
         return self.bytes / self.max_bytes if self.max_bytes else 0.0
 
@@ -102,7 +102,9 @@ async def raw_history(
     bus: Bus, topic: Topic[Any], *, after: int = 0, **keys: str
 ) -> AsyncIterator[StoredRecord]:
     """All stored messages as they are, oldest first, also those that cannot be decoded."""
-    async for record in records(bus.link, stream_of(topic), topic.kept.filter(**keys), after=after):
+    async for record in records(
+        bus.link, stream_of(topic), topic.stored_subject.wildcard_filter(**keys), after=after
+    ):
         yield record
 
 
@@ -130,14 +132,14 @@ async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
 
 async def oldest_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:
     """When the oldest stored message came that matches; None when there is none."""
-    body = {"seq": 1, "next_by_subj": topic.kept.filter(**keys)}
+    body = {"seq": 1, "next_by_subj": topic.stored_subject.wildcard_filter(**keys)}
     record = await _record(bus, topic, body)
     return None if record is None else record.time
 
 
 async def last_seq_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
     """The number behind which the messages stored since ``time`` are. Raises ``StreamError`` kinds."""
-    body = {"start_time": time.isoformat(), "next_by_subj": topic.kept.filter()}
+    body = {"start_time": time.isoformat(), "next_by_subj": topic.stored_subject.wildcard_filter()}
     record = await _record(bus, topic, body)
     if record is not None:
         return record.seq - 1

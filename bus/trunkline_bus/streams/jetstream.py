@@ -221,7 +221,7 @@ class ReplyReader:
 
     async def __aenter__(self) -> "ReplyReader":
         """Send the request. Raises ``ConnectionFailed``."""
-        await self._link.until_connected(self._link.settings.drain_timeout)
+        await self._link.wait_connected(self._link.settings.drain_timeout)
         self._inbox = self._link.open_inbox(self._box.put)
         await self._link.publish(self._subject, self._data, reply=self._inbox, headers=self._headers)
         return self

@@ -85,7 +85,7 @@ async def deliveries(
     try:
         async with background_tasks() as group:
             group.start_soon(loop.pull_forever)
-            group.start_soon(loop.keep_waiting_alive)
+            group.start_soon(loop.extend_ack_wait)
             yield StepIterator(loop.next)
     finally:
         with anyio.CancelScope(shield=True):
@@ -141,7 +141,7 @@ class _PullLoop(Generic[T]):
             self._arrived.set()
         return self._puller.end
 
-    async def keep_waiting_alive(self) -> None:
+    async def extend_ack_wait(self) -> None:
         """Keep what arrived but was not taken yet from being redelivered."""
         while True:
             await anyio.sleep(max(0.05, self._spec.ack_wait / 3))
@@ -165,7 +165,7 @@ class _PullLoop(Generic[T]):
 
     async def _opened(self, msg: Msg) -> Delivery[T] | None:
         parsed = await self._inbound.parse(
-            self._topic.kept, self._topic.payload, msg.subject, msg.data, msg.headers
+            self._topic.stored_subject, self._topic.payload, msg.subject, msg.data, msg.headers
         )
         if parsed is None:
             await self._link.publish(msg.reply, b"+TERM unreadable")

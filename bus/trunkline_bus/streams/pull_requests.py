@@ -75,7 +75,7 @@ class PullRequester:
         return None
 
     async def _opened(self) -> Mailbox:
-        await self._link.until_connected(self._link.settings.drain_timeout)
+        await self._link.wait_connected(self._link.settings.drain_timeout)
         if self._box is None:
             box = self._box = Mailbox(self._link, self._request_subject, fragile=True)
 

@@ -59,7 +59,7 @@ async def retry_until_done(
     deadline = loop.time() + timeout
     pause = 0.01
     while True:
-        await link.until_connected(max(0.001, deadline - loop.time()))
+        await link.wait_connected(max(0.001, deadline - loop.time()))
         remaining = deadline - loop.time()
         try:
             return await attempt(max(0.001, min(remaining, patience)))

@@ -57,7 +57,9 @@ async def append(
 
     fence = None
     if expect is not None:
-        fence = ExpectedSequence(stream, expect_filter or topic.kept.filter(**keys), expect)
+        fence = ExpectedSequence(
+            stream, expect_filter or topic.stored_subject.wildcard_filter(**keys), expect
+        )
 
     async def transmit(target: str, body: bytes, final_headers: dict[str, str]) -> Ack:
         return await publish_to_stream(link, stream, target, body, final_headers, timeout, fence)
@@ -79,13 +81,15 @@ async def last(
     link: NatsConnection, inbound: InboundPipeline, topic: Topic[T], timeout: float, keys: dict[str, str]
 ) -> StoredMessage[T] | None:
     """See ``Bus.last``."""
-    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys), timeout=timeout)
+    record = await last_record(
+        link, stream_of(topic), topic.stored_subject.wildcard_filter(**keys), timeout=timeout
+    )
     return None if record is None else await decode_record(inbound, topic, record)
 
 
 async def last_seq(link: NatsConnection, topic: Topic[Any], keys: dict[str, str]) -> int:
     """See ``Bus.last_seq``."""
-    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys))
+    record = await last_record(link, stream_of(topic), topic.stored_subject.wildcard_filter(**keys))
     return 0 if record is None else record.seq
 
 
@@ -93,7 +97,9 @@ async def history(
     link: NatsConnection, inbound: InboundPipeline, topic: Topic[T], after: int, keys: dict[str, str]
 ) -> AsyncIterator[StoredMessage[T]]:
     """See ``Bus.history``."""
-    async for record in records(link, stream_of(topic), topic.kept.filter(**keys), after=after):
+    async for record in records(
+        link, stream_of(topic), topic.stored_subject.wildcard_filter(**keys), after=after
+    ):
         yield await decode_record(inbound, topic, record)
 
 
@@ -104,13 +110,17 @@ async def delete(link: NatsConnection, topic: Topic[Any], seq: int) -> None:
 
 async def purge(link: NatsConnection, topic: Topic[Any], keys: dict[str, str]) -> None:
     """See ``Bus.purge``."""
-    await request_api(link, f"STREAM.PURGE.{stream_of(topic)}", {"filter": topic.kept.filter(**keys)})
+    await request_api(
+        link, f"STREAM.PURGE.{stream_of(topic)}", {"filter": topic.stored_subject.wildcard_filter(**keys)}
+    )
 
 
 async def decode_record(inbound: InboundPipeline, topic: Topic[T], record: StoredRecord) -> StoredMessage[T]:
     """The typed message of a record. Raises ``DecodeError`` or ``SubjectError``."""
     envelope = await inbound.open(topic.payload, record.data, record.headers)
-    return StoredMessage(record.seq, record.subject, topic.kept.parse(record.subject), record.time, envelope)
+    return StoredMessage(
+        record.seq, record.subject, topic.stored_subject.parse(record.subject), record.time, envelope
+    )
 
 
 def stream_of(topic: Topic[Any]) -> str:

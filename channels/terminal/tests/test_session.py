@@ -35,7 +35,7 @@ class Talk:
         """Enter lines and wait until their turns have ended."""
         for line in lines:
             await self.session.handle(line)
-        await self.session.turns.idle()
+        await self.session.turns.wait_idle()
 
 
 @asynccontextmanager
@@ -49,8 +49,8 @@ async def talking(
         talk = Talk(gateway, begin or TerminalSession())
         await talk.session.begin()
         tasks.start_soon(talk.session.turns.run)
-        tasks.start_soon(talk.session.keep_status)
-        tasks.start_soon(talk.session.tell_of_approvals)
+        tasks.start_soon(talk.session.update_status)
+        tasks.start_soon(talk.session.show_approvals)
         with anyio.fail_after(60):
             yield talk
         tasks.cancel_scope.cancel()
@@ -136,7 +136,7 @@ async def test_interrupt_ends_the_running_turn() -> None:
         await talk.session.handle("next")
         await wait_until(lambda: talk.screen.text == "I begin")
         assert await talk.session.interrupt() == "turn"
-        await talk.session.turns.idle()
+        await talk.session.turns.wait_idle()
         assert "Cancelled." in talk.screen.all("warning")
         assert talk.screen.text == "I beginYou said: next"
         assert await talk.session.interrupt() == "nothing"
@@ -162,7 +162,7 @@ async def test_steering_is_not_a_turn_of_its_own() -> None:
         first = talk.session.turns.waiting[0].message
         steered.append(MessageSteered(message=Message(id=first, role="user", content="be brief")))
         taken.set()
-        await talk.session.turns.idle()
+        await talk.session.turns.wait_idle()
         assert talk.screen.text == "I begin. You said: too late"
 
 
@@ -249,7 +249,10 @@ async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() 
     """It is shown with its id; /approvals lists it; /approve decides, here for always; what others decided is told, and
     deciding once more is one sentence."""
     async with talking() as talk:
-        first, second = talk.gateway.ask("Send the mail?"), talk.gateway.ask("Send another?")
+        first, second = (
+            talk.gateway.request_approval("Send the mail?"),
+            talk.gateway.request_approval("Send another?"),
+        )
         await wait_until(lambda: len(talk.screen.all("warning")) == 2)
         assert first.id in talk.screen.all("warning")[0] and "Send the mail?" in talk.screen.all("warning")[0]
         await talk.say("/approvals")
@@ -267,7 +270,7 @@ async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() 
 async def test_MB_T11_what_an_agent_asks_elsewhere_is_answered_by_id() -> None:
     """It is shown with its proposals; /answer answers it in words or by a number, and without an answer says how."""
     async with talking() as talk:
-        asked = talk.gateway.wonder("Which one?", options=("the red", "the blue"))
+        asked = talk.gateway.ask_question("Which one?", options=("the red", "the blue"))
         await wait_until(lambda: talk.screen.all("warning"))
         assert f"/answer {asked.id}" in talk.screen.all("warning")[0]
         await talk.say(f"/answer {asked.id}", f"/answer {asked.id[:6]} 2")

@@ -21,21 +21,23 @@ def at_terminal(home: Path, *, columns: int = 80, rows: int = 24, environ: str =
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Tmux]:
     with at_terminal(tmp_path) as tmux:
-        tmux.shows("›")
+        tmux.wait_shows("›")
         yield tmux
 
 
 def test_markdown_is_rendered(terminal: Tmux) -> None:
     """Markdown loses its marks, code keeps its lines, and tokens and time follow."""
     terminal.type("markdown")
-    terminal.shows("Heading", "Some bold text.", "    return 1", " • two", "The end.", "123 in / 45 out · ")
+    terminal.wait_shows(
+        "Heading", "Some bold text.", "    return 1", " • two", "The end.", "123 in / 45 out · "
+    )
     assert "**" not in terminal.screen() and "```" not in terminal.screen()
 
 
 def test_a_long_answer_scrolls(terminal: Tmux) -> None:
     """Every paragraph is in the scrollback once and in order."""
     terminal.type("long_answer")
-    terminal.shows("Paragraph 80.", "123 in")
+    terminal.wait_shows("Paragraph 80.", "123 in")
     numbers = [
         int(line.split()[1][:-1]) for line in terminal.screen(history=True).split("\n") if line[:3] == "Par"
     ]
@@ -45,135 +47,135 @@ def test_a_long_answer_scrolls(terminal: Tmux) -> None:
 def test_tools_are_shown(terminal: Tmux) -> None:
     """Each with its mark, arguments and the reason of a failure; their output cannot steer the terminal."""
     terminal.type("tools")
-    terminal.shows("✓ read_file path=notes/a.md", "✗ write_file", "permission␛]0;evil␇ denied", "Done.")
+    terminal.wait_shows("✓ read_file path=notes/a.md", "✗ write_file", "permission␛]0;evil␇ denied", "Done.")
 
 
 def test_a_false_start_is_declared_void(terminal: Tmux) -> None:
     """What was printed for good and then reset is marked, and the true answer follows."""
     terminal.type("reset")
-    terminal.shows("what stands above is void", "The true answer.")
+    terminal.wait_shows("what stands above is void", "The true answer.")
     assert "and more" not in terminal.screen()
 
 
 def test_control_codes_are_pictures(terminal: Tmux) -> None:
     """A model cannot clear the screen, colour it or turn the direction of text."""
     terminal.type("before")
-    terminal.shows("You said: before")
+    terminal.wait_shows("You said: before")
     terminal.type("hostile")
-    terminal.shows("␛]0;owned␇␛[2J␛[31mred", "You said: before")
+    terminal.wait_shows("␛]0;owned␇␛[2J␛[31mred", "You said: before")
 
 
 def test_ctrl_c_ends_the_turn_and_the_queue_goes_on(terminal: Tmux) -> None:
     """A message typed while a turn runs waits; Ctrl-C ends the turn and the next one begins."""
     terminal.type("forever")
-    terminal.shows("I begin and do not end")
+    terminal.wait_shows("I begin and do not end")
     terminal.type("queued")
-    terminal.shows("1 waiting")
+    terminal.wait_shows("1 waiting")
     terminal.keys("C-c")
-    terminal.shows("Cancelled.", "You said: queued")
+    terminal.wait_shows("Cancelled.", "You said: queued")
     assert terminal.screen().index("I begin") < terminal.screen().index("You said: queued")
 
 
 def test_a_second_ctrl_c_leaves(terminal: Tmux) -> None:
     """The first one ends the turn, the second one the sitting, which says how to go on."""
     terminal.type("forever")
-    terminal.shows("I begin and do not end")
+    terminal.wait_shows("I begin and do not end")
     terminal.keys("C-c")
-    terminal.shows("Cancelled.")
+    terminal.wait_shows("Cancelled.")
     terminal.keys("C-c")
-    terminal.shows("trunkline chat --conversation conv_", "left with 0")
+    terminal.wait_shows("trunkline chat --conversation conv_", "left with 0")
 
 
 def test_ctrl_c_at_an_empty_prompt_says_how_to_leave(terminal: Tmux) -> None:
     """It explains; typing something in between makes the next one the first again."""
     terminal.keys("C-c")
-    terminal.shows("To leave, press Ctrl-D")
+    terminal.wait_shows("To leave, press Ctrl-D")
     terminal.type("hello")
-    terminal.shows("You said: hello")
+    terminal.wait_shows("You said: hello")
     terminal.keys("C-c")
-    terminal.until(lambda: terminal.screen().count("To leave, press Ctrl-D") == 2)
+    terminal.wait_until(lambda: terminal.screen().count("To leave, press Ctrl-D") == 2)
     assert "left with" not in terminal.screen()
 
 
 def test_ctrl_c_empties_the_input(terminal: Tmux) -> None:
     """With text in the input it only takes the text away."""
     terminal.keys("-l", "half a thought")
-    terminal.shows("half a thought")
+    terminal.wait_shows("half a thought")
     terminal.keys("C-c")
-    terminal.until(lambda: "half a thought" not in terminal.screen())
+    terminal.wait_until(lambda: "half a thought" not in terminal.screen())
     assert "To leave" not in terminal.screen()
 
 
 def test_ctrl_d_leaves(terminal: Tmux) -> None:
     """At once, with status 0 and the terminal as it was."""
     terminal.keys("C-d")
-    terminal.shows("left with 0")
+    terminal.wait_shows("left with 0")
     terminal.keys("-l", "echoed")
-    terminal.shows("echoed")
+    terminal.wait_shows("echoed")
 
 
 def test_only_yes_is_yes(terminal: Tmux) -> None:
     """MN-T16: Enter and other words do not allow; y does."""
     terminal.type("approval")
-    terminal.shows("May I send this mail?", "send_mail to=a@example.org", "y/n ›")
+    terminal.wait_shows("May I send this mail?", "send_mail to=a@example.org", "y/n ›")
     terminal.keys("Enter")
     terminal.type("yess")
-    terminal.until(lambda: terminal.screen().count("Answer y or n") == 2)
+    terminal.wait_until(lambda: terminal.screen().count("Answer y or n") == 2)
     assert "Allowed" not in terminal.screen()
     terminal.type("y")
-    terminal.shows("Allowed by terminal.", "Sent.")
+    terminal.wait_shows("Allowed by terminal.", "Sent.")
 
 
 def test_no_is_no(terminal: Tmux) -> None:
     """n denies, and what was being typed when the question came is still there."""
     terminal.type("approval")
-    terminal.shows("y/n ›")
+    terminal.wait_shows("y/n ›")
     terminal.type("n")
-    terminal.shows("Denied by terminal.", "Then not.")
+    terminal.wait_shows("Denied by terminal.", "Then not.")
 
 
 def test_lines_can_be_joined(terminal: Tmux) -> None:
     """Ctrl-J and Alt-Enter begin a new line; Enter sends."""
     terminal.keys("one", "C-j", "two", "M-Enter", "three")
-    terminal.shows("one", "two", "three")
+    terminal.wait_shows("one", "two", "three")
     assert "You said" not in terminal.screen()
     terminal.keys("Enter")
-    terminal.shows("You said: one two three")
+    terminal.wait_shows("You said: one two three")
 
 
 def test_a_paste_is_one_message(terminal: Tmux) -> None:
     """Pasted lines do not send themselves."""
     terminal.paste("first\nsecond\nthird")
-    terminal.shows("first", "third")
+    terminal.wait_shows("first", "third")
     assert "You said" not in terminal.screen()
     terminal.keys("Enter")
-    terminal.shows("You said: first second third")
+    terminal.wait_shows("You said: first second third")
 
 
 def test_commands_and_blocks_are_completed(terminal: Tmux) -> None:
     """Tab completes the command, then the block; Enter takes the completion before it sends."""
     terminal.keys("-l", "/sw")
-    terminal.shows("go to another block")
+    terminal.wait_shows("go to another block")
     terminal.keys("Tab")
     terminal.keys("-l", " w")
     terminal.keys("Tab")
-    terminal.shows("› /switch work")
+    terminal.wait_shows("› /switch work")
     terminal.keys("Enter")
     terminal.keys("Enter")
-    terminal.shows("You are in block work.", "work ›")
+    terminal.wait_shows("You are in block work.", "work ›")
 
 
 def test_an_unknown_command_is_one_sentence(terminal: Tmux) -> None:
     """With the command that was meant."""
     terminal.type("/nwe")
-    terminal.shows("There is no command /nwe. Did you mean /new?")
+    terminal.wait_shows("There is no command /nwe. Did you mean /new?")
 
 
 def test_an_outage_is_told_and_nothing_repeated(terminal: Tmux) -> None:
     """One line when the platform goes, one when it is back, and each text once."""
     terminal.type("outage")
-    terminal.shows("The platform does not answer.", "no connection")
-    terminal.shows("The platform is back.", "Before the break. After the break.")
+    terminal.wait_shows("The platform does not answer.", "no connection")
+    terminal.wait_shows("The platform is back.", "Before the break. After the break.")
     assert terminal.screen().count("Before the break.") == 1
     assert "no connection" not in terminal.screen()
 
@@ -181,43 +183,43 @@ def test_an_outage_is_told_and_nothing_repeated(terminal: Tmux) -> None:
 def test_the_history_comes_back(tmp_path: Path) -> None:
     """Arrow up brings what was typed in an earlier sitting, but not what began with a space."""
     with at_terminal(tmp_path) as first:
-        first.shows("›")
+        first.wait_shows("›")
         first.type("remember me")
-        first.shows("You said: remember me")
+        first.wait_shows("You said: remember me")
         first.type(" not me")
-        first.shows("You said:  not me")
+        first.wait_shows("You said:  not me")
     assert (tmp_path / "terminal_history").stat().st_mode & 0o777 == 0o600
     with at_terminal(tmp_path) as second:
-        second.shows("›")
+        second.wait_shows("›")
         second.keys("Up")
-        second.shows("› remember me")
+        second.wait_shows("› remember me")
 
 
 def test_a_narrow_terminal_is_usable(tmp_path: Path) -> None:
     """Twenty columns are enough, and so is a change of width in mid-sitting."""
     with at_terminal(tmp_path, columns=20, rows=15) as tmux:
-        tmux.shows("›")
+        tmux.wait_shows("›")
         tmux.type("markdown")
-        tmux.shows("Some bold text.", "The end.")
+        tmux.wait_shows("Some bold text.", "The end.")
         tmux.resize(60, 20)
         tmux.type("wide now")
-        tmux.shows("You said: wide now")
+        tmux.wait_shows("You said: wide now")
 
 
 def test_a_dumb_terminal_gets_plain_text(tmp_path: Path) -> None:
     """No drawing: a prompt, plain answers, approvals asked all the same, and no code."""
     with at_terminal(tmp_path, environ="TERM=dumb") as tmux:
-        tmux.shows("›")
+        tmux.wait_shows("›")
         tmux.type("markdown")
-        tmux.shows("Some **bold** text.", "123 in / 45 out")
+        tmux.wait_shows("Some **bold** text.", "123 in / 45 out")
         tmux.type("approval")
-        tmux.shows("May I send this mail?", "y/n")
+        tmux.wait_shows("May I send this mail?", "y/n")
         tmux.type("")
         tmux.type("y")
-        tmux.shows("Sent.")
+        tmux.wait_shows("Sent.")
         tmux.type("forever")
-        tmux.shows("I begin and do not end")
+        tmux.wait_shows("I begin and do not end")
         tmux.keys("C-c")
-        tmux.shows("Cancelled.")
+        tmux.wait_shows("Cancelled.")
         tmux.keys("C-d")
-        tmux.shows("left with 0")
+        tmux.wait_shows("left with 0")

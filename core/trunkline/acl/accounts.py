@@ -69,7 +69,11 @@ def _user(role: Role, everybody: tuple[Role, ...], key: str | None) -> str:
         f"      {{ {who}, permissions: {{",
         *(_list("publish", given.publish) if given.publish else ('        publish: { deny: ">" }',)),
         *_list("subscribe", given.subscribe),
-        *([f'        allow_responses: {{ max: -1, expires: "{ANSWER_WITHIN}" }}'] if given.answers else ()),
+        *(
+            [f'        allow_responses: {{ max: -1, expires: "{ANSWER_WITHIN}" }}']
+            if given.allows_responses
+            else ()
+        ),
         "      } }",
     )
     return "\n".join(lines)

@@ -83,25 +83,25 @@ class Role:
     name: str
     serves: Endpoints = ()
     calls: Endpoints = ()
-    says: Topics = ()
-    hears: Topics = ()
-    reads: tuple[str, ...] = ()
-    removes: tuple[str, ...] = ()
-    consumes: tuple[ConsumerSpec, ...] = ()
-    measures: tuple[str, ...] = ()
-    keeps: tuple[BucketSpec[Any], ...] = ()
-    looks: tuple[BucketSpec[Any], ...] = ()
-    brings: tuple[ObjectStoreSpec, ...] = ()
-    fetches: tuple[ObjectStoreSpec, ...] = ()
+    publishes: Topics = ()
+    subscribes: Topics = ()
+    reads_streams: tuple[str, ...] = ()
+    deletes: tuple[str, ...] = ()
+    pulls: tuple[ConsumerSpec, ...] = ()
+    reads_info: tuple[str, ...] = ()
+    writes_buckets: tuple[BucketSpec[Any], ...] = ()
+    reads_buckets: tuple[BucketSpec[Any], ...] = ()
+    puts_objects: tuple[ObjectStoreSpec, ...] = ()
+    takes_objects: tuple[ObjectStoreSpec, ...] = ()
     channels: tuple[str, ...] = ()
-    lends: tuple[tuple[str, str], ...] = ()
+    delegations: tuple[tuple[str, str], ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
-    worker: bool = True
+    is_worker: bool = True
     discovers: bool = False
-    watches: bool = False
-    prepares: bool = False
-    away: bool = False
-    answers: bool = False
+    reads_all_info: bool = False
+    manages_streams: bool = False
+    is_restricted: bool = False
+    allows_responses: bool = False
 
 
 GATEWAY = Role(
@@ -112,13 +112,13 @@ GATEWAY = Role(
         s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
         s.MEMORY_FIND_CONVERSATION, s.ANSWERER, s.END_TASKS,
     ),
-    says=(s.INBOX, s.APPROVAL, s.AUDIT),
-    hears=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
-    reads=CHANNEL_READER,
-    consumes=(s.DEADLINE_CONSUMER,),
-    keeps=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
-    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
-    watches=True,  # /metrics tells how full the streams are
+    publishes=(s.INBOX, s.APPROVAL, s.AUDIT),
+    subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
+    reads_streams=CHANNEL_READER,
+    pulls=(s.DEADLINE_CONSUMER,),
+    writes_buckets=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
+    reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
+    reads_all_info=True,  # /metrics tells how full the streams are
 )  # fmt: skip
 
 MONITOR = Role(
@@ -130,14 +130,14 @@ MONITOR = Role(
         s.MEMORY_READ_MANY, *BLOCK_MEMORY_ENDPOINTS,
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
-    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED),
-    hears=(s.MEMORY_CHANGED, s.PANIC),
-    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM),
-    removes=(s.INBOX_STREAM,),
-    consumes=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER),
-    measures=(s.INBOX_STREAM,),
-    keeps=(s.PULSE_BUCKET,),
-    looks=(s.WORKER_BUCKET,),
+    publishes=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED),
+    subscribes=(s.MEMORY_CHANGED, s.PANIC),
+    reads_streams=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM),
+    deletes=(s.INBOX_STREAM,),
+    pulls=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER),
+    reads_info=(s.INBOX_STREAM,),
+    writes_buckets=(s.PULSE_BUCKET,),
+    reads_buckets=(s.WORKER_BUCKET,),
 )  # fmt: skip
 
 TOOLS = Role(
@@ -166,13 +166,13 @@ TOOLS = Role(
         *PLUGIN_ENDPOINTS,
         s.TELL_OWNER,
     ),
-    says=(s.EFFECT, s.AUDIT, s.PANIC_STOPPED),
-    hears=(s.EFFECT, s.CANCEL_CALL, s.DELEGATED_CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
-    reads=(s.EFFECT_STREAM,),
-    keeps=(s.QUOTA_BUCKET,),
-    looks=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
-    brings=(s.IMPORT_STORE, s.RESULT_STORE),
-    fetches=(s.EXPORT_STORE, s.RESULT_STORE),
+    publishes=(s.EFFECT, s.AUDIT, s.PANIC_STOPPED),
+    subscribes=(s.EFFECT, s.CANCEL_CALL, s.DELEGATED_CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
+    reads_streams=(s.EFFECT_STREAM,),
+    writes_buckets=(s.QUOTA_BUCKET,),
+    reads_buckets=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
+    puts_objects=(s.IMPORT_STORE, s.RESULT_STORE),
+    takes_objects=(s.EXPORT_STORE, s.RESULT_STORE),
 )
 
 PURGED: tuple[str, ...] = (
@@ -184,11 +184,11 @@ PURGED: tuple[str, ...] = (
 MEMORY = Role(
     name="memory",
     serves=MEMORY_ENDPOINTS,
-    says=(s.MEMORY_CHANGED,),
-    reads=(s.AUDIT_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
-    removes=(s.AUDIT_STREAM, *PURGED),
-    brings=(s.EXPORT_STORE,),
-    fetches=(s.IMPORT_STORE,),
+    publishes=(s.MEMORY_CHANGED,),
+    reads_streams=(s.AUDIT_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
+    deletes=(s.AUDIT_STREAM, *PURGED),
+    puts_objects=(s.EXPORT_STORE,),
+    takes_objects=(s.IMPORT_STORE,),
 )
 
 OPERATOR = Role(
@@ -200,30 +200,30 @@ OPERATOR = Role(
         s.REMOTE_LIST_TOOLS, *CHUNK_ENDPOINTS,
         s.LIST_TOOLS,  # `trunkline policies add` says when there is no such tool
     ),
-    says=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
-    hears=(s.FEED, s.APPROVAL, s.PANIC_STOPPED),
-    reads=(
+    publishes=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
+    subscribes=(s.FEED, s.APPROVAL, s.PANIC_STOPPED),
+    reads_streams=(
         *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM,
         s.RESULT_STORE.stream_name,  # `trunkline results`
     ),
-    removes=(s.DEAD_STREAM,),
-    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
-    brings=(s.IMPORT_STORE,),
-    fetches=(s.EXPORT_STORE,),
+    deletes=(s.DEAD_STREAM,),
+    reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET),
+    puts_objects=(s.IMPORT_STORE,),
+    takes_objects=(s.EXPORT_STORE,),
     channels=("cli", "terminal"),
-    worker=False,
+    is_worker=False,
     discovers=True,
-    watches=True,
+    reads_all_info=True,
 )  # fmt: skip
 
 STREAMS = Role(
     name="streams",
-    says=(s.MOVED_INBOX,),  # `trunkline partitions` deals what waits in the inbox anew
-    reads=(s.INBOX_STREAM,),
-    removes=(s.INBOX_STREAM,),
-    looks=(s.WORKER_BUCKET,),
-    worker=False,
-    prepares=True,
+    publishes=(s.MOVED_INBOX,),  # `trunkline partitions` deals what waits in the inbox anew
+    reads_streams=(s.INBOX_STREAM,),
+    deletes=(s.INBOX_STREAM,),
+    reads_buckets=(s.WORKER_BUCKET,),
+    is_worker=False,
+    manages_streams=True,
 )
 
 
@@ -234,8 +234,8 @@ def channel_role(name: str) -> Role:
         serves=(s.TELL_OWNER,),
         keys=(("channel", name),),
         calls=GATEWAY_ENDPOINTS,
-        hears=(s.FEED, s.APPROVAL),
-        reads=CHANNEL_READER,
+        subscribes=(s.FEED, s.APPROVAL),
+        reads_streams=CHANNEL_READER,
         channels=(name,),
     )
 
@@ -245,9 +245,9 @@ def delegate_role(agent: str, blocks: tuple[str, ...]) -> Role:
     return Role(
         name=f"lender-{agent}",
         calls=(s.DELEGATED_LIST_TOOLS, s.DELEGATED_CALL_TOOL),
-        says=(s.DELEGATED_CANCEL_CALL,),
-        lends=tuple((agent, block) for block in blocks),
-        worker=False,
+        publishes=(s.DELEGATED_CANCEL_CALL,),
+        delegations=tuple((agent, block) for block in blocks),
+        is_worker=False,
     )
 
 
@@ -256,10 +256,10 @@ def remote_role(name: str) -> Role:
     return Role(
         name=f"remote-{name}",
         serves=(s.REMOTE_LIST_TOOLS, s.REMOTE_CALL_TOOL),
-        hears=(s.CANCEL_CALL,),
+        subscribes=(s.CANCEL_CALL,),
         keys=(("remote", name),),
-        worker=False,
-        away=True,
+        is_worker=False,
+        is_restricted=True,
     )
 
 
@@ -269,14 +269,18 @@ def plugin_role(name: str, channels: tuple[str, ...] = ()) -> Role:
         name=f"plugin-{name}",
         serves=PLUGIN_ENDPOINTS,
         keys=(("plugin", name),),
-        worker=False,
-        away=True,
-        answers=True,
+        is_worker=False,
+        is_restricted=True,
+        allows_responses=True,
     )
     if not channels:
         return served
     return replace(
-        served, calls=GATEWAY_ENDPOINTS, hears=(s.FEED, s.APPROVAL), reads=CHANNEL_READER, channels=channels
+        served,
+        calls=GATEWAY_ENDPOINTS,
+        subscribes=(s.FEED, s.APPROVAL),
+        reads_streams=CHANNEL_READER,
+        channels=channels,
     )
 
 

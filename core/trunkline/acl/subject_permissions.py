@@ -22,7 +22,7 @@ class SubjectPermissions:
 
     publish: tuple[str, ...]
     subscribe: tuple[str, ...]
-    answers: bool = False
+    allows_responses: bool = False
 
 
 def inbox_prefix(user: str) -> str:
@@ -35,15 +35,17 @@ def subject_permissions(role: Role, everybody: tuple[Role, ...]) -> SubjectPermi
     subscribe = {
         f"{inbox_prefix(role.name)}.>",
         *_served(role),
-        *(topic.subject.filter() for topic in role.hears),
+        *(topic.subject.wildcard_filter() for topic in role.subscribes),
     }
     publish = set(_published(role, everybody))
-    return SubjectPermissions(tuple(sorted(publish)), tuple(sorted(subscribe)), answers=role.answers)
+    return SubjectPermissions(
+        tuple(sorted(publish)), tuple(sorted(subscribe)), allows_responses=role.allows_responses
+    )
 
 
 def _served(role: Role) -> Iterator[str]:
-    yield from (endpoint.subject.filter(**dict(role.keys)) for endpoint in role.serves)
-    if role.worker:
+    yield from (endpoint.subject.wildcard_filter(**dict(role.keys)) for endpoint in role.serves)
+    if role.is_worker:
         for verb in DISCOVERY:
             service = f"trunkline-{_kind(role)}"
             yield from (verb, f"{verb}.{service}", f"{verb}.{service}.*")
@@ -51,24 +53,24 @@ def _served(role: Role) -> Iterator[str]:
 
 def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     yield from _called(role)
-    if not role.answers:
+    if not role.allows_responses:
         yield from _askers_inboxes(role, everybody)
-    for topic in role.says:
+    for topic in role.publishes:
         yield from _fill_subject(role, topic.subject)
     yield from _stored(role)
-    for consumer in role.consumes:
+    for consumer in role.pulls:
         yield from _consumed(consumer)
-    for bucket in role.keeps:
+    for bucket in role.writes_buckets:
         yield f"$KV.{bucket.name}.*"
-    for bucket in role.looks:
+    for bucket in role.reads_buckets:
         yield from _readable(bucket.stream_name)
-    yield from (f"$JS.API.STREAM.INFO.{stream}" for stream in role.measures)
+    yield from (f"$JS.API.STREAM.INFO.{stream}" for stream in role.reads_info)
     yield from _objects(role)
-    if role.worker:
-        yield from (f"$KV.{s.WORKER_BUCKET.name}.*", s.SPANS.subject.filter())
-    if role.prepares:
+    if role.is_worker:
+        yield from (f"$KV.{s.WORKER_BUCKET.name}.*", s.SPANS.subject.wildcard_filter())
+    if role.manages_streams:
         yield from _prepared()
-    elif not role.away:
+    elif not role.is_restricted:
         yield s.DEAD_LETTER_SUBJECT
         yield from _claims()
     elif role.channels:  # what the gateway shows may be large
@@ -76,7 +78,7 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     if role.discovers:
         for verb in DISCOVERY:
             yield from (verb, f"{verb}.>")
-    if role.watches:
+    if role.reads_all_info:
         for stream in _streams():
             yield from (f"$JS.API.STREAM.INFO.{stream}", f"$JS.API.CONSUMER.INFO.{stream}.*")
 
@@ -89,11 +91,11 @@ def _called(role: Role) -> Iterator[str]:
 def _fill_subject(role: Role, subject: Subject) -> Iterator[str]:
     """A subject under every name that the role speaks under."""
     if "channel" in subject.keys:
-        yield from (subject.filter(channel=name) for name in role.channels)
+        yield from (subject.wildcard_filter(channel=name) for name in role.channels)
     elif "agent" in subject.keys:
-        yield from (subject.filter(agent=agent, block=block) for agent, block in role.lends)
+        yield from (subject.wildcard_filter(agent=agent, block=block) for agent, block in role.delegations)
     else:
-        yield subject.filter()
+        yield subject.wildcard_filter()
 
 
 def _askers_inboxes(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
@@ -101,7 +103,7 @@ def _askers_inboxes(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     for other in everybody:
         asks = any(endpoint in role.serves for endpoint in other.calls)
         streams = any(endpoint.streaming and endpoint in other.serves for endpoint in role.calls)
-        if asks or streams or (role.worker and other.discovers):
+        if asks or streams or (role.is_worker and other.discovers):
             yield f"{inbox_prefix(other.name)}.>"
 
 
@@ -111,12 +113,12 @@ def _readable(stream: str) -> tuple[str, str]:
 
 def _stored(role: Role) -> Iterator[str]:
     """Reading, and deleting one by one; who appends also looks whether a repeated append was its own."""
-    for stream in role.reads:
+    for stream in role.reads_streams:
         yield from _readable(stream)
-    for topic in role.says:
+    for topic in role.publishes:
         if topic.stream is not None:
             yield f"$JS.API.STREAM.MSG.GET.{topic.stream}"
-    yield from (f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in role.removes)
+    yield from (f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in role.deletes)
 
 
 def _consumed(consumer: ConsumerSpec) -> Iterator[str]:
@@ -126,9 +128,9 @@ def _consumed(consumer: ConsumerSpec) -> Iterator[str]:
 
 
 def _objects(role: Role) -> Iterator[str]:
-    for store in role.brings:
+    for store in role.puts_objects:
         yield from (*_readable(store.stream_name), f"$O.{store.name}.C.*", f"$O.{store.name}.M.*")
-    for store in role.fetches:
+    for store in role.takes_objects:
         yield from (*_readable(store.stream_name), f"$O.{store.name}.M.*")
         yield f"$JS.API.STREAM.PURGE.{store.stream_name}"
 

@@ -35,5 +35,5 @@ def run(main: Callable[..., Awaitable[T]], *arguments: object, at_terminal: bool
 async def _main(
     ctrl_c: InterruptHandler, main: Callable[..., Awaitable[T]], arguments: tuple[object, ...]
 ) -> T:
-    ctrl_c.cancels_this()
+    ctrl_c.cancel_current_task()
     return await main(*arguments)

@@ -221,7 +221,7 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
     }
     async for event in gateway.watch(one.conversation, one.turn):
         past = isinstance(event, ApprovalRequested) and event.id in {*settled, one.id}
-        if not past and saying.take(event):
+        if not past and saying.handle_event(event):
             break
     accepted = MessageAccepted(block=one.block, conversation=one.conversation, turn=one.turn, message_id="")
     return saying.finish(accepted)

@@ -245,7 +245,7 @@ def _tasks_here(name: str) -> int:
     from trunkline.contracts.sandbox.detached_program import list_programs, programs_folder
 
     return sum(
-        record.standing() == "running" for record in list_programs(programs_folder(resolve_home(), name))
+        record.status() == "running" for record in list_programs(programs_folder(resolve_home(), name))
     )
 
 

@@ -112,16 +112,16 @@ class LazyGroup(Group):
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names that begin so, from the table: nothing is imported for it."""
         found = [
-            CompletionItem(name, help=line) for name, line in self.lines() if name.startswith(incomplete)
+            CompletionItem(name, help=line) for name, line in self.help_lines() if name.startswith(incomplete)
         ]
         return [*found, *click.Command.shell_complete(self, context, incomplete)]
 
     def format_commands(self, context: click.Context, formatter: Formatter) -> None:
         """The help's list, from the table."""
         with formatter.section("Commands"):
-            formatter.write_dl(self.lines())
+            formatter.write_dl(self.help_lines())
 
-    def lines(self) -> list[tuple[str, str]]:
+    def help_lines(self) -> list[tuple[str, str]]:
         """The names, each with its line."""
         return [*self._table.items()]
 

@@ -77,9 +77,9 @@ def _take(settings: Any, given: InitFlags, yes: bool) -> None:
     """Save what the flags say, and what the person answers."""
     from trunkline.cli.init_questions import ask_questions
 
-    settings.insist_on_adapter(given.adapter)
+    settings.require_adapter(given.adapter)
     if yes:
-        settings.save_given(given)
+        settings.save_flags(given)
         return
     try:
         ask_questions(settings, given)

@@ -45,7 +45,7 @@ def ask_questions(settings: InitSettings, given: "InitFlags") -> None:
     if choice.adapter not in ("auto", OFFLINE):
         _ask_adapter(settings, given, choice, url)
     block = given.block or click.prompt(
-        "Name of the first block", default=settings.now("gateway.default_block"), err=True
+        "Name of the first block", default=settings.current_value("gateway.default_block"), err=True
     )
     settings.save({"gateway.default_block": block})
 
@@ -60,7 +60,9 @@ def _ask_adapter(settings: InitSettings, given: "InitFlags", choice: ModelChoice
         settings.save({f"{section}.api_key": secret_reference(key) if key else None})
     if "model" in fields:
         offered = choice.models or _offered(url, os.environ.get(key, ""))
-        settings.save({f"{section}.model": _model(settings.now(f"{section}.model"), given, offered) or None})
+        settings.save(
+            {f"{section}.model": _model(settings.current_value(f"{section}.model"), given, offered) or None}
+        )
 
 
 # Who answers -------------------------------------------------------------------------------------------------
@@ -102,11 +104,11 @@ def _local(server: ModelServer) -> ModelChoice:
 
 def _as_it_is(settings: InitSettings) -> list[ModelChoice]:
     """What is chosen already, when something is."""
-    adapter = settings.now("runtime.provider_adapter")
+    adapter = settings.current_value("runtime.provider_adapter")
     if adapter not in settings.sections or adapter == OFFLINE:
         return []
     address = settings.address_key(adapter)
-    url = settings.now(address) if address else ""
+    url = settings.current_value(address) if address else ""
     return [ModelChoice(f"as it is: {adapter}{f' at {url}' if url else ''}", adapter, url, works=True)]
 
 
@@ -138,7 +140,7 @@ def _url(settings: InitSettings, given: "InitFlags", choice: ModelChoice) -> str
     address = settings.address_key(choice.adapter)
     if address is None or given.base_url is not None or choice.url is not None:
         return given.base_url or choice.url or ""
-    now = settings.now(address)
+    now = settings.current_value(address)
     optional = choice.label == ""  # the adapter came as a flag: it may have an address of its own
     hint = " (Enter: the vendor's own)" if optional else ', such as "http://127.0.0.1:11434/v1"'
     return _prompt(f"Its address{hint}", now, lambda text: _address(text, empty=optional))
@@ -154,7 +156,7 @@ def _key_name(settings: InitSettings, given: "InitFlags", choice: ModelChoice, u
     """The name of the key's variable, "" for none."""
     if given.key_env is not None or choice.keyless:
         return given.key_env or ""
-    now = settings.now(f"adapters.{choice.adapter}.api_key")
+    now = settings.current_value(f"adapters.{choice.adapter}.api_key")
     return _prompt(
         "Environment variable that holds the key (its name, not the key"
         + ("; Enter: none)" if url and not now else ")"),

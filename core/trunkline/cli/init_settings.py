@@ -49,7 +49,7 @@ class InitSettings:
         found = [owned.item for owned in plugins.config_sections() if owned.item.table == "adapters"]
         return ready | {one.name: one.type.__struct_fields__ for one in found}
 
-    def insist_on_adapter(self, adapter: str | None) -> None:
+    def require_adapter(self, adapter: str | None) -> None:
         """Raises ConfigError when there is no such adapter."""
         if adapter not in (None, "auto") and adapter not in self.sections:
             known = ", ".join(["auto", *sorted(self.sections)])
@@ -60,7 +60,7 @@ class InitSettings:
         name = next((one for one in ADDRESS if one in self.sections.get(adapter, ())), None)
         return f"adapters.{adapter}.{name}" if name else None
 
-    def now(self, key: str) -> str:
+    def current_value(self, key: str) -> str:
         """A setting as it is now; a secret as the name of its variable."""
         shown = next((row.value for row in self.config().describe() if row.key == key), "")
         return "" if shown == "None" else _bare(shown).removeprefix("env:")
@@ -80,7 +80,7 @@ class InitSettings:
             self._write(changes)
             self._changed |= changes
 
-    def save_given(self, given: "InitFlags") -> None:
+    def save_flags(self, given: "InitFlags") -> None:
         """Write what the flags say."""
         wanted: dict[str, Any] = {
             "gateway.default_block": given.block,

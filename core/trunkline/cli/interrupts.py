@@ -21,13 +21,13 @@ class InterruptHandler:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[object] | None = None
 
-    def cancels_this(self) -> None:
+    def cancel_current_task(self) -> None:
         """Have Ctrl-C cancel the task that runs; one that was pressed already does it now."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         if self.count:
             self._cancel()
 
-    def pressed(self, number: int, frame: FrameType | None) -> None:
+    def handle_signal(self, number: int, frame: FrameType | None) -> None:
         """The handler of the signal."""
         self.count += 1
         if self.count > 1:
@@ -52,7 +52,7 @@ def handle_interrupts() -> Iterator[InterruptHandler]:
     if before is not signal.default_int_handler:  # it is ignored, or somebody else's
         yield found
         return
-    signal.signal(signal.SIGINT, found.pressed)
+    signal.signal(signal.SIGINT, found.handle_signal)
     try:
         yield found
     finally:

@@ -36,7 +36,7 @@ class TerminalFormatter(RedactingFormatter):
         """The record as text, with its traceback."""
         from trunkline._util.text import printable
 
-        return printable(self.redactor.redacted(super().format(record)))
+        return printable(self.redactor.redact(super().format(record)))
 
 
 def install_warning_formatter() -> None:

@@ -81,7 +81,7 @@ class JsonLinesFormatter(RedactingFormatter):
         """Texts in whatever depth. Numbers and truth values hold no secret."""
         match value:
             case str():
-                return self.redactor.redacted(value)
+                return self.redactor.redact(value)
             case dict():
                 return {self._redacted(name): self._redacted(one) for name, one in value.items()}
             case list():

@@ -64,11 +64,11 @@ class RootGroup(LazyGroup):
         """The command, imported now, or None when there is none of that name."""
         return super().get_command(context, name) or _plugin_commands().get(name)
 
-    def lines(self) -> list[tuple[str, str]]:
+    def help_lines(self) -> list[tuple[str, str]]:
         """The names, each with its line."""
         plugins = _plugin_commands()
         added = sorted(set(plugins) - set(COMMANDS))
-        return [*super().lines(), *((name, plugins[name].get_short_help_str(LINE)) for name in added)]
+        return [*super().help_lines(), *((name, plugins[name].get_short_help_str(LINE)) for name in added)]
 
 
 def _plugin_commands() -> dict[str, click.Command]:

@@ -52,7 +52,7 @@ def command(release: bool, as_json: bool) -> int:
         config = load_config()
     except ConfigError:  # a wrong setting must not keep anybody from stopping everything
         if not release:
-            KillSwitch(resolve_home()).pull(_who())
+            KillSwitch(resolve_home()).engage(_who())
         raise
     latch = KillSwitch(config.home)
     if release:
@@ -63,7 +63,7 @@ def command(release: bool, as_json: bool) -> int:
         else:
             click.echo("Everything goes on." if held else "Nothing was stopped on this machine.")
         return 0
-    latch.pull(_who())
+    latch.engage(_who())
     ended, failed, answers = run(_stopped, config)
     if as_json:
         print_json({"programs": ended, "failed": failed, **asdict(answers)})

@@ -89,7 +89,7 @@ async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path,
     from trunkline.workers.tools.sandboxes import SandboxSelector
 
     try:
-        sandbox = await SandboxSelector(Plugins.load(config).sandboxes(), KillSwitch(config.home)).chosen()
+        sandbox = await SandboxSelector(Plugins.load(config).sandboxes(), KillSwitch(config.home)).select()
         return await build_wheel(pip, project, folder, sandbox, isolated=isolated)
     except ToolError as error:
         raise PluginError(f"{project.name} was not built. {error}", hint=BUILD_YOURSELF_HINT) from error
@@ -107,18 +107,18 @@ def _show(offer: "InstallPlan") -> None:
     click.echo(f"{plugin.name} {one_line(plugin.version)}, {came}{proof}")
     if plugin.summary:
         click.echo(f'Its author says: "{one_line(plugin.summary)}"')
-    brings = ", ".join(f"{wheel.name} {wheel.version}" for wheel in offer.brings) or "-"
+    brings = ", ".join(f"{wheel.name} {wheel.version}" for wheel in offer.dependencies) or "-"
     built = () if isinstance(plugin, Wheel) else (("build", f"runs {plugin.backend}, in a sandbox"),)
     click.echo()
-    print_table([*_rows(plugin.asks), ("brings", brings), *built, ("replaces", offer.replaces or "-")])
+    print_table([*_rows(plugin.manifest), ("brings", brings), *built, ("replaces", offer.replaces or "-")])
     click.echo()
-    if plugin.asks is None:
-        seen = ", ".join((*plugin.seen.hooks, *plugin.seen.effects)) or "nothing"
+    if plugin.manifest is None:
+        seen = ", ".join((*plugin.found_in_source.hooks, *plugin.found_in_source.effects)) or "nothing"
         click.echo(
             "It does not say what it asks for, so nothing holds it back: any hook, guards included, and tools of any\n"
             f"effect. Seen in its source: {one_line(seen)}."
         )
-    elif plugin.asks.isolation == "process":
+    elif plugin.manifest.isolation == "process":
         click.echo("It is held to the hooks and effects, and runs in a process with credentials of its own.")
     else:
         click.echo(
@@ -140,7 +140,7 @@ def _agree(offer: "InstallPlan", *, yes: bool, undeclared: bool) -> None:
     """Returns when somebody has agreed. Silence is never a yes: without an answer or ``--yes`` it raises."""
     from trunkline.errors import PluginError
 
-    name, declares = offer.plugin.name, offer.plugin.asks is not None
+    name, declares = offer.plugin.name, offer.plugin.manifest is not None
     if yes and (declares or undeclared):
         return
     if yes:
@@ -226,7 +226,7 @@ def _owner(config: "Config", name: str) -> str:
 
     found = discovery.find_candidates((), config.settings.runtime.tool_sources)
     for candidate in found:
-        if candidate.called([name]):
+        if candidate.is_named([name]):
             return candidate.owner
     known = {*read_pins(config.home), *config.settings.plugins.disabled}
     for owner in known:
@@ -243,7 +243,7 @@ def _insist_on_unneeded(config: "Config", owner: str) -> None:
 
     named = {candidate.owner: candidate for candidate in discovery.find_candidates((), ())}.get(owner)
     settings = config.settings
-    if named is not None and named.called(settings.plugins.required):
+    if named is not None and named.is_named(settings.plugins.required):
         raise PluginError(f"{owner} is in [plugins] required.", hint="Take it out of there first.")
     if settings.memory.store == owner:
         raise PluginError(f"{owner} keeps the memory ([memory] store).", hint="Choose another store first.")

@@ -53,7 +53,7 @@ def list_plugins(as_json: bool) -> None:
     from trunkline.plugins.pins import read_pins
 
     config = load_config()
-    report = Plugins.load(config).examined()
+    report = Plugins.load(config).full_report()
     pins = read_pins(config.home)
     if as_json:
         told = {"plugins": report.plugins, "troubles": report.troubles, "missing": report.missing}

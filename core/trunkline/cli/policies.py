@@ -103,7 +103,7 @@ def add_rule(
         rules.check_tool_name(policy, plugins.tools_called)
     unknown = with_memory(lambda bus: rules.unknown_names(bus, policy, plugins))
     for one in unknown:
-        print_text(f"Note: {one.told}", err=True)
+        print_text(f"Note: {one.message}", err=True)
     if effect == "allow":
         _agreed(f"This rule applies from now on: {describe_policy(policy)}.", "Add this rule?")
     kept = with_memory(lambda bus: rules.save_rule(bus, policy))

@@ -100,7 +100,7 @@ async def print_answerer(gateway: "GatewayClient", message: "SendMessage", sayin
         block = message.block
         if message.conversation is not None:
             block = (await gateway.conversation(message.conversation)).summary.block
-        saying.begin(await gateway.answerer(block))
+        saying.print_answerer(await gateway.answerer(block))
 
 
 async def send_and_follow(gateway: "Gateway", message: "SendMessage", saying: "TurnPrinter") -> int:
@@ -117,7 +117,7 @@ async def follow_turn(gateway: "Gateway", accepted: "MessageAccepted", saying: "
     """Print what an accepted message's turn shows. Returns the exit status. Whoever leaves before its end ends it."""
     try:
         async for event in gateway.watch(accepted.conversation, accepted.turn):
-            if saying.take(event):
+            if saying.handle_event(event):
                 break
     except BaseException:
         await _give_up(gateway, accepted)

@@ -75,11 +75,11 @@ async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> N
     async with connect_to_platform(config, load_worker, name="top", kinds=()) as bus:
         lookout = OverviewReader(bus, minutes=minutes, latch=KillSwitch(config.home))
         if not live:
-            _print(await lookout.look(), as_json)
+            _print(await lookout.read(), as_json)
         elif as_json:
-            await _lines(lookout.look)
+            await _lines(lookout.read)
         else:
-            await _screen(lookout.look)
+            await _screen(lookout.read)
 
 
 async def _lines(look: "Look") -> None:

@@ -54,7 +54,7 @@ class TurnPrinter:
         self._began = monotonic()
         self._answerer = Answerer()
 
-    def begin(self, answerer: Answerer) -> None:
+    def print_answerer(self, answerer: Answerer) -> None:
         """Say who answers, to a person: a script reads it in ``--json``."""
         self._answerer = answerer
         if not sys.stderr.isatty():
@@ -64,7 +64,7 @@ class TurnPrinter:
         elif answerer.label:
             self._note(f"{answerer.label} answers")
 
-    def take(self, event: FeedEvent) -> bool:
+    def handle_event(self, event: FeedEvent) -> bool:
         """Take in one event. Returns whether there is nothing left to wait for."""
         match event:
             case TextDelta():
@@ -75,7 +75,7 @@ class TurnPrinter:
                 self._statuses[event.name] = event.data
                 self._note(event.text)
             case ToolStarted():
-                self.settle()
+                self.flush()
                 self._tools[event.call.id] = {"name": event.call.name, "arguments": event.call.arguments}
             case ToolEnded():
                 tool = self._tools.setdefault(event.call_id, {"name": event.name})
@@ -84,7 +84,7 @@ class TurnPrinter:
                     self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
                 if isinstance(event.stored, StoredResult):
                     tool["stored"] = event.stored
-                    self._note(event.stored.told)
+                    self._note(event.stored.notice)
             case ApprovalRequested():
                 self._approval = event
                 self._note(f"{approval_words(event.question, event.detail)}\n{_how(event)}")
@@ -96,7 +96,7 @@ class TurnPrinter:
 
     def finish(self, accepted: MessageAccepted) -> int:
         """Print what is left. Returns the exit status."""
-        self.settle()
+        self.flush()
         if self._ended is not None and self._status():
             self._note(f"Error: {self._ended.sentence or f'The turn was {self._ended.reason}.'}")
             self._note(self._ended.detail)
@@ -107,7 +107,7 @@ class TurnPrinter:
         self._note(f"conversation {accepted.conversation}")
         return self._status()
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Print the text that was held, and end the line."""
         for step, text in self._texts.items():
             self._print(step, text)
@@ -116,7 +116,7 @@ class TurnPrinter:
 
     def _grow(self, event: TextDelta) -> None:
         if event.step not in self._texts:
-            self.settle()
+            self.flush()
         known = self._texts.get(event.step, "")
         self._texts[event.step] = known + event.text[max(len(known) - event.offset, 0) :]
         if self._stream:
@@ -170,7 +170,7 @@ class JsonTurnPrinter(TurnPrinter):
     def __init__(self) -> None:
         super().__init__(stream=False)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Nothing is printed before the end."""
 
     def _note(self, text: str) -> None:

@@ -59,7 +59,7 @@ class SettingsChecker:
 
     def note(self, key: Key, what: str, hint: str = "") -> None:
         """Note a problem with the value at ``key``."""
-        self.problems.append(ConfigProblem(".".join(key), self.sources.place(key), what, hint))
+        self.problems.append(ConfigProblem(".".join(key), self.sources.describe_location(key), what, hint))
 
     def _unknown(self, key: Key, known: typing.Iterable[str]) -> None:
         prefix = "".join(f"{part}." for part in key[:-1])

@@ -62,7 +62,7 @@ class Config:
             raise InvalidConfig(checker.problems)
         return with_absolute_paths(section, self.home)
 
-    def hosting(self, *names: str) -> PluginHostSettings:
+    def plugin_host(self, *names: str) -> PluginHostSettings:
         """How the plugin of these names (its entry point, its distribution) is hosted."""
         for name in names:
             if self.has_section("plugins", name):
@@ -73,14 +73,14 @@ class Config:
                 )
         return PluginHostSettings()
 
-    def secrets_of(self, *names: str) -> frozenset[str]:
+    def secret_variables_of(self, *names: str) -> frozenset[str]:
         """The variables that the sections of these names refer to as secrets."""
         tables = [
             self.sources.get((table, self._written(table, n))) for table in PLUGIN_TABLES for n in names
         ]
         return frozenset(variable for table in tables for variable in _references(table))
 
-    def secret_names(self) -> frozenset[str]:
+    def secret_variables(self) -> frozenset[str]:
         """The variables that anything in the configuration refers to as secrets."""
         return frozenset(_references(self.sources.values))
 
@@ -91,7 +91,7 @@ class Config:
         token = ""
         with suppress(OSError):
             token = (self.home / "token").read_text(encoding="utf-8", errors="replace").strip()
-        return LogRedactor({**os.environ, **self.environ}, self.secret_names(), [token])
+        return LogRedactor({**os.environ, **self.environ}, self.secret_variables(), [token])
 
     def has_section(self, table: str, name: str) -> bool:
         """Whether anything is written for ``[<table>.<name>]``."""
@@ -106,7 +106,7 @@ class Config:
                 key = (table, name)
                 hint = did_you_mean(name, (other for owner, other in taken if owner == table), f"{table}.")
                 what = "belongs to no plugin that is loaded"
-                found.append(ConfigProblem(".".join(key), self.sources.place(key), what, hint))
+                found.append(ConfigProblem(".".join(key), self.sources.describe_location(key), what, hint))
         return tuple(found)
 
     def describe(self) -> tuple[SettingRow, ...]:

@@ -68,7 +68,7 @@ def _lay_file(sources: LayeredValues) -> None:
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{sources.file} is not valid TOML: {error}.", hint=_TOML_HINT) from error
-    sources.lay(table, ValueOrigin("file", str(sources.file)))
+    sources.add_layer(table, ValueOrigin("file", str(sources.file)))
 
 
 def _lay_environment(sources: LayeredValues, environ: Mapping[str, str]) -> None:

@@ -34,7 +34,7 @@ class LayeredValues:
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[Key, ValueOrigin] = field(default_factory=dict)
 
-    def lay(self, table: Mapping[str, Any], origin: ValueOrigin, under: Key = ()) -> None:
+    def add_layer(self, table: Mapping[str, Any], origin: ValueOrigin, under: Key = ()) -> None:
         """Lay a nested table over what is there; its leaves win."""
         for name, value in table.items():
             key = (*under, name)
@@ -42,7 +42,7 @@ class LayeredValues:
                 self._table(key)
                 if not value:
                     self.origins[key] = origin
-                self.lay(value, origin, key)
+                self.add_layer(value, origin, key)
             else:
                 self.put(key, value, origin)
 
@@ -71,7 +71,7 @@ class LayeredValues:
                 return origin
         return ValueOrigin()
 
-    def place(self, key: Key) -> str:
+    def describe_location(self, key: Key) -> str:
         """Where a person finds the value, as words for a sentence."""
         origin = self.origin(key)
         if origin.kind != "file":

@@ -27,11 +27,11 @@ class PluginHostSettings(msgspec.Struct, frozen=True, kw_only=True):
     isolation_channels: tuple[str, ...] | None = None
 
     @property
-    def apart(self) -> bool:
+    def is_isolated(self) -> bool:
         """Whether the plugin runs in a process of its own."""
         return self.isolation == "process"
 
-    def speaks_for(self, name: str) -> tuple[str, ...]:
+    def channels_of(self, name: str) -> tuple[str, ...]:
         """The channels of the plugin ``name``."""
         return (name,) if self.isolation_channels is None else self.isolation_channels
 

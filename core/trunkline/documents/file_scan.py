@@ -66,7 +66,7 @@ def scan(source: Path, folder: str, readers: ReaderRegistry) -> Iterator[SourceF
 
 
 def _target(path: str, readers: ReaderRegistry) -> str:
-    return path if readers.of(path) is None else path + CONVERTED_SUFFIX
+    return path if readers.reader_for(path) is None else path + CONVERTED_SUFFIX
 
 
 def is_text(name: str) -> bool:

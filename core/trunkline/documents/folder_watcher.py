@@ -62,7 +62,7 @@ class FolderWatcher:
         self._known: dict[SourceFile, FileStamp] = {}
         self._began = False
 
-    async def look(self) -> float:
+    async def poll(self) -> float:
         """Look once; returns how many seconds it took to find out what there is.
 
         Raises:
@@ -105,9 +105,9 @@ class FolderWatcher:
         tools = self._tools
         async with reader_pool(tools.bounds) as desk:
             bringer = Ingester(tools.bus, tools.readers, desk, actor=tools.actor)
-            outcome = await bringer.bring(changed)
+            outcome = await bringer.ingest(changed)
             if gone is None:
-                outcome.gone = await bringer.gone(mirror_folder(self._source, self._folder), there)
+                outcome.gone = await bringer.find_missing(mirror_folder(self._source, self._folder), there)
             else:
                 outcome.gone = [one.target for one in gone]
             if self._prune:
@@ -133,7 +133,7 @@ async def _keep(watch: FolderWatcher) -> None:
     while True:
         cost = 0.0
         try:
-            cost = await watch.look()
+            cost = await watch.poll()
             trouble = ""
         except (StorageError, BusError, OSError) as error:
             if str(error) != trouble:

@@ -100,7 +100,7 @@ class Ingester:
         self._note = note
         self._slots = anyio.CapacityLimiter(SLOTS)
 
-    async def bring(self, found: Iterable[SourceFile]) -> IngestReport:
+    async def ingest(self, found: Iterable[SourceFile]) -> IngestReport:
         """Bring files; those that memory holds as they are stay untouched.
 
         Raises:
@@ -112,7 +112,7 @@ class Ingester:
             await self._bring(_distinct(portion, taken, outcome), outcome)
         return outcome
 
-    async def gone(self, base: str, found: Iterable[SourceFile]) -> list[str]:
+    async def find_missing(self, base: str, found: Iterable[SourceFile]) -> list[str]:
         """The files under a folder of memory that come from none of these files."""
         there = {one.target for one in found}
         try:
@@ -176,7 +176,7 @@ class Ingester:
         """What is to be written for a file; None when memory holds it already. Raises UnreadableDocument."""
         if not is_text(one.target):
             raise UnreadableDocument("its name is no text in UTF-8 (convmv converts it)")
-        reader = self._readers.of(one.source.name)
+        reader = self._readers.reader_for(one.source.name)
         if reader is not None:
             return await self._converted(one, reader, held)
         text = await anyio.to_thread.run_sync(read_text, one.source)

@@ -138,7 +138,7 @@ class ReaderPool:
                 elif not done:
                     process.kill()
 
-    def rest(self) -> None:
+    def stop_idle(self) -> None:
         """End the processes if none is at work: they cost memory, and starting one costs a fifth of a second."""
         if self._limiter.borrowed_tokens == 0:
             self.close()

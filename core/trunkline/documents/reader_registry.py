@@ -14,7 +14,7 @@ class ReaderRegistry:
             for suffix in reader.suffixes:
                 self._by_suffix.setdefault(suffix.lower(), reader)
 
-    def of(self, name: str) -> Reader | None:
+    def reader_for(self, name: str) -> Reader | None:
         """The reader for a file of this name; None when it is read as the text that it is, or not at all."""
         folded = name.lower()
         fitting = [suffix for suffix in self._by_suffix if folded.endswith(suffix)]

@@ -86,7 +86,7 @@ class BlockDocuments:
                 ) from error
 
     async def _read(self, name: str, file: BinaryIO) -> DocumentText:
-        reader = self._readers.of(name)
+        reader = self._readers.reader_for(name)
         if reader is not None:
             return await self._converted(reader, name, file)
         data = await anyio.to_thread.run_sync(file.read, MAX_TEXT + 1)
@@ -97,7 +97,7 @@ class BlockDocuments:
         try:
             document = await self._reading.read(reader, file, name)
         finally:
-            self._reading.rest()
+            self._reading.stop_idle()
         text = to_markdown(document, DocumentOrigin(source=name, sha256=digest, reader=reader.name))
         if len(text) > MAX_TEXT:
             raise UnreadableDocument(f"it holds more than {MAX_TEXT // 1024 // 1024} MB of text")
@@ -107,7 +107,7 @@ class BlockDocuments:
 
     async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
         """What a file says that is not in the workspace."""
-        reader = reader or self._readers.of(name)
+        reader = reader or self._readers.reader_for(name)
         if reader is None:
             raise ToolError(
                 f"{name!r} cannot be read: there is no reader for such files here.", kind="unsupported"
@@ -120,7 +120,7 @@ class BlockDocuments:
             except UnreadableDocument as error:
                 raise ToolError(f"{name!r} cannot be read: {error.sentence}.", kind="unsupported") from error
             finally:
-                self._reading.rest()
+                self._reading.stop_idle()
 
     async def collect(self, name: str, text: str) -> None:
         """Keep a text with the conversation."""

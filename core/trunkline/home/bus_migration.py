@@ -23,7 +23,7 @@ class BusMigrationStep:
     """A step to the form ``to``; run before the new topology is applied, and again if it did not come to its end."""
 
     to: int
-    says: str
+    description: str
     run: Callable[[Bus], Awaitable[None]]
 
 
@@ -62,7 +62,8 @@ async def migrate_bus(
     form, version = found
     if form > steps[-1].to:
         raise NewerFormatError(
-            f"The streams at {bus.link.settings.shown_url} were written by Trunkline {version!r}, which is newer: they "
+            f"The streams at {bus.link.settings.redacted_url} were written by Trunkline {version!r}, which is newer: "
+            "they "
             f"are of form {form}, and this one ({trunkline.__version__}) knows up to {steps[-1].to}.",
             hint="Update Trunkline on this machine too, or use another bus. Nothing was changed.",
         )

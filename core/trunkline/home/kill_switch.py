@@ -42,7 +42,7 @@ class KillSwitch:
         self._file = home / FILE_NAME
 
     @property
-    def holds(self) -> bool:
+    def is_engaged(self) -> bool:
         """Whether everything is stopped."""
         try:
             os.lstat(self._file)
@@ -54,13 +54,13 @@ class KillSwitch:
 
     def read(self) -> PanicRecord | None:
         """Who stopped everything, and when; None when it does not hold."""
-        if not self.holds:
+        if not self.is_engaged:
             return None
         with suppress(OSError, ValueError, TypeError):
             return PanicRecord(**json.loads(self._file.read_text()))
         return PanicRecord()
 
-    def pull(self, by: str) -> None:
+    def engage(self, by: str) -> None:
         """Stop everything until it is released. The record names the first who pulled it.
 
         Raises:
@@ -95,12 +95,12 @@ class KillSwitch:
             ) from error
         return True
 
-    def refuse(self) -> None:
+    def raise_if_engaged(self) -> None:
         """Raise ToolError while it holds."""
-        if self.holds:
+        if self.is_engaged:
             raise ToolError(f"{STOPPED_SENTENCE}. Nothing was run.", kind="permission_denied")
 
-    async def until(self, holds: bool) -> None:
+    async def wait_until(self, holds: bool) -> None:
         """Wait until it holds, or no longer does; seen after a fifth of a second at most."""
-        while self.holds is not holds:  # noqa: ASYNC110  other processes change the file
+        while self.is_engaged is not holds:  # noqa: ASYNC110  other processes change the file
             await anyio.sleep(POLL_SECONDS)

@@ -37,7 +37,7 @@ def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> lis
             return []
         todo = [step for step in steps if step.to > mark.form]
         for step in todo:
-            log.info("the home is brought to form %d: %s", step.to, step.says)
+            log.info("the home is brought to form %d: %s", step.to, step.description)
             _copy(home, step)
             step.run(home)
             write_format(home.path, step.to)

@@ -22,7 +22,7 @@ class MigrationStep:
     """A step to the form ``to``. ``says`` is what it does, in a few words for people."""
 
     to: int
-    says: str
+    description: str
     run: Callable[[Home], None]
     copies: tuple[HomePart, ...] = ()
 

@@ -103,7 +103,7 @@ class Home:
             probe.write_bytes(b"x")
             probe.unlink()
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove what processes left here that were killed. Only for who holds the instance's lock."""
         for folder in self.path.glob(f"{RESTORING}*"):
             shutil.rmtree(folder, ignore_errors=True)

@@ -78,17 +78,17 @@ class ActivityLog:
         self.close = weakref.finalize(self, _removed, file, os.getpid())
         """Forget the crumbs: the worker came to its end in order."""
 
-    def at(self, owner: str, doing: ActivityKind) -> "_Recording":
+    def recording(self, owner: str, doing: ActivityKind) -> "_Recording":
         """A context in which the plugin is at work."""
         index = self._indexes.get(owner)
         return _Recording(self, self._known(owner) if index is None else index, ACTIVITY_KINDS.index(doing))
 
-    def leave(self) -> None:
+    def mark_leaving(self) -> None:
         """The process was asked to end; whatever ends it now is nobody's fault."""
         self._head = msgspec.structs.replace(self._head, leaving=True)
         self._write_head()
 
-    def put(self, index: int, doing: int) -> int:
+    def add(self, index: int, doing: int) -> int:
         """Lay a crumb; returns its slot, or -1 when too many lie there already."""
         if not self._free:
             return -1
@@ -97,7 +97,7 @@ class ActivityLog:
         _SLOT.pack_into(self._map, HEADER_SIZE + slot * _SLOT.size, index + 1, doing, self._count)
         return slot
 
-    def take(self, slot: int) -> None:
+    def remove(self, slot: int) -> None:
         """Take the crumb away again."""
         if slot >= 0:
             at = HEADER_SIZE + slot * _SLOT.size
@@ -123,12 +123,12 @@ class _Recording:
         self._crumbs, self._index, self._doing = crumbs, index, doing
 
     def __enter__(self) -> None:
-        self._slot = self._crumbs.put(self._index, self._doing)
+        self._slot = self._crumbs.add(self._index, self._doing)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._crumbs.take(self._slot)
+        self._crumbs.remove(self._slot)
 
 
 def activity_log_folder(home: Path) -> Path:

@@ -33,13 +33,13 @@ class Candidate:
     manifest: Callable[[], str | None] = lambda: None
 
     @property
-    def imported(self) -> bool:
+    def is_imported(self) -> bool:
         """Whether its module is in this process already, whole."""
         module = sys.modules.get(self.where.partition(":")[0])
         spec = getattr(module, "__spec__", None)
         return spec is not None and not getattr(spec, "_initializing", False)
 
-    def called(self, names: Iterable[str]) -> bool:
+    def is_named(self, names: Iterable[str]) -> bool:
         """Whether one of the names, as a person writes them, means this plugin."""
         return bool({normal_name(name) for name in names} & {normal_name(self.owner), normal_name(self.name)})
 

@@ -66,12 +66,14 @@ class HookRunner:
         disabled = self.config.settings.plugins.disabled
         self._pins = read_pins(self.config.home)
         found = discovery.find_candidates(extra, folders)
-        register = self._quarantine.judged({one.owner: one.version for one in found})
-        for candidate in found if only is None else [one for one in found if one.called([only])]:
-            if candidate.called(disabled):
+        register = self._quarantine.update({one.owner: one.version for one in found})
+        for candidate in found if only is None else [one for one in found if one.is_named([only])]:
+            if candidate.is_named(disabled):
                 self._state(candidate, "disabled", "It is named in [plugins] disabled.")
             elif (
-                not self._kept_away(candidate, register) and not self._sent_away(candidate, only) and imports
+                not self._is_quarantined(candidate, register)
+                and not self._is_elsewhere(candidate, only)
+                and imports
             ):
                 self._load(candidate)
         required = self.config.settings.plugins.required
@@ -80,14 +82,14 @@ class HookRunner:
         }
         self.report.missing = tuple(name for name in required if discovery.normal_name(name) not in there)
 
-    def _kept_away(self, candidate: discovery.Candidate, register: QuarantineRegister) -> bool:
-        held = register.holds(candidate.owner, candidate.version)
+    def _is_quarantined(self, candidate: discovery.Candidate, register: QuarantineRegister) -> bool:
+        held = register.find(candidate.owner, candidate.version)
         if held is not None:
             cure = f'Mend it, then: "trunkline plugins release {candidate.name}". Or remove or disable it.'
             self._unusable(candidate, "quarantined", held.reason, cure)
         return held is not None
 
-    def _sent_away(self, candidate: discovery.Candidate, only: str | None) -> bool:
+    def _is_elsewhere(self, candidate: discovery.Candidate, only: str | None) -> bool:
         """Whether the plugin runs in a process of its own, or would have to and cannot."""
         try:
             apart = isolation.is_isolated(candidate, self.config, self._pins)
@@ -106,13 +108,13 @@ class HookRunner:
         began = time.monotonic()
         try:
             self._refuse_writable(candidate)
-            self._allow(candidate)
+            self._check_manifest(candidate)
             # what a plugin prints must not get into a command's output
-            with redirect_stdout(sys.stderr), self.crumbs.at(candidate.owner, "import"):
-                plugin = candidate.load() if candidate.imported else import_within(seconds, candidate.load)
+            with redirect_stdout(sys.stderr), self.crumbs.recording(candidate.owner, "import"):
+                plugin = candidate.load() if candidate.is_imported else import_within(seconds, candidate.load)
         except ImportTimeout as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
-            self._quarantine.put_away(candidate.owner, candidate.version, error.sentence)
+            self._quarantine.add(candidate.owner, candidate.version, error.sentence)
         except TrunklineError as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
         except Exception as error:
@@ -121,7 +123,7 @@ class HookRunner:
             reason = f"Its import failed: {_error_text(failed)}"
             self._unusable(candidate, "failed", reason, "Mend or remove it.")
         else:
-            self._tell_slow(candidate, time.monotonic() - began)
+            self._warn_slow_import(candidate, time.monotonic() - began)
             self._register(candidate, plugin)
 
     def _register(self, candidate: discovery.Candidate, plugin: object) -> None:
@@ -140,13 +142,13 @@ class HookRunner:
             self._names[candidate.owner] = candidate.name
             self._state(candidate, "loaded", hooks=hooks)
 
-    def _allow(self, candidate: discovery.Candidate) -> None:
+    def _check_manifest(self, candidate: discovery.Candidate) -> None:
         pin = self._pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
         self._allowed[candidate.owner] = manifest.check_agreed(
             candidate.owner, candidate.manifest, pin.agreed if pin else None
         )
 
-    def _tell_slow(self, candidate: discovery.Candidate, seconds: float) -> None:
+    def _warn_slow_import(self, candidate: discovery.Candidate, seconds: float) -> None:
         if seconds > SLOW_IMPORT:
             log.warning(
                 "the import of plugin %s took %.1f s, which every start waits for", candidate.owner, seconds
@@ -200,7 +202,7 @@ class HookRunner:
         if asked not in self._asked:
             found: list[Owned[Any]] = []
             for implementation in self._implementations(hook, ranked=rule.ranked):
-                found += self._yielded(hook, rule, implementation, given, found)
+                found += self._collect_from(hook, rule, implementation, given, found)
             self._asked[asked] = tuple(found) + self._stand_ins(hook)
         return self._asked[asked]
 
@@ -226,7 +228,7 @@ class HookRunner:
                 return failed(owner)
         return None
 
-    def _yielded(
+    def _collect_from(
         self, hook: str, rule: HookRule, implementation: Any, given: dict[str, Any], before: list[Owned[Any]]
     ) -> list[Owned[Any]]:
         owner = implementation.plugin_name
@@ -278,7 +280,7 @@ class HookRunner:
     def _call(self, implementation: Any, given: dict[str, Any]) -> Any:
         owner = implementation.plugin_name
         known = {"settings": self.settings_of(owner)} | given
-        with self.crumbs.at(owner, "hook"):
+        with self.crumbs.recording(owner, "hook"):
             return implementation.function(*(known[name] for name in implementation.argnames))
 
     def settings_of(self, owner: str) -> ScopedPluginSettings:
@@ -302,7 +304,7 @@ class HookRunner:
 
     def _note(self, owner: str, hook: str, reason: str) -> None:
         log.warning("plugin %s, %s: %s", owner, hook, reason)
-        self.report.note(owner, hook, reason)
+        self.report.add_problem(owner, hook, reason)
 
 
 class _Declared(Sequence[ConfigSection]):

@@ -46,7 +46,7 @@ def _should_isolate(candidate: Candidate, config: Config, pins: Mapping[str, Pin
     names = (candidate.name, candidate.owner)
     written = any("isolation" in (config.sources.get(("plugins", name)) or {}) for name in names)
     if written:
-        return config.hosting(*names).apart
+        return config.plugin_host(*names).is_isolated
     pin = pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
     return pin is not None and pin.agreed is not None and pin.agreed.isolation == "process"
 

@@ -37,7 +37,7 @@ class PluginManifest(
     programs: tuple[str, ...] = ()
     isolation: Literal["none", "process"] = "none"
 
-    def beyond(self, other: "PluginManifest") -> list[str]:
+    def additions_to(self, other: "PluginManifest") -> list[str]:
         """What this asks for that the other does not, as words for people. Less isolation is more."""
         more = [
             f"{what} {name}"
@@ -81,7 +81,7 @@ def check_agreed(
     cure = f'Look at it and agree again: "trunkline plugins install {owner}".'
     if asks is None:
         raise PluginError(f"It no longer says what it asks for: its {MANIFEST_FILE} is gone.", hint=cure)
-    if more := asks.beyond(agreed):
+    if more := asks.additions_to(agreed):
         raise PluginError(f"It asks for more than was agreed to: {', '.join(more)}.", hint=cure)
     return asks
 

@@ -73,7 +73,7 @@ class QuarantineRegister(msgspec.Struct, frozen=True, kw_only=True, omit_default
     crashes: tuple[Crash, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
 
-    def holds(self, owner: str, version: str) -> Quarantined | None:
+    def find(self, owner: str, version: str) -> Quarantined | None:
         """The entry of a plugin in this version, if it is in quarantine."""
         return next((q for q in self.quarantined if (q.owner, q.version) == (owner, version)), None)
 
@@ -86,11 +86,11 @@ class Quarantine:
         self._crumbs = activity_log.activity_log_folder(home)
         self._limit = limit
 
-    def judged(self, versions: dict[str, str]) -> QuarantineRegister:
+    def update(self, versions: dict[str, str]) -> QuarantineRegister:
         """The register after the dead were heard. ``versions`` are those of the installed plugins, by owner."""
         if not self._crumbs.is_dir():
             return self.read()
-        with self._held() as register:
+        with self._locked_register() as register:
             fresh = tuple(self._crashes(versions))
             if not fresh:
                 return register
@@ -99,20 +99,20 @@ class Quarantine:
             register = msgspec.structs.replace(register, crashes=(*known, *fresh))
             for crash in fresh:
                 _log_crash(crash)
-                register = self._verdict(register, crash, versions)
+                register = self._quarantine_worst(register, crash, versions)
             self._write(register)
             return register
 
-    def put_away(self, owner: str, version: str, reason: str) -> None:
+    def add(self, owner: str, version: str, reason: str) -> None:
         """Put a plugin into quarantine at once. Silent where nothing can be written."""
         if self._limit and self._crumbs.parent.is_dir():
-            with self._held() as register:
+            with self._locked_register() as register:
                 self._write(_with_entry(register, owner, version, reason))
 
     def release(self, owners: Iterable[str]) -> tuple[str, ...]:
         """Let plugins out and forget their crashes; returns those that were in quarantine."""
         given = set(owners)
-        with self._held() as register:
+        with self._locked_register() as register:
             out = tuple(q.owner for q in register.quarantined if q.owner in given)
             kept = tuple(q for q in register.quarantined if q.owner not in given)
             crashes = tuple(c for c in register.crashes if not given & {s.owner for s in c.suspects})
@@ -142,7 +142,7 @@ class Quarantine:
             return ""
         return words
 
-    def _verdict(
+    def _quarantine_worst(
         self, register: QuarantineRegister, last: Crash, versions: dict[str, str]
     ) -> QuarantineRegister:
         """Put away the one plugin that explains the crashes best, once it was there often enough."""
@@ -169,7 +169,7 @@ class Quarantine:
     # The file --------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _held(self) -> Iterator[QuarantineRegister]:
+    def _locked_register(self) -> Iterator[QuarantineRegister]:
         """The register, for one process at a time. Without a place to write, an empty one."""
         try:
             lock = os.open(
@@ -213,7 +213,7 @@ def release_from_quarantine(config: Config, name: str) -> tuple[str, ...]:
     """Let the plugin called ``name`` (entry point or distribution) out; returns the owners that were in quarantine."""
     wanted = {normal_name(name)}
     known = [
-        one.owner for one in find_candidates((), config.settings.runtime.tool_sources) if one.called([name])
+        one.owner for one in find_candidates((), config.settings.runtime.tool_sources) if one.is_named([name])
     ]
     quarantine = Quarantine(config.home, config.settings.plugins.crashes)
     gone = [q.owner for q in quarantine.read().quarantined if normal_name(q.owner) in wanted]

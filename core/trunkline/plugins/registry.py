@@ -73,20 +73,20 @@ class Plugins:
         return cls(relay, version)
 
     @property
-    def crumbs(self) -> ActivityLog:
+    def activity_log(self) -> ActivityLog:
         """Where to note that a plugin is at work, for the case that it ends the process."""
         return self._relay.crumbs
 
-    def at_work(self, owner: str, doing: ActivityKind) -> AbstractContextManager[None]:
+    def record_activity(self, owner: str, doing: ActivityKind) -> AbstractContextManager[None]:
         """A context for the time in which a plugin's code runs."""
-        return self._relay.crumbs.at(owner, doing)
+        return self._relay.crumbs.recording(owner, doing)
 
     @property
     def report(self) -> LoadReport:
         """What became of each plugin."""
         return self._relay.report
 
-    def examined(self) -> LoadReport:
+    def full_report(self) -> LoadReport:
         """The report after every declaring hook was asked, so that no trouble is missing in it."""
         for hook in HOOK_RULES:
             for kind in get_args(WorkerKind) if hook == "trunkline_lifespan" else (None,):
@@ -97,11 +97,11 @@ class Plugins:
         """A cheap stamp of the ``tool_sources`` folders as they are now."""
         return file_plugins.folders_stamp(self._relay.config.settings.runtime.tool_sources)
 
-    def outdated(self) -> bool:
+    def is_outdated(self) -> bool:
         """Whether a file was dropped into ``tool_sources``, changed or taken out since this was loaded."""
         return self.sources_version() != self._version
 
-    def broken(self, hook: str) -> tuple[BrokenGuard, ...]:
+    def broken_guards(self, hook: str) -> tuple[BrokenGuard, ...]:
         """The broken guards of a hook; ``collect`` puts an object that refuses in the place of each."""
         self.collect(hook)
         return tuple(guard for guard in self.report.broken_guards if guard.hook == hook)
@@ -136,7 +136,7 @@ class Plugins:
         return [
             ConfigProblem(
                 "plugins.disabled",
-                config.sources.place(("plugins", "disabled")),
+                config.sources.describe_location(("plugins", "disabled")),
                 what,
                 did_you_mean(name, known),
             )

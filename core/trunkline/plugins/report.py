@@ -90,7 +90,7 @@ class LoadReport:
         ]
         return tuple(unloaded + troubled)
 
-    def note(self, owner: str, hook: str, reason: str) -> None:
+    def add_problem(self, owner: str, hook: str, reason: str) -> None:
         """Note a trouble, once."""
         trouble = HookProblem(owner, hook, reason)
         if trouble not in self.troubles:

@@ -28,7 +28,7 @@ def narrowed_by_steering(permissions: ActorPermissions, entry: SteerRecorded) ->
     done is not done. An earlier version did not say who it was."""
     if isinstance(entry.permissions, UnsetType):
         return permissions
-    return ActorPermissions(permissions.narrowed(entry.permissions))
+    return ActorPermissions(permissions.intersect(entry.permissions))
 
 
 def remaining_permissions(request: TurnRequested, entries: Iterable[JournalEntry]) -> ActorPermissions:

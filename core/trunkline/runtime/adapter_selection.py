@@ -108,7 +108,7 @@ def _require_keys(config: Config, plugins: Plugins, name: str) -> None:
     for field in msgspec.structs.fields(section):
         secret = getattr(section, field.name)
         if isinstance(secret, Secret) and not secret.is_set(config.environ):
-            where = config.sources.place(("adapters", name, field.name))
+            where = config.sources.describe_location(("adapters", name, field.name))
             raise ConfigError(
                 f"The variable {secret.env} is not set, which adapters.{name}.{field.name} names ({where}).",
                 hint=f"Set it before you start: export {secret.env}=... {OFFLINE_HINT}",
@@ -116,6 +116,6 @@ def _require_keys(config: Config, plugins: Plugins, name: str) -> None:
     if not any(one.item.name == name for one in plugins.models()):
         raise ConfigError(
             f"[adapters.{name}] has settings, but the adapter lacks a key or an address, so it cannot answer "
-            f"({config.sources.place(('adapters', name))}).",
+            f"({config.sources.describe_location(('adapters', name))}).",
             hint=f'See the README of the adapter, or run "trunkline init". {OFFLINE_HINT}',
         )

@@ -65,7 +65,7 @@ class AuditLog:
         self._failing = False
         self._summaries = AuditSummaries()
 
-    async def note(self, **fields: Any) -> None:
+    async def record(self, **fields: Any) -> None:
         """Add a line; the fields are those of ``AuditEntry`` but ``id`` and ``at``. Waits while the queue is full."""
         line = new_entry(**fields)
         patience = math.inf if must_be_stored(line) else 0 if self._failing else PATIENCE
@@ -74,9 +74,9 @@ class AuditLog:
             self._waiting[line.id] = line
             self._some.set()
             return
-        self._summaries.count(line)
+        self._summaries.add(line)
 
-    def content(self, arguments: Mapping[str, Any] | str, output: str = "") -> dict[str, Any]:
+    def describe_content(self, arguments: Mapping[str, Any] | str, output: str = "") -> dict[str, Any]:
         """What a line says of arguments and result, as the detail wants it."""
         if self._detail == "minimal":
             return {}
@@ -90,14 +90,14 @@ class AuditLog:
 
     def _told(self, name: str, text: str, most: int) -> str:
         """The beginning of a text, without secrets: those that their look tells, and what goes by ``name``."""
-        seen = self._secrets.redacted(text[: most + LONGEST_SECRET])
+        seen = self._secrets.redact(text[: most + LONGEST_SECRET])
         try:
-            seen = json.loads(self._secrets.redacted(json.dumps({name: seen}, ensure_ascii=False)))[name]
+            seen = json.loads(self._secrets.redact(json.dumps({name: seen}, ensure_ascii=False)))[name]
         except (ValueError, KeyError):  # the mark stands where it leaves no JSON
             seen = REDACTION_MARK
         return seen if len(text) <= most and len(seen) <= most else f"{seen[:most]}… ({len(text)} characters)"
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Store what is noted, until cancelled; then what still waits, for a moment."""
         try:
             while True:
@@ -155,7 +155,7 @@ class AuditSummaries:
     def __bool__(self) -> bool:
         return bool(self._counted)
 
-    def count(self, line: AuditEntry) -> None:
+    def add(self, line: AuditEntry) -> None:
         """Add a line to those of its kind."""
         kind = next(kind for kind in _kinds(line) if kind in self._counted or self._has_room(kind))
         number, first, _ = self._counted.get(kind, (0, line.at, line.at))

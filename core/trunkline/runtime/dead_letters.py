@@ -59,7 +59,7 @@ class StoredDeadLetter:
             return b""
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all bytes were kept."""
         return len(self.body) == self.letter.size
 
@@ -118,7 +118,7 @@ async def check_retriable(bus: Bus, buried: StoredDeadLetter) -> dict[str, str]:
     keys = _inbox_keys(subject)
     if keys is None:
         raise _refusal(buried, refusal_reason(subject))
-    if not buried.whole:
+    if not buried.is_complete:
         kept = len(buried.body)
         raise _refusal(buried, f"only {kept} of its {buried.letter.size} bytes were kept")
     try:
@@ -150,7 +150,7 @@ def _matches(subject: str, template: Subject) -> bool:
 
 
 def _inbox_keys(subject: str) -> dict[str, str] | None:
-    for template in (INBOX.kept, INBOX.subject):
+    for template in (INBOX.stored_subject, INBOX.subject):
         try:
             return {"conversation": template.parse(subject)["conversation"]}
         except SubjectError:

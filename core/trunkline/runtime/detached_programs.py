@@ -24,7 +24,7 @@ async def end_detached_programs(home: Path, block: str, *, forget: bool) -> Task
     begun = [record for record in found if await _is_running(record)]
     for record in begun:
         with suppress(OSError):  # one that cannot be told goes on, and is told of
-            record.cancel(END_REASON)
+            record.request_cancel(END_REASON)
     with anyio.move_on_after(END_SECONDS):
         while [one for one in begun if await _is_running(one)]:  # noqa: ASYNC110  other processes end them
             await anyio.sleep(LOOK_SECONDS)
@@ -36,7 +36,7 @@ async def end_detached_programs(home: Path, block: str, *, forget: bool) -> Task
 
 
 async def _is_running(record: DetachedProgram) -> bool:
-    return await anyio.to_thread.run_sync(record.standing) == "running"
+    return await anyio.to_thread.run_sync(record.status) == "running"
 
 
 def _forget(place: Path, found: list[DetachedProgram]) -> None:

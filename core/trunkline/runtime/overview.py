@@ -81,7 +81,7 @@ class OverviewReader:
         self._facts: deque[StoredMessage[TurnFact]] = deque()
         self._seen: int | None = None
 
-    async def look(self) -> PlatformOverview:
+    async def read(self) -> PlatformOverview:
         """The platform now. Raises BusError when it cannot be seen."""
         streams = tuple([await stream_state(self._bus, spec.name) for spec in STREAMS])
         now = streams[0].at
@@ -109,11 +109,15 @@ class OverviewReader:
         return tuple(sorted(beats, key=lambda beat: (beat.kind, beat.started_at, beat.id)))
 
     async def _partitions(self, now: datetime) -> tuple[PartitionState, ...]:
-        counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.kept.filter())
+        counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.stored_subject.wildcard_filter())
         found: dict[int, PartitionState] = {}
 
         async def read(partition: int) -> None:
-            mine = [n for name, n in counts.items() if INBOX.kept.parse(name)["partition"] == str(partition)]
+            mine = [
+                n
+                for name, n in counts.items()
+                if INBOX.stored_subject.parse(name)["partition"] == str(partition)
+            ]
             found[partition] = await self._partition(partition, mine, now)
 
         async with anyio.create_task_group() as tasks:

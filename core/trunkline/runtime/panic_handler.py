@@ -30,11 +30,11 @@ class PanicHandler:
     async def watch(self) -> None:
         """Stop when the latch is pulled; at once when it holds already. Until cancelled."""
         while True:
-            await self._latch.until(True)
+            await self._latch.wait_until(True)
             log.warning("panic: everything is stopped until it is released")
             await self._stop()
             self._stopped.set()
-            await self._latch.until(False)
+            await self._latch.wait_until(False)
             self._stopped = anyio.Event()
             log.warning("panic was released")
 
@@ -43,12 +43,12 @@ class PanicHandler:
         that cannot be pulled: stop all the same."""
 
         async def told(message: ReceivedMessage[Panic]) -> None:
-            if await self._followed(message.data):
+            if await self._apply(message.data):
                 await bus.publish(PANIC_STOPPED, PanicStopped(worker=worker, kind=kind))
 
         await bus.subscribe(PANIC, told)
 
-    async def _followed(self, said: Panic) -> bool:
+    async def _apply(self, said: Panic) -> bool:
         """Whether everything was to be stopped, and is."""
         try:
             await anyio.to_thread.run_sync(_set_latch, self._latch, said)
@@ -67,6 +67,6 @@ class PanicHandler:
 
 def _set_latch(latch: KillSwitch, said: Panic) -> None:
     if said.on:
-        latch.pull(said.by)
+        latch.engage(said.by)
     else:
         latch.release()

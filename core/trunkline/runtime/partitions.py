@@ -42,7 +42,7 @@ async def read_partitioning(bus: Bus) -> InboxPartitioning:
     settings: Mapping[str, Any] = await stream_settings(bus, INBOX_STREAM) or {}
     transform = settings.get("subject_transform") or {}
     found = _PARTITION_COUNT.search(transform.get("dest", ""))
-    shut = transform.get("src") == MOVED_INBOX.subject.filter()
+    shut = transform.get("src") == MOVED_INBOX.subject.wildcard_filter()
     return InboxPartitioning(int(found[1]) if found else DEFAULT_PARTITIONS, shut)
 
 
@@ -94,7 +94,7 @@ async def repartition(bus: Bus, wanted: Topology, partitions: int) -> int:
     """
     await _require_no_monitors(bus)
     inbox = next(stream for stream in wanted.streams if stream.name == INBOX_STREAM)
-    door = MOVED_INBOX.subject.filter()
+    door = MOVED_INBOX.subject.wildcard_filter()
     shut = replace(inbox, subjects=(door,), transform=inbox_transform(door, partitions))
     await apply(bus, Topology(streams=(shut,), consumers=_consumers(partitions)))
     moved = await _move(bus, f"moved-{partitions}-")
@@ -120,7 +120,7 @@ async def _move(bus: Bus, prefix: str) -> int:
         if not record.headers.get(_MESSAGE_ID, "").startswith(prefix)
     ]
     for record in old:
-        conversation = INBOX.kept.parse(record.subject)["conversation"]
+        conversation = INBOX.stored_subject.parse(record.subject)["conversation"]
         headers = {name: text for name, text in record.headers.items() if name != _MESSAGE_ID}
         await resend(
             bus,

@@ -76,9 +76,9 @@ def plan_plugin_processes(config: Config, plugins: Iterable[PluginState]) -> tup
 
 
 def _plan_plugin_process(config: Config, state: PluginState) -> PluginProcess:
-    hosting = config.hosting(state.name, state.owner)
+    hosting = config.plugin_host(state.name, state.owner)
     channels = tuple(
-        name for name in hosting.speaks_for(state.name) if name in config.settings.channels.enabled
+        name for name in hosting.channels_of(state.name) if name in config.settings.channels.enabled
     )
     role = plugin_role(state.name, channels)
     given = subject_permissions(role, (role,))
@@ -144,7 +144,7 @@ def environment(child: PluginProcess, config: Config, url: str) -> Iterator[tupl
     wanted = {
         *PASSED_VARIABLES,
         *child.hosting.isolation_environ,
-        *config.secrets_of(child.name, child.owner),
+        *config.secret_variables_of(child.name, child.owner),
     }
     for name, value in config.environ.items():
         if name in wanted or name.startswith(("LC_", *PASSED_SETTING_PREFIXES)):

@@ -125,7 +125,7 @@ async def running_platform(
                     f"A restore into {home.path} was broken off, and what was there before is back in its place.",
                     hint="Start again; to restore after all, run: trunkline restore",
                 )
-            home.sweep()
+            home.remove_leftovers()
             migrate(home)
         instance = Instance(config, bus_settings(config), home)
         apart = _isolated_processes(config, extra, kinds)
@@ -228,7 +228,7 @@ async def _watch_remotes(server: EmbeddedServer, registry: RemoteRegistry) -> No
 
 def _remotes_stamp(registry: RemoteRegistry) -> tuple[object, ...]:
     status = (registry.folder / LEAF_CERTIFICATE).stat()
-    return registry.mark(), status.st_ino, status.st_mtime_ns
+    return registry.stamp(), status.st_ino, status.st_mtime_ns
 
 
 async def _boot(crew: "_WorkerPool", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
@@ -298,12 +298,14 @@ class _WorkerPool:
         opened = _OpenedStatus(self.instance, kind, task_status)
         self._stops[kind], self._ended[kind] = stop, ended
         try:
-            await self._generations(worker_type, stop, opened)
+            await self._run_restarting(worker_type, stop, opened)
         finally:
             self.instance.workers.pop(kind, None)
             ended.set()
 
-    async def _generations(self, worker_type: type[Worker], stop: anyio.Event, opened: _OpenedStatus) -> None:
+    async def _run_restarting(
+        self, worker_type: type[Worker], stop: anyio.Event, opened: _OpenedStatus
+    ) -> None:
         pause = FIRST_PAUSE
         while not stop.is_set():
             born = anyio.current_time()
@@ -314,12 +316,12 @@ class _WorkerPool:
                 if not opened.ever:
                     raise
                 pause = FIRST_PAUSE if anyio.current_time() - born > STABLE_SECONDS else pause
-                self._mourn(worker_type.kind, pause)
+                self._log_crash(worker_type.kind, pause)
             with anyio.move_on_after(pause):
                 await stop.wait()
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _mourn(self, kind: WorkerKind, pause: float) -> None:
+    def _log_crash(self, kind: WorkerKind, pause: float) -> None:
         self.instance.restarts[kind] = self.instance.restarts.get(kind, 0) + 1
         log.exception("the %s worker crashed; the others go on and it starts again in %g s", kind, pause)
 

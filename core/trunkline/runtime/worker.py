@@ -61,7 +61,7 @@ class Worker(ABC):
         self.announce: Callable[[], Awaitable[None]] = _announce_to_nobody
         """Tells the others how the worker stands now, not only with the next beat. The host sets it."""
 
-    def standing(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
+    def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """The worker's beat with what this kind of worker tells of itself."""
         return beat
 

@@ -80,7 +80,7 @@ async def run_worker(
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
                 beat = _Heartbeat(context, worker, settings.restarts)
-                worker.announce = beat.tell
+                worker.announce = beat.send
                 tasks.start_soon(beat.run)
                 task_status.started(worker)
                 await _serve(worker, beat, stop)
@@ -96,7 +96,7 @@ async def _context(
     plugins = Plugins.load(config, worker=kind, extra=settings.extra)
     bus_settings = msgspec.structs.replace(with_own_inbox(settings.bus, kind), name=worker_id)
     async with AsyncExitStack() as stack:
-        stack.callback(plugins.crumbs.close)
+        stack.callback(plugins.activity_log.close)
 
         async def connected() -> Bus:
             return await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
@@ -181,7 +181,7 @@ async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: Worker
     for owned in plugins.lifespans(kind):
         try:
             await stack.enter_async_context(owned.item(kind, bus))
-            stack.enter_context(plugins.at_work(owned.owner, "lifespan"))
+            stack.enter_context(plugins.record_activity(owned.owner, "lifespan"))
         except Exception:
             log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)
 
@@ -192,9 +192,9 @@ async def _serve(worker: Worker, beat: "_Heartbeat", stop: anyio.Event) -> None:
         async def leave() -> None:
             await stop.wait()
             beat.draining = True
-            worker.context.plugins.crumbs.leave()
+            worker.context.plugins.activity_log.mark_leaving()
             # At once: whoever takes over what is given back must know that the rest is being finished.
-            await beat.tell()
+            await beat.send()
             await _drain(worker)
             tasks.cancel_scope.cancel()
 
@@ -250,11 +250,11 @@ class _Heartbeat:
 
     async def run(self) -> None:
         while True:
-            await self.tell()
+            await self.send()
             await anyio.sleep(HEARTBEAT_SECONDS)
 
-    async def tell(self) -> None:
-        beat = self._worker.standing(msgspec.structs.replace(self._beat, draining=self.draining))
+    async def send(self) -> None:
+        beat = self._worker.with_status(msgspec.structs.replace(self._beat, draining=self.draining))
         with anyio.move_on_after(HEARTBEAT_SECONDS):
             try:
                 await self._bucket.put(beat.id, beat)

@@ -44,7 +44,7 @@ class OrphanSpanExporter:
         self._tasks = tasks
         self._looking: set[str] = set()
 
-    def look_at(self, trace: str) -> None:
+    def check_later(self, trace: str) -> None:
         """Look at this trace in some seconds, and export what dead processes left open in it."""
         if trace not in self._looking:
             self._looking.add(trace)

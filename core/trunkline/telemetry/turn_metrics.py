@@ -59,7 +59,7 @@ class TurnMetrics:
         self._turns: OrderedDict[str, _Running] = OrderedDict()
         self._models: set[tuple[str, str]] = set()
 
-    def take(self, record: TurnRecord, time: datetime) -> None:
+    def record(self, record: TurnRecord, time: datetime) -> None:
         """Count a record that was written at ``time``."""
         turn = self._turns.setdefault(record.turn, _Running())
         for entry in record.entries:
@@ -69,7 +69,7 @@ class TurnMetrics:
         while len(self._turns) > MAX_TURNS:
             self._turns.popitem(last=False)
 
-    def skip(self) -> None:
+    def record_unreadable(self) -> None:
         """Count a record that cannot be read."""
         self._add(semconv.UNREADABLE_RECORDS)
 

@@ -352,8 +352,8 @@ class ScriptedProviderContract(AdapterContract):
                 yield Situation(
                     adapter=self.adapter(other, KEY),
                     request=request_for(PROGRAMS[name]),
-                    arrived=lambda: len(provider.asked),
-                    left=lambda: any(request.outcome == "abandoned" for request in provider.asked),
+                    arrived=lambda: len(provider.answer_requests),
+                    left=lambda: any(request.outcome == "abandoned" for request in provider.answer_requests),
                 )
 
 

@@ -181,7 +181,7 @@ class ChannelSuite(ABC):
             async def act(person: ChannelUser) -> None:
                 await person.say("hello")
                 await wait_until(lambda: "You said: hello" in person.seen())
-                asked = gateway.ask("Send the mail?", detail="to: a@example.org\x1b[2J")
+                asked = gateway.request_approval("Send the mail?", detail="to: a@example.org\x1b[2J")
                 await wait_until(lambda: asked.id in person.seen())
                 assert "Send the mail?" in person.seen() and "a@example.org" in person.seen()
                 assert "\x1b[2J" not in person.seen()
@@ -201,7 +201,7 @@ class ChannelSuite(ABC):
             async def act(person: ChannelUser) -> None:
                 if person.decide is None:
                     return
-                asked = gateway.ask("Send the mail?")
+                asked = gateway.request_approval("Send the mail?")
                 await wait_until(lambda: asked.id in person.seen())
                 await person.decide(asked, allow)
                 await wait_until(lambda: gateway.decided)
@@ -219,7 +219,7 @@ class ChannelSuite(ABC):
             async def act(person: ChannelUser) -> None:
                 await person.say("hello")
                 await wait_until(lambda: "You said: hello" in person.seen())
-                asked = gateway.wonder("Which one?\x1b[2J", options=("the red", "the blue"))
+                asked = gateway.ask_question("Which one?\x1b[2J", options=("the red", "the blue"))
                 await wait_until(lambda: asked.id in person.seen())
                 assert "Which one?" in person.seen() and "2. the blue" in person.seen()
                 assert "\x1b[2J" not in person.seen()

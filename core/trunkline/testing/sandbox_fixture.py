@@ -55,7 +55,7 @@ class SandboxFixture(ABC):
         async with self.opened(workspace.parent) as sandbox:
             return await sandbox.run(("sh", "-c", script), workspace=workspace, env={}, **given)
 
-    async def still(self, workspace: Path) -> None:
+    async def assert_stopped(self, workspace: Path) -> None:
         """Nothing that ``HEARTBEAT_SCRIPT`` began is alive: there is no beat for a second."""
         beat = workspace / "beat"
         with anyio.fail_after(self.grace + 2.0):
@@ -74,7 +74,7 @@ class SandboxFixture(ABC):
             async with process:
                 yield process
 
-    async def beating(self, workspace: Path) -> None:
+    async def wait_beating(self, workspace: Path) -> None:
         """Wait until ``HEARTBEAT_SCRIPT`` is."""
         with anyio.fail_after(60):
             while not (workspace / "beat").exists():  # noqa: ASYNC110  another process makes it

@@ -92,14 +92,14 @@ class SandboxSuite(SandboxIsolationSuite):
             workspace, f"{HEARTBEAT_SCRIPT} echo part; sleep 60", limits=SandboxLimits(timeout=3.0)
         )
         assert (ran.stdout, ran.exit_code, ran.killed) == (b"part\n", None, "timeout")
-        await self.still(workspace)
+        await self.assert_stopped(workspace)
 
     @pytest.mark.anyio
     async def test_what_a_program_leaves_behind_ends_with_it(self, workspace: Path) -> None:
         """A daemon that it began does not outlive it, nor hold up the result."""
         ran = await self.shell(workspace, f"{HEARTBEAT_SCRIPT} sleep 0.3; echo done")
         assert (ran.stdout, ran.exit_code) == (b"done\n", 0)
-        await self.still(workspace)
+        await self.assert_stopped(workspace)
 
     @pytest.mark.anyio
     async def test_cc_t11_memory_is_bounded(self, workspace: Path) -> None:
@@ -191,17 +191,17 @@ class SandboxSuite(SandboxIsolationSuite):
     async def test_leaving_ends_it(self, workspace: Path) -> None:
         """Leaving the block, being cancelled in it, and ``kill`` end all that the program began."""
         async with self.started(workspace, f"{HEARTBEAT_SCRIPT} sleep 60") as process:
-            await self.beating(workspace)
+            await self.wait_beating(workspace)
         assert process.killed
-        await self.still(workspace)
+        await self.assert_stopped(workspace)
         with anyio.move_on_after(1.0) as scope:
             await self.shell(workspace, f"{HEARTBEAT_SCRIPT} sleep 60")
         assert scope.cancelled_caught
-        await self.still(workspace)
+        await self.assert_stopped(workspace)
         async with self.started(workspace, f"{HEARTBEAT_SCRIPT} sleep 60") as process:
             await process.kill("panic")
             assert (await process.wait(), process.killed) == (None, "panic")
-            await self.still(workspace)
+            await self.assert_stopped(workspace)
 
     @pytest.mark.anyio
     async def test_cc_t12_all_of_a_home_are_ended_whoever_began_them(self, workspace: Path) -> None:

@@ -27,7 +27,7 @@ class ScriptedCompleter(CompleterBase):
     ) -> None:
         self.model = ScriptedModel(script)
         self.questions: list[Complete] = []
-        self._rate = Rate.of(price)
+        self._rate = Rate.from_price(price)
 
     async def ask(self, question: Complete) -> Completion:
         """Play the next reply."""

@@ -74,7 +74,7 @@ class _Watch:
     async def _events(self) -> AsyncIterator[FeedEvent]:
         while True:
             while self._next < len(self._turn.events):
-                self._gateway.check()
+                self._gateway.raise_if_away()
                 event = self._turn.events[self._next]
                 self.position = f"0.{self._next}"
                 self._next += 1
@@ -124,7 +124,7 @@ class ScriptedGateway:
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)  # an error of the block leaves it as it is, in no group
 
-    def check(self) -> None:
+    def raise_if_away(self) -> None:
         """Raises Unavailable while the gateway is away."""
         if self.away:
             raise Unavailable("No gateway answers.")
@@ -143,13 +143,15 @@ class ScriptedGateway:
         self._conversations[conversation] = (summary, kept)
         return conversation
 
-    def ask(self, question: str, *, tool: str = "send_mail", detail: str = "to: a@example.org") -> Approval:
+    def request_approval(
+        self, question: str, *, tool: str = "send_mail", detail: str = "to: a@example.org"
+    ) -> Approval:
         """A turn of another channel waits for a decision."""
         call = ToolCall(id=new_id("call"), name=tool)
         shown = ApprovalDetail(text=detail, shape="shape", covers=f"{tool} to a@example.org")
         return self._wait("main", "another", new_id("turn"), call, "hash", question, shown)
 
-    def wonder(self, text: str, *, options: tuple[str, ...] = ()) -> Approval:
+    def ask_question(self, text: str, *, options: tuple[str, ...] = ()) -> Approval:
         """A turn of another channel waits for an answer."""
         call = ToolCall(id=new_id("call"), name="ask_human")
         shown = ApprovalDetail(kind="question", text=text, options=options)
@@ -282,7 +284,7 @@ class ScriptedGateway:
 
     async def _answering(self) -> None:
         await anyio.lowlevel.checkpoint()
-        self.check()
+        self.raise_if_away()
 
     def _turn(self, turn: str) -> _Turn:
         if turn not in self._turns:

@@ -145,7 +145,7 @@ class ScriptedProvider:
         }
 
     @property
-    def asked(self) -> list[RecordedRequest]:
+    def answer_requests(self) -> list[RecordedRequest]:
         """The requests that asked for an answer: not those for the list of models."""
         return [request for request in self.requests if request.method == "POST"]
 

@@ -46,10 +46,10 @@ class Tmux:
 
     def type(self, text: str) -> None:
         """Type a text and Enter."""
-        self.literally(text)
+        self.type_without_enter(text)
         self._tmux("send-keys", "Enter")
 
-    def literally(self, text: str) -> None:
+    def type_without_enter(self, text: str) -> None:
         """Type a text without Enter."""
         self._tmux("send-keys", "-l", "--", text)
 
@@ -75,11 +75,11 @@ class Tmux:
         """The process of the shell in which the command runs."""
         return int(self._tmux("display-message", "-p", "#{pane_pid}"))
 
-    def shows(self, *texts: str) -> None:
+    def wait_shows(self, *texts: str) -> None:
         """Wait until the screen holds all of these."""
-        self.until(lambda: all(text in self.screen() for text in texts))
+        self.wait_until(lambda: all(text in self.screen() for text in texts))
 
-    def until(self, true: Callable[[], object]) -> None:
+    def wait_until(self, true: Callable[[], object]) -> None:
         """Wait until something holds. Raises AssertionError with the screen."""
         deadline = time.monotonic() + PATIENCE
         while not true():

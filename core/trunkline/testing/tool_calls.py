@@ -27,7 +27,7 @@ async def call_tool(
     """
     made = {"call": new_id("call"), "conversation": "conv_1", "turn": "turn_1", "actor": "owner", **more}
     request = CallTool(name=name, arguments=arguments, block=block, **made)
-    endpoint = CALL_DECIDED_TOOL if request.decided else CALL_TOOL
+    endpoint = CALL_DECIDED_TOOL if request.has_decisions else CALL_TOOL
     with anyio.fail_after(CALL_TIMEOUT):
         async with bus.call_streaming(endpoint, request, idle_timeout=IDLE_TIMEOUT) as replies:
             async for reply in replies:

@@ -33,7 +33,7 @@ async def read() -> AsyncIterator[Read]:
     async with reader_pool(DocumentsSettings(seconds=20, memory=512)) as desk:
 
         async def run(name: str, data: bytes) -> trunkline.Document:
-            reader = readers.of(name)
+            reader = readers.reader_for(name)
             assert reader is not None
             with TemporaryFile() as file:
                 file.write(data)

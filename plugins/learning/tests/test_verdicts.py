@@ -78,7 +78,7 @@ def test_preferences_that_cannot_be_read_switch_nothing_on() -> None:
     """A gap is reported and nothing is learned; a wrong type does not count as yes."""
     for text in (None, "", "[learning]\n", "learning = true", "[learning]\non = 'yes'", "[[["):
         assert not parse_preferences(text).on
-    assert parse_preferences('[learning]\non = true\nmodel = "none"').asks is False
+    assert parse_preferences('[learning]\non = true\nmodel = "none"').uses_model is False
 
 
 def test_mn_t13_small_talk_is_no_episode() -> None:

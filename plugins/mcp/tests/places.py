@@ -77,7 +77,7 @@ async def line_to(
     dialler = Connector(home, home / "workspaces", sandbox or Bare())
     async with anyio.create_task_group() as tasks:
         line = ServerConnection(server, dialler, lambda: None)
-        tasks.start_soon(line.keep)
+        tasks.start_soon(line.run)
         yield line
         tasks.cancel_scope.cancel()
 

@@ -31,7 +31,7 @@ async def test_a_server_that_was_gone_is_connected_again(tmp_path, protocol):
     server = parse_server("far", {"url": f"http://127.0.0.1:{port}/mcp", "protocol": protocol})
     async with anyio.create_task_group() as tasks:
         line = ServerConnection(server, Connector(tmp_path, tmp_path, NoSandbox()), lambda: None)
-        tasks.start_soon(line.keep)
+        tasks.start_soon(line.run)
         async with at_address(Fixture().server(), port):
             tool = (await ready(line))["test_simple_text"]
             assert "simple text" in await called(tool, tmp_path)

@@ -237,6 +237,6 @@ async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) ->
 
 async def last_of(running: Platform, request: CallTool) -> ToolOutcome:
     async with running.bus.call_streaming(
-        CALL_DECIDED_TOOL if request.decided else CALL_TOOL, request, idle_timeout=60
+        CALL_DECIDED_TOOL if request.has_decisions else CALL_TOOL, request, idle_timeout=60
     ) as replies:
         return [reply async for reply in replies][-1]

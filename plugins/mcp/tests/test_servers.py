@@ -84,7 +84,7 @@ def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_
         {"a": {"command": "x", "args": [3], "env": {"N": 5, "B": True}}, "b": {**GOOD, "disabled": True}},
     )
     found = load_servers(tmp_path)
-    (active,) = found.active
+    (active,) = found.enabled
     assert active.command == ("x", "3")
     assert {name: one.reveal({}) for name, one in active.env.items()} == {"N": "5", "B": "true"}
 
@@ -101,7 +101,7 @@ def test_a_secret_in_the_file_and_an_unknown_key_are_remarked_on_and_the_server_
     """Neither keeps it from running; neither is shown."""
     write(tmp_path, {"a": {**GOOD, "env": {"API_TOKEN": "tk-123", "OTHER": "$FINE"}, "autoApprove": ["x"]}})
     found = load_servers(tmp_path)
-    assert len(found.active) == 1 and not any(problem.fatal for problem in found.problems)
+    assert len(found.enabled) == 1 and not any(problem.fatal for problem in found.problems)
     assert [problem.what.split()[0] for problem in found.problems] == ["'autoApprove'", "env"]
     assert "tk-123" not in str(found.problems)
 

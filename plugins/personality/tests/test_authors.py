@@ -32,7 +32,7 @@ class LateMemory:
 
 
 async def owned(authors: AuthorCache, memory: LateMemory) -> bool:
-    return await authors.are_owner(cast(Memory, memory), "/identity/SOUL.md", SOUL)
+    return await authors.is_written_by_owner(cast(Memory, memory), "/identity/SOUL.md", SOUL)
 
 
 async def test_a_history_that_was_late_once_is_asked_again() -> None:

@@ -43,7 +43,7 @@ class Home:
     async def say(self, text: str = "hello", **given: Any) -> tuple[str, list[str], str]:
         """Say something; the system message, what stands before the person's message, and the conversation."""
         answer = await self.running.say(text, **given)
-        body = self.provider.asked[-1].body
+        body = self.provider.answer_requests[-1].body
         said = [message["content"] or "" for message in body["messages"][1:]]
         return body["messages"][0]["content"], said[: said.index(text)], answer.accepted.conversation
 
@@ -111,7 +111,7 @@ async def test_MB_F13_a_channel_says_what_it_shows() -> None:
         other = GatewayClient(here.running.bus, "test", shows="A picture frame.")
         sent = await other.send(SendMessage(content="Look", conversation=conversation))
         await here.running.answer(sent)
-        assert "A picture frame." in here.provider.asked[-1].body["messages"][0]["content"]
+        assert "A picture frame." in here.provider.answer_requests[-1].body["messages"][0]["content"]
         with pytest.raises(RemoteFault):
             await other.send(SendMessage(content="Look", shows="x" * (MAX_SHOWS + 1)))
 

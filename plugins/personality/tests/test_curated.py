@@ -43,7 +43,7 @@ def test_MN_T8_replace_and_remove_need_one_match() -> None:
 def test_MN_T8_an_old_file_migrates() -> None:
     """Entries between lines of § come over whole, and the first change writes the file in its new form."""
     old = "Likes tea.\n§\nTwo\nlines, with § inside.\n§\nDog: Rex\n"
-    entries = CuratedMemory.of(old)
+    entries = CuratedMemory.parse(old)
     assert entries.texts == ("Likes tea.", "Two\nlines, with § inside.", "Dog: Rex")
     assert (
         entries.added("New.").text
@@ -84,39 +84,43 @@ def test_the_file_always_reads_back_as_it_was_meant(steps: list[tuple[str, str, 
                 entries = entries.removed(old)
         except ToolError:
             continue
-        again = CuratedMemory.of(entries.text)
+        again = CuratedMemory.parse(entries.text)
         assert again == entries and len(entries.text) <= BUDGET
 
 
 def test_MB_D11_a_new_summary_keeps_the_one_before() -> None:
     """It moves into the history, with its date; nothing is lost over many summaries (MB-T13b)."""
-    book = BlockMemoryFile.of("# What it remembers\n\n(Nothing yet.)\n\n## History\n\n(Nothing.)\n")
+    book = BlockMemoryFile.parse("# What it remembers\n\n(Nothing yet.)\n\n## History\n\n(Nothing.)\n")
     assert (book.summary, book.history) == ("", ())
     for number in range(30):
-        book = BlockMemoryFile.of(book.rewritten(f"Fact {number} is known.", AT).text(AT))
+        book = BlockMemoryFile.parse(book.with_summary(f"Fact {number} is known.", AT).text(AT))
     assert book.summary == "Fact 29 is known." and book.title == "What it remembers"
     assert [f"Fact {n} is known." in book.text(AT) for n in range(30)] == [True] * 30
 
 
 def test_a_summary_that_holds_the_old_one_repeats_nothing() -> None:
     """What the new summary says word for word needs no second place."""
-    book = BlockMemoryFile.of("# M\n\nTea at four.\n").rewritten("Tea at four. Milk first.", AT)
+    book = BlockMemoryFile.parse("# M\n\nTea at four.\n").with_summary("Tea at four. Milk first.", AT)
     assert book.history == () and "Milk first." in book.text(AT)
 
 
 def test_a_note_goes_on_top_of_the_history() -> None:
     """Newest first; headings within it do not end its section."""
-    book = BlockMemoryFile.of("# M\n\nSummary.\n").noted("First.", AT).noted("# Big\n## History\nSecond.", AT)
-    again = BlockMemoryFile.of(book.text(AT))
+    book = (
+        BlockMemoryFile.parse("# M\n\nSummary.\n")
+        .with_note("First.", AT)
+        .with_note("# Big\n## History\nSecond.", AT)
+    )
+    again = BlockMemoryFile.parse(book.text(AT))
     assert len(again.history) == 2 and "Second." in again.history[0] and "First." in again.history[1]
     assert again.summary == "Summary." and again.text(AT) == book.text(AT)
 
 
 def test_a_long_history_is_bounded_and_says_so() -> None:
     """What is too old leaves the file, which says where it is; the summary is never cut."""
-    book = BlockMemoryFile.of("# M\n\n" + "S" * 20_000)
+    book = BlockMemoryFile.parse("# M\n\n" + "S" * 20_000)
     for number in range(12):
-        book = BlockMemoryFile.of(book.noted(f"{number}: " + "x" * 2000, AT).text(AT))
+        book = BlockMemoryFile.parse(book.with_note(f"{number}: " + "x" * 2000, AT).text(AT))
     text = book.text(AT)
     assert "memory_history" in text and "S" * 20_000 in text and "11: " in text
     assert len(text) < 20_000 + HISTORY_CHARACTERS + 3000
@@ -124,7 +128,7 @@ def test_a_long_history_is_bounded_and_says_so() -> None:
 
 def test_a_file_written_by_hand_is_understood() -> None:
     """No title, other headings, Windows line ends: all of it is summary."""
-    book = BlockMemoryFile.of("Free text\r\n\r\n## Plans\r\n\r\nTea.\r\n", "Memory")
+    book = BlockMemoryFile.parse("Free text\r\n\r\n## Plans\r\n\r\nTea.\r\n", "Memory")
     assert book.summary == "Free text\n\n## Plans\n\nTea." and book.title == "Memory"
 
 

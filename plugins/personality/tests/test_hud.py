@@ -65,7 +65,7 @@ def test_RLM_T18_technical_mode_and_reset() -> None:
         "technicality": 50,
     }
     assert {slider.name: reset.value(slider.name) for slider in SLIDERS} == defaults
-    assert reset.mode == "" and not reset.chosen
+    assert reset.mode == "" and not reset.is_customized
 
 
 def test_RLM_T18_a_hundred_random_states_are_read_back() -> None:

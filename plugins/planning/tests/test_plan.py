@@ -27,7 +27,7 @@ def test_entries_come_back_as_they_were_put(
     assert plan.entries("Steps") == [last[number] for number in sorted(last)]
     assert plan.entries("Risks") == list(dict.fromkeys(f"- {one_line(text)}" for text in risks))
     assert plan.entries("Files") == [] and plan.state == "planning" and plan.title == one_line(task)
-    assert plan.become("approved").state == "approved"
+    assert plan.with_state("approved").state == "approved"
 
 
 def test_what_a_person_wrote_into_the_plan_stays() -> None:

@@ -221,7 +221,7 @@ async def test_the_sandbox_holds_by_itself(outside: Outside, sandbox: Sandbox) -
             told = await came_of(session, WAY_OUT + outside.fill(code))
             outside.check(told)
             running += begun_by()
-        assert (await came_of(session, "40 + 2")).startswith("42") or not session.lives
+        assert (await came_of(session, "40 + 2")).startswith("42") or not session.has_process
     await none_left(running)
 
 
@@ -258,7 +258,7 @@ async def test_rlm_t10_nothing_outlives_its_session(sandbox: Sandbox, name: str)
                 ran = await session.run(f"{WAY_OUT}{code}")
                 assert (name, (ran.error or "")[:12]) == ("ten gigabytes", "Memory error")
             except ended:
-                assert not session.lives
+                assert not session.has_process
         running += begun_by()
     await none_left(running)
 
@@ -325,7 +325,7 @@ async def test_without_a_sandbox_no_code_is_run() -> None:
     async with ReplSession(NoSandbox()) as session:
         with pytest.raises(ToolError, match="no sandbox"):
             await session.run("1")
-        assert not session.lives and begun_by() == []
+        assert not session.has_process and begun_by() == []
 
 
 async def test_the_sandbox_s_python_runs_where_ours_cannot(

@@ -81,5 +81,5 @@ async def test_code_runs_in_a_container(docker: Docker) -> None:
         assert (await session.run("x + 1")).value == 43
         with anyio.fail_after(60), pytest.raises(CodeTimeoutError):
             await session.run("while True: pass")
-        assert not session.lives
+        assert not session.has_process
     assert await docker.end_all() == 0

@@ -43,7 +43,7 @@ async def test_a_hostile_frame_ends_the_session(sandbox: Sandbox, name: str) -> 
         code = f"{WAY_OUT}view = {made}\nwhile view:\n    view = view[os.write(1, view):]\nwhile True: pass"
         with anyio.fail_after(30), pytest.raises(ProcessBrokenError):
             await session.run(code)
-        assert not session.lives
+        assert not session.has_process
 
 
 FLOODS = {
@@ -64,7 +64,7 @@ async def test_a_flood_is_no_burden(sandbox: Sandbox, name: str) -> None:
         )
         with anyio.fail_after(40), pytest.raises(ProcessBrokenError):
             await session.run(code)
-        assert len(session.output) == 0 and not session.lives
+        assert len(session.output) == 0 and not session.has_process
 
 
 async def test_rlm_t11_who_forges_a_call_has_called(sandbox: Sandbox) -> None:
@@ -87,7 +87,7 @@ async def test_a_process_that_does_not_listen_any_more_is_ended(
         assert (await session.run(code)).value == 1
         with anyio.fail_after(30), pytest.raises(ProcessBrokenError):
             await session.run("x" * 1_000_000)
-        assert not session.lives
+        assert not session.has_process
 
 
 def test_frames_are_read_in_their_shapes_alone() -> None:
@@ -116,7 +116,7 @@ def test_no_bytes_bring_anything_but_a_frame_or_a_refusal(body: bytes) -> None:
     try:
         frame = frames.decode_frame(body)
         if isinstance(frame, CallFrame):
-            frame.given()
+            frame.decode_arguments()
         elif isinstance(frame, DoneFrame):
             _ = (frame.value, frame.variables)
     except HostileFrameError:

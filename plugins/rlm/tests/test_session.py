@@ -125,7 +125,7 @@ async def test_rlm_t10_a_loop_without_end_is_stopped(sandbox: Sandbox) -> None:
             took = time.monotonic() - begun
             if took < 3:
                 break
-        assert took < 3 and not session.lives and not any(map(lives, running)) and begun_by() == []
+        assert took < 3 and not session.has_process and not any(map(lives, running)) and begun_by() == []
         before = time.process_time()
         await anyio.sleep(0.5)
         assert time.process_time() - before < 0.25  # nor is the worker busy with what is no more

@@ -111,7 +111,7 @@ async def test_panic_ends_code_and_lets_none_begin() -> None:
             while not begun_by():  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         began = begun_by()
-        KillSwitch(running.home.path).pull("the owner")
+        KillSwitch(running.home.path).engage("the owner")
         await none_left(began)
         await running.answer(accepted)
         assert begun_by() == []

@@ -58,12 +58,12 @@ async def test_a_killed_worker_leaves_nothing_running(tmp_path: Path) -> None:
     )
     suite = TestContract()
     try:
-        await suite.beating(tmp_path)
+        await suite.wait_beating(tmp_path)
     finally:
         with suppress(ProcessLookupError):
             worker.kill()
         await worker.aclose()
-    await suite.still(tmp_path)
+    await suite.assert_stopped(tmp_path)
 
 
 @needs_it
@@ -96,7 +96,7 @@ async def test_without_control_groups_each_process_is_held(
 async def test_nothing_is_begun_while_panic_holds(tmp_path: Path) -> None:
     """Also by who knows of no worker; after the release it is."""
     sandbox = Bubblewrap(SandboxSettings(), tmp_path)
-    KillSwitch(tmp_path).pull("a test")
+    KillSwitch(tmp_path).engage("a test")
     with pytest.raises(ToolError, match="trunkline panic --release"):
         await sandbox.run(("true",), workspace=tmp_path, env={})
     KillSwitch(tmp_path).release()

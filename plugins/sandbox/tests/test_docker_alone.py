@@ -62,7 +62,7 @@ async def begin(running: Platform, script: str) -> DetachedProgram:
 
 async def ended(record: DetachedProgram) -> ExitRecord:
     with anyio.fail_after(60):
-        while (ending := record.ending()) is None:  # noqa: ASYNC110  another process brings it about
+        while (ending := record.exit_record()) is None:  # noqa: ASYNC110  another process brings it about
             await anyio.sleep(0.05)
     return ending
 
@@ -88,13 +88,13 @@ async def test_MN_F15_a_background_task_in_docker(tmp_path: Path) -> None:
         assert sorted(short.tail(9, 99).splitlines()) == ["err", "out"]
         stopped, orphan = await begin(running, BEAT), await begin(running, BEAT)
     await becomes(2, home)
-    assert (stopped.standing(), orphan.standing()) == ("running", "running")
+    assert (stopped.status(), orphan.status()) == ("running", "running")
     done = await anyio.to_thread.run_sync(partial(run_trunkline, home, "tasks", "stop", stopped.name))
     assert done.stdout == f"{stopped.name}: cancelled\n"
     await becomes(1, home)
     keeper_of(orphan).kill()
     await becomes(0, home)
-    assert orphan.standing() == "lost"
+    assert orphan.status() == "lost"
 
 
 class Between:

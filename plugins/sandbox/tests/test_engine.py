@@ -55,7 +55,7 @@ async def test_an_engine_that_breaks_off_is_told_as_its_failure(
         with pytest.raises(EngineError):
             await DockerEngine(host).call("GET", "/containers/json")
         with pytest.raises(EngineError):
-            await DockerEngine(host).attached("one")
+            await DockerEngine(host).attach("one")
         sandbox = Docker(SandboxSettings(backend="docker"), tmp_path / "home", host=host)
         assert "engine fails" in (await sandbox.unavailable() or "")
         with pytest.raises(EngineError):

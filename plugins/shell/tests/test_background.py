@@ -31,7 +31,7 @@ def none_is_left(tmp_path: Path) -> Iterator[None]:
     yield
     for record in _all(tmp_path):
         with suppress(OSError):
-            record.cancel("cancelled")
+            record.request_cancel("cancelled")
 
 
 def _all(base: Path) -> list[DetachedProgram]:
@@ -127,7 +127,7 @@ async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) ->
         assert '"programs": 1' in done.stdout
         assert await rests(workspace)
         keeper.resume()
-        await until(lambda: DetachedProgram(home / "tasks" / "main" / task).standing() == "ended")
+        await until(lambda: DetachedProgram(home / "tasks" / "main" / task).status() == "ended")
         assert await rests(workspace)
         KillSwitch(home).release()
         await platform.restart("tools")
@@ -144,7 +144,7 @@ async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Pa
         await until(lambda: "begun" in record.tail(9, 99))
         await goes_on(home.workspace)
         keeper_of(home.running.home.path, task).kill()
-        await until(lambda: record.standing() == "lost")
+        await until(lambda: record.status() == "lost")
         assert "lost: the machine was restarted or" in (await home.call("list_background_tasks")).output
         assert "begun" in (await home.call("background_task_output", task=task)).output
         await anyio.sleep(0.5)
@@ -163,9 +163,9 @@ async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path)
         assert await rests(home.workspace)
         again = await started(home, STUBBORN)
         latch = KillSwitch(home.running.home.path)
-        latch.pull("a test")
+        latch.engage("a test")
         record = DetachedProgram(latch.home / "tasks" / "main" / again)
-        await until(lambda: record.standing() == "ended")
+        await until(lambda: record.status() == "ended")
         assert await rests(home.workspace)
         refused = await home.call("start_background_task", command="true")
         assert (refused.status, "panic" in refused.output) == ("error", True)

@@ -52,7 +52,7 @@ def test_a_project_s_own_programs(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     with open_beneath(tmp_path) as folder:
-        project = ProjectFolder.at(folder, "")
+        project = ProjectFolder.read(folder, "")
         for wish, argv in expected.items():
             verb, _, what = wish.partition(" ")
             made = find_command(project, verb, what)  # type: ignore[arg-type]

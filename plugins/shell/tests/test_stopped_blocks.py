@@ -47,17 +47,17 @@ async def test_a_stop_ends_the_tasks_of_the_block_and_says_so(tmp_path: Path) ->
         assert finish.returncode == 0
         asked = await anyio.to_thread.run_sync(partial(run, stdin="n\n"))
         assert "2 of its background tasks run and are ended." in asked.stdout, asked
-        assert [one.standing() for one in mine] == ["running"] * 2
+        assert [one.status() for one in mine] == ["running"] * 2
         done = await anyio.to_thread.run_sync(partial(run, "--yes"))
         assert "2 of its background tasks were ended." in done.stdout, done
-        assert [one.standing() for one in mine] == ["ended"] * 2
+        assert [one.status() for one in mine] == ["ended"] * 2
         shown = await anyio.to_thread.run_sync(
             partial(run_trunkline, home.running.home.path, "tasks", "show", mine[0].name)
         )
         assert "ended, because its block was stopped" in shown.stdout
         assert await rests(home.running.home.workspace("garden"))
-        assert other.standing() == "running"
-        other.cancel("cancelled")
+        assert other.status() == "running"
+        other.request_cancel("cancelled")
 
 
 @pytest.mark.parametrize("how", AWAY)
@@ -68,7 +68,7 @@ async def test_no_task_of_a_block_that_is_taken_away_writes_on(tmp_path: Path, h
         await gateway.create_block("garden", FREE)
         record = await begun(home, "garden", STUBBORN)
         await AWAY[how](gateway)
-        assert record.standing() == "lost" and list_programs(programs_folder(places.path, "garden")) == []
+        assert record.status() == "lost" and list_programs(programs_folder(places.path, "garden")) == []
         workspace = places.workspace("garden")
         if how == "archive":
             (workspace,) = (places.workspaces / ".archive").iterdir()

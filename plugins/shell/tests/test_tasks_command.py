@@ -80,7 +80,7 @@ async def test_one_whose_keeper_does_not_answer_is_an_error(tmp_path: Path) -> N
         assert failed.returncode == 1
         assert f"{task} did not end" in failed.stderr and "trunkline panic" in failed.stderr
         (record,) = list_programs(tmp_path / "home" / "tasks" / "main")
-        await until(lambda: record.standing() == "ended")
+        await until(lambda: record.status() == "ended")
 
 
 async def test_ids_that_fit_none_or_several_are_errors(tmp_path: Path) -> None:

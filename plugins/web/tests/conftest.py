@@ -136,7 +136,7 @@ class Documents(BlockDocuments):
 async def context(tmp_path: Path) -> AsyncIterator[ToolContext]:
     """A call's context, with documents that are read in a process of their own."""
     async with reader_pool(DocumentsSettings(seconds=30, memory=512)) as desk:
-        desk.rest = lambda: None  # type: ignore[method-assign]  # one process is enough for all pages of a test
+        desk.stop_idle = lambda: None  # type: ignore[method-assign]  # one process is enough for all pages of a test
         yield tool_context(tmp_path, documents=Documents(tmp_path, desk))
 
 

@@ -158,7 +158,7 @@ async def test_a_labyrinth_ends(site: Any, context: ToolContext, make_page: Any,
 )
 def test_robots_txt_is_read_by_its_rfc(text: str, target: str, allowed: bool) -> None:
     """Groups by name, the longest pattern, wildcards and ends (RFC 9309)."""
-    assert parse_robots(text, "Trunkline/0.1").allow(target) is allowed
+    assert parse_robots(text, "Trunkline/0.1").is_allowed(target) is allowed
 
 
 def test_a_wish_for_pauses_is_heeded_within_reason() -> None:
@@ -171,10 +171,10 @@ def test_a_wish_for_pauses_is_heeded_within_reason() -> None:
 @given(st.text(max_size=300), st.text(max_size=50))
 def test_any_robots_txt_can_be_read(text: str, target: str) -> None:
     """A stranger's file breaks nothing."""
-    assert isinstance(parse_robots(f"User-agent: *\n{text}", "Trunkline").allow(target), bool)
+    assert isinstance(parse_robots(f"User-agent: *\n{text}", "Trunkline").is_allowed(target), bool)
 
 
 def test_patterns_cost_no_more_than_their_length() -> None:
     """What would have a matcher that goes back count till the end of days is done at once."""
     rules = (RobotsRule("/" + "*a" * 2000 + "$", False),)
-    assert RobotsPolicy(rules).allow("/" + "a" * 1999 + "b")
+    assert RobotsPolicy(rules).is_allowed("/" + "a" * 1999 + "b")

@@ -91,44 +91,44 @@ def test_what_cannot_be_is_one_sentence(home: Path, arguments: tuple[str, ...], 
 def test_a_conversation_at_a_terminal(home: Path) -> None:
     """Markdown, tokens, status, trace and the way back."""
     with chat(home) as tmux:
-        tmux.shows("›", "new conversation")
+        tmux.wait_shows("›", "new conversation")
         tmux.type("say:some **bold** words")
-        tmux.shows("some bold words", " in / ", " out · ")
+        tmux.wait_shows("some bold words", " in / ", " out · ")
         tmux.type("/status")
-        tmux.shows("block         main", "conversation  conv_")
+        tmux.wait_shows("block         main", "conversation  conv_")
         tmux.type("/trace")
-        tmux.shows("invoke_agent main")
+        tmux.wait_shows("invoke_agent main")
         tmux.keys("C-d")
-        tmux.shows("trunkline chat --conversation conv_", "left with 0")
+        tmux.wait_shows("trunkline chat --conversation conv_", "left with 0")
 
 
 @needs_tmux
 def test_ctrl_c_ends_the_turn_and_the_next_goes_on(home: Path) -> None:
     """The text that had come is kept, and the conversation is usable at once."""
     with chat(home) as tmux:
-        tmux.shows("›")
+        tmux.wait_shows("›")
         tmux.type("stall:5")
-        tmux.shows("word-5")
+        tmux.wait_shows("word-5")
         tmux.keys("C-c")
-        tmux.shows("Cancelled.")
+        tmux.wait_shows("Cancelled.")
         tmux.type("say:still here")
-        tmux.shows("still here", "0.")
+        tmux.wait_shows("still here", "0.")
         tmux.keys("C-d")
-        tmux.shows("left with 0")
+        tmux.wait_shows("left with 0")
 
 
 @needs_tmux
 def test_a_bus_that_dies_in_mid_answer_repeats_nothing(home: Path) -> None:
     """nats-server is killed while words come: every word is on the screen once, in order."""
     with chat(home) as tmux:
-        tmux.shows("›")
+        tmux.wait_shows("›")
         tmux.type("slow:120:50")
-        tmux.shows("word-10 ")
+        tmux.wait_shows("word-10 ")
         for process in psutil.Process(tmux.pid()).children(recursive=True):
             if "nats-server" in process.name():
                 os.kill(process.pid, signal.SIGKILL)
-        tmux.until(lambda: "word-120" in tmux.screen(history=True))
-        tmux.shows(" out · ")
+        tmux.wait_until(lambda: "word-120" in tmux.screen(history=True))
+        tmux.wait_shows(" out · ")
         screen = tmux.screen(history=True)
         answer = screen[screen.rindex("word-1 ") :]
         words = [word for word in answer.split() if word.startswith("word-")]
@@ -143,15 +143,15 @@ def test_chat_attaches_to_what_runs_and_a_turn_outlives_it(home: Path) -> None:
     try:
         assert up.stdout is not None and "ready" in up.stdout.readline()
         with chat(home) as first:
-            first.shows("›")
+            first.wait_shows("›")
             first.type("slow:60:200")
-            first.shows("word-5 ")
+            first.wait_shows("word-5 ")
             first.keys("C-d")
-            first.shows("word-5 ", "The turn goes on;", "left with 0")
+            first.wait_shows("word-5 ", "The turn goes on;", "left with 0")
             shown = " ".join(first.screen().split())
             conversation = shown[shown.index("conv_") :].split()[0]
         with chat(home, "--conversation", conversation) as second:
-            second.shows("slow:60:200", "word-1 ", "word-60", " out · ")
+            second.wait_shows("slow:60:200", "word-1 ", "word-60", " out · ")
     finally:
         up.terminate()
         assert up.wait(60) == 0
@@ -162,7 +162,7 @@ def test_chat_attaches_to_what_runs_and_a_turn_outlives_it(home: Path) -> None:
 def test_a_signal_leaves_in_good_order(home: Path, number: signal.Signals) -> None:
     """The terminal is as it was, and nothing of the platform stays behind."""
     with chat(home) as tmux:
-        tmux.shows("›")
+        tmux.wait_shows("›")
         [program] = [
             process
             for process in psutil.Process(tmux.pid()).children(recursive=True)
@@ -170,6 +170,6 @@ def test_a_signal_leaves_in_good_order(home: Path, number: signal.Signals) -> No
         ]
         children = program.children(recursive=True)
         program.send_signal(number)
-        tmux.shows("left with 143")
+        tmux.wait_shows("left with 143")
         gone: Callable[[], bool] = lambda: not any(child.is_running() for child in children)  # noqa: E731
-        tmux.until(gone)
+        tmux.wait_until(gone)

@@ -133,7 +133,7 @@ async def test_MB_T11_the_owner_decides_by_letter_and_nobody_else_does() -> None
     the id, and is no message to the agent; what waits no longer is said."""
     async with ScriptedGateway() as gateway:
         pile = Owned()
-        asked = gateway.ask("Send the mail?")
+        asked = gateway.request_approval("Send the mail?")
         await answered(pile, gateway, Letter("1", f"approve {asked.id}", "eve"))
         assert gateway.decided == [] and "Only the owner" in pile.answers["1"]
         await answered(pile, gateway, Letter("2", f" Approve {asked.id} ALWAYS\n", "ada"))
@@ -150,7 +150,7 @@ async def test_a_channel_that_says_nothing_of_its_owner_lets_nobody_decide() -> 
     """The default is no."""
     async with ScriptedGateway() as gateway:
         pile = Pile()
-        asked = gateway.ask("Send the mail?")
+        asked = gateway.request_approval("Send the mail?")
         await answered(pile, gateway, Letter("1", f"approve {asked.id}"))
         assert gateway.decided == [] and "Only the owner" in pile.answers["1"]
 
@@ -160,8 +160,8 @@ async def test_MB_T11_the_owner_answers_by_letter_and_nobody_else_does() -> None
     have lines of its own."""
     async with ScriptedGateway() as gateway:
         pile = Owned()
-        first = gateway.wonder("Which one?", options=("the red", "the blue"))
-        second = gateway.wonder("Why?")
+        first = gateway.ask_question("Which one?", options=("the red", "the blue"))
+        second = gateway.ask_question("Why?")
         await answered(pile, gateway, Letter("1", f"answer {first.id} 2", "eve"))
         assert gateway.answers == [] and "Only the owner" in pile.answers["1"]
         await answered(pile, gateway, Letter("2", f"answer {first.id} 2", "ada"))

@@ -43,18 +43,18 @@ def test_a_server_that_answers_is_offered_and_its_first_answer_is_shown(
 ) -> None:
     """It is said what is looked for before it is. Enter takes the server that was found, and its first model."""
     with init(environ, provider) as terminal:
-        terminal.shows("Who should answer?")
-        terminal.shows("Number [1]")
+        terminal.wait_shows("Who should answer?")
+        terminal.wait_shows("Number [1]")
         shown = terminal.screen()
         assert shown.index("Looking for model servers on this machine: Ollama") < shown.index("Who should")
         assert f"Ollama at {provider.url}" in shown
         terminal.type(number_of(terminal, "Ollama at"))
-        terminal.shows("Model (number or name)")
+        terminal.wait_shows("Model (number or name)")
         terminal.type("")
-        terminal.shows("Name of the first block")
+        terminal.wait_shows("Name of the first block")
         terminal.type("garden")
-        terminal.shows("openai answers: ")
-        terminal.shows("left with 0")
+        terminal.wait_shows("openai answers: ")
+        terminal.wait_shows("left with 0")
     settings = load_config(home, environ={}).settings
     assert (settings.runtime.provider_adapter, settings.gateway.default_block) == ("openai", "garden")
     assert [request.path for request in provider.requests].count("/v1/chat/completions") == 1
@@ -66,34 +66,34 @@ def test_an_address_is_asked_for_and_what_was_answered_survives_ctrl_c(
     """The address and the variable are kept when the person leaves at a later question, and the next run offers them.
     A key in the place of a name is refused and asked for again."""
     with init(environ, provider) as terminal:
-        terminal.shows("Number [1]")
+        terminal.wait_shows("Number [1]")
         terminal.type(number_of(terminal, "another server"))
-        terminal.shows("Its address")
+        terminal.wait_shows("Its address")
         terminal.type("127.0.0.1:9")
-        terminal.shows("That is no web address")
+        terminal.wait_shows("That is no web address")
         terminal.type(provider.url)
-        terminal.shows("Environment variable that holds the key")
+        terminal.wait_shows("Environment variable that holds the key")
         terminal.type("sk-not-a-name")
-        terminal.shows("not the name of an environment variable")
+        terminal.wait_shows("not the name of an environment variable")
         terminal.type("GARDEN_KEY")
-        terminal.shows("Model (number or name)")
+        terminal.wait_shows("Model (number or name)")
         terminal.keys("C-c")
-        terminal.shows("Your answers so far are in")
-        terminal.shows("left with 130")
+        terminal.wait_shows("Your answers so far are in")
+        terminal.wait_shows("left with 130")
         assert "Traceback" not in terminal.screen(history=True)
     text = (home / "trunkline.toml").read_text()
     assert provider.url in text and 'env = "GARDEN_KEY"' in text and "sk-not" not in text
     with init({**environ, "GARDEN_KEY": "x"}, provider) as terminal:
-        terminal.shows("Number [1]")
+        terminal.wait_shows("Number [1]")
         assert f"1  as it is: openai at {provider.url}" in terminal.screen()
         terminal.type("")
-        terminal.shows("[GARDEN_KEY]")
+        terminal.wait_shows("[GARDEN_KEY]")
         terminal.type("")
-        terminal.shows("Model (number or name)")
+        terminal.wait_shows("Model (number or name)")
         terminal.type("")
-        terminal.shows("Name of the first block")
+        terminal.wait_shows("Name of the first block")
         terminal.type("")
-        terminal.shows("left with 0")
+        terminal.wait_shows("left with 0")
 
 
 def test_enter_takes_who_can_answer(environ: dict[str, str], home: Path) -> None:
@@ -102,14 +102,14 @@ def test_enter_takes_who_can_answer(environ: dict[str, str], home: Path) -> None
     words = ["env", "-i", *(f"{name}={value}" for name, value in nobody.items())]
     command = shlex.join([*words, sys.executable, "-m", "trunkline.cli.main", "init"])
     with Tmux(command, columns=60, rows=40) as terminal:
-        terminal.shows("Number [")
+        terminal.wait_shows("Number [")
         shown = terminal.screen()
         assert f"Number [{number_of(terminal, 'nobody yet')}]" in shown
         assert "quotes it,\n" in shown or "memory and\n" in shown, shown
         terminal.type("")
-        terminal.shows("Name of the first block")
+        terminal.wait_shows("Name of the first block")
         terminal.type("")
-        terminal.shows("left with 0")
+        terminal.wait_shows("left with 0")
     assert load_config(home, environ={}).settings.runtime.provider_adapter == "offline"
 
 
@@ -118,15 +118,15 @@ def test_a_key_that_is_not_set_is_named_and_nothing_is_lost(
 ) -> None:
     """OpenAI itself, without the variable: no question goes out, the variable is named, the settings are there."""
     with init(environ, provider) as terminal:
-        terminal.shows("Number [1]")
+        terminal.wait_shows("Number [1]")
         terminal.type(number_of(terminal, "OpenAI (its key"))
-        terminal.shows("Environment variable that holds the key")
+        terminal.wait_shows("Environment variable that holds the key")
         terminal.type("")
-        terminal.shows("Model (")
+        terminal.wait_shows("Model (")
         terminal.type("")
-        terminal.shows("Name of the first block")
+        terminal.wait_shows("Name of the first block")
         terminal.type("")
-        terminal.shows("The variable OPENAI_API_KEY is not set here.")
-        terminal.shows("left with 0")
+        terminal.wait_shows("The variable OPENAI_API_KEY is not set here.")
+        terminal.wait_shows("left with 0")
     assert load_config(home, environ={}).settings.runtime.provider_adapter == "openai"
     assert 'env = "OPENAI_API_KEY"' in (home / "trunkline.toml").read_text()

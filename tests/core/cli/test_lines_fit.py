@@ -17,7 +17,7 @@ def shown(environ: dict[str, str], *words: str) -> str:
     assigned = [f"{name}={value}" for name, value in environ.items()]
     command = shlex.join(["env", "-i", *assigned, sys.executable, "-m", "trunkline.cli.main", *words])
     with Tmux(command, columns=80, rows=60) as terminal:
-        terminal.shows("left with 0")
+        terminal.wait_shows("left with 0")
         return terminal.screen()
 
 

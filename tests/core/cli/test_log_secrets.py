@@ -66,7 +66,10 @@ def test_what_a_vendor_repeats_of_a_key_is_in_no_log(tmp_path: Path) -> None:
             env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path), "MINE": key},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
-        assert provider.asked and provider.asked[0].headers["authorization"] == f"Bearer {key}"
+        assert (
+            provider.answer_requests
+            and provider.answer_requests[0].headers["authorization"] == f"Bearer {key}"
+        )
     assert key not in done.stdout + done.stderr
     logs = "".join(file.read_text() for file in (tmp_path / "logs").iterdir())
     assert "Incorrect API key provided: [" in logs

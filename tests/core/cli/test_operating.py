@@ -68,10 +68,10 @@ def test_top_at_a_terminal(environ: dict[str, str]) -> None:
         assert up.stdout is not None and b"ready at" in up.stdout.readline()
         settings = shlex.join(f"{name}={value}" for name, value in environ.items())
         with Tmux(f"env -i {settings} {program} top", columns=140, rows=40) as terminal:
-            terminal.until(lambda: "gateway" in terminal.screen() and "STREAMS" in terminal.screen())
+            terminal.wait_until(lambda: "gateway" in terminal.screen() and "STREAMS" in terminal.screen())
             assert str(up.pid) in terminal.screen()
             terminal.keys("C-c")
-            terminal.until(lambda: "STREAMS" not in terminal.screen())
+            terminal.wait_until(lambda: "STREAMS" not in terminal.screen())
     finally:
         up.kill()
         up.wait()

@@ -100,7 +100,7 @@ def test_a_group_without_a_command_lists(trunkline: Run) -> None:
 
 def test_the_help_lists_every_command_with_a_whole_line() -> None:
     """Plugins' commands too: no line ends in dots because it did not fit."""
-    lines = dict(cli.lines())  # type: ignore[attr-defined]
+    lines = dict(cli.help_lines())  # type: ignore[attr-defined]
     assert {"mcp", "tasks", *COMMANDS} <= set(lines)
     assert not [name for name, line in lines.items() if not line.endswith(".") or line.endswith("...")]
 

@@ -20,7 +20,7 @@ EVENTS: tuple[FeedEvent, ...] = (
 def test_a_status_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     """Before the answer, as it reads; the answer alone is on standard output."""
     saying = TurnPrinter(stream=True)
-    assert [saying.take(event) for event in EVENTS] == [False, False, False, True]
+    assert [saying.handle_event(event) for event in EVENTS] == [False, False, False, True]
     assert saying.finish(ACCEPTED) == 0
     out, err = capsys.readouterr()
     assert out == "Tea.\n" and err == "[humor 80]\nconversation conv_a\n"
@@ -31,6 +31,6 @@ def test_json_has_the_statuses_as_data(capsys: pytest.CaptureFixture[str]) -> No
     for events, statuses in ((EVENTS, {"hud": {"humor": 80}, "silent": {"a": 1}}), (EVENTS[2:], None)):
         saying = JsonTurnPrinter()
         for event in events:
-            saying.take(event)
+            saying.handle_event(event)
         saying.finish(ACCEPTED)
         assert json.loads(capsys.readouterr().out).get("statuses") == statuses

@@ -220,7 +220,7 @@ async def test_coming_back_to_what_the_journal_told(bus: Bus) -> None:
 async def tell(bus: Bus, epoch: int, teller: JournalTranslator, *entries: JournalEntry) -> None:
     """Tell what the entries mean, as the monitor does."""
     turn = FeedWriter(bus, "main", CONV, TURN, epoch)
-    await turn.tell(*(told for entry in entries for told in teller.tell(entry)))
+    await turn.emit_journaled(*(told for entry in entries for told in teller.translate(entry)))
 
 
 @pytest.mark.parametrize("again_by", ["a new owner", "the journal"])

@@ -46,7 +46,7 @@ class Meter(TurnMetrics):
 def told(meter: Meter, turn: str, *steps: tuple[float, JournalEntry]) -> None:
     for seconds, entry in steps:
         record = TurnRecord(turn=turn, epoch=1, owner="m", entries=(entry,))
-        meter.take(record, BEGIN + timedelta(seconds=seconds))
+        meter.record(record, BEGIN + timedelta(seconds=seconds))
 
 
 def started(model: str = "openai/gpt-5") -> TurnStarted:
@@ -100,7 +100,7 @@ def test_a_failure_has_its_code_and_no_more() -> None:
     failed = ModelCallFailed(step=0, code=ErrorCode.RATE_LIMITED, fault="a secret", partial="a secret")
     told(meter, "t", (0, started()), (0, ModelCallPlanned(step=0)), (1, failed))
     told(meter, "t", (1, TurnFinished(reason="error", code=ErrorCode.RATE_LIMITED)))
-    meter.skip()
+    meter.record_unreadable()
     text = meter.text()
     assert 'error_type="rate_limited"} 1' in text and "secret" not in text
     assert 'trunkline_turns_finished_total{reason="error",error_type="rate_limited"} 1' in text

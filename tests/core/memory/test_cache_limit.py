@@ -6,7 +6,9 @@ from trunkline.workers.memory.conversations import ConversationCache, Conversati
 
 def small(number: int) -> ConversationFile:
     header = Header(id=f"c{number}", block="main", title=None, created_at=utc_now())
-    return ConversationFile.begun(header, [Message(id=f"m{number}", role="user", content="ok")], b"{}\n{}\n")
+    return ConversationFile.created(
+        header, [Message(id=f"m{number}", role="user", content="ok")], b"{}\n{}\n"
+    )
 
 
 def test_many_short_conversations_are_let_go_of_like_few_long_ones() -> None:
@@ -25,6 +27,6 @@ def test_a_conversation_that_grows_makes_room_for_itself() -> None:
     cache.put("0", small(2))
     for number in range(1, 60):
         added = [Message(id=f"a{number}", role="user", content="x" * 1_000)]
-        cache.grown(str(number - 1), str(number), added, b"x" * 1_000)
+        cache.extend(str(number - 1), str(number), added, b"x" * 1_000)
     grown = cache.get("59")
     assert cache.get("other") is None and grown is not None and len(grown.messages) == 60

@@ -290,7 +290,7 @@ async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: W
     await write("audit/purges.jsonl", f"{notes}{damage}\n")
     late = PurgedTurnRule()
     chunks.store._parts.committer.rules = (late,)
-    await PurgeService(chunks.store, (), None, late).remember()
+    await PurgeService(chunks.store, (), None, late).load()
     scope = Scope(block="main", conversation="conv_a", turn="turn_a")
     change = Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope)
     with pytest.raises(Refusal, match=r"audit/purges\.jsonl:2 cannot be read"):
@@ -299,7 +299,7 @@ async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: W
     await write("audit/purges.jsonl", notes)
     late = PurgedTurnRule()
     chunks.store._parts.committer.rules = (late,)
-    await PurgeService(chunks.store, (), None, late).remember()
+    await PurgeService(chunks.store, (), None, late).load()
     await chunks.store.change(change)
 
 
@@ -320,7 +320,7 @@ async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
         await chunks.store.change(Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope))
     assert refused.value.code == "purged"
     again = PurgedTurnRule()
-    await PurgeService(chunks.store, (), None, again).remember()
+    await PurgeService(chunks.store, (), None, again).load()
     chunks.store._parts.committer.rules = (again,)
     with pytest.raises(Refusal):
         await chunks.store.change(Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope))

@@ -93,8 +93,8 @@ async def test_rlm_t15_in_every_write_of_memory(tmp_path: Path) -> None:
 )
 def test_what_goes_by_a_secrets_name_is_redacted(text: str, cleaned: str) -> None:
     """However it is written: environment, JSON within JSON, Markdown, addresses, headers, key files."""
-    assert REDACTION.text(text) == cleaned
-    assert REDACTION.text(cleaned) == cleaned
+    assert REDACTION.redact(text) == cleaned
+    assert REDACTION.redact(cleaned) == cleaned
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_no_text_keeps_the_rule_busy(piece: str) -> None:
     took = []
     for count in (2_500, 50_000):
         begun = time.process_time()
-        REDACTION.text(piece * count)
+        REDACTION.redact(piece * count)
         took.append(time.process_time() - begun)
     assert took[1] < 100 * took[0] + 2.0
 
@@ -143,7 +143,7 @@ def test_no_text_keeps_the_rule_busy(piece: str) -> None:
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     """Notes and code about secrets survive: words, types, calls, references, numbers, placeholders."""
-    assert REDACTION.text(text) == text
+    assert REDACTION.redact(text) == text
 
 
 def test_json_stays_json() -> None:
@@ -155,7 +155,7 @@ def test_json_stays_json() -> None:
         "secret": ["kept"],
     }
     for text in (json.dumps(held), json.dumps(held, indent=2)):
-        cleaned = json.loads(REDACTION.text(text))
+        cleaned = json.loads(REDACTION.redact(text))
         assert cleaned["token"] == "[REDACTED]"
         assert cleaned["count"] == 3
         assert "qwerty" not in cleaned["nested"]

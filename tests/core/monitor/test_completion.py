@@ -240,7 +240,7 @@ def test_prices_by_exact_name_then_by_pattern() -> None:
             "b": Price(input=0.15, output=0.6),
         }
     )
-    rates = {name: prices.of(name) for name in ("a/large", "a/large-2", "a/largest", "b", "b/x")}
+    rates = {name: prices.find_rate(name) for name in ("a/large", "a/large-2", "a/largest", "b", "b/x")}
     assert {name: rate.name if rate else None for name, rate in rates.items()} == {
         "a/large": "3/3/9",
         "a/large-2": "2/2/8",
@@ -252,12 +252,12 @@ def test_prices_by_exact_name_then_by_pattern() -> None:
 
 def test_many_small_costs_are_exact() -> None:
     """No float is added up: 0.15 dollars per million tokens, a million times one token."""
-    rate = PriceTable({"x": Price(input=0.15, output=0.6)}).of("x")
+    rate = PriceTable({"x": Price(input=0.15, output=0.6)}).find_rate("x")
     assert rate is not None
     assert rate.cost(Usage(input_tokens=1_000_000)) == 150_000
     assert rate.cost(Usage(input_tokens=10, output_tokens=5)) == 5  # 1.5 + 3.0, the half up
     long = (Message(id="msg_1", role="user", content="wörd " * 100),)
-    assert rate.tokens_for(long, 0) == 0
+    assert rate.affordable_tokens(long, 0) == 0
 
 
 SLOW_ONCE = '''

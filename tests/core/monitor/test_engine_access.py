@@ -81,7 +81,7 @@ async def test_pa_t8_nobody_without_the_token_or_from_elsewhere_comes_in(tmp_pat
             ):
                 answer = await http.post("/engine/chat", json=wish(WRITE), headers=headers)
                 assert answer.status_code == 401
-            assert provider.asked == []
+            assert provider.answer_requests == []
             answer = await http.post("/engine/chat", json=wish("say:hello"), headers={**token, **ALL})
             assert answer.status_code == 200 and "hello" in answer.text
 
@@ -212,7 +212,7 @@ async def test_a_block_that_takes_no_messages_takes_none_here(tmp_path: Path) ->
                 status, code, said = await refused(name)
                 assert (status, code) == (404, "not_found") and repr(name) in said
             assert (await refused(7))[:2] == (400, "invalid_request")
-            assert provider.asked == []
+            assert provider.answer_requests == []
             assert not (tmp_path / "workspaces" / "garden").exists()
             garden.write_text("enabled = true\n")
             await anyio.sleep(0.5)

@@ -29,7 +29,7 @@ HIDDEN = {
 
 def why(detail: str) -> str:
     """The line."""
-    return ModelErrorFormatter(LogRedactor({})).why(
+    return ModelErrorFormatter(LogRedactor({})).describe(
         ModelError(ErrorCode.PROVIDER_ERROR, "refused", detail), "openai/m"
     )
 

@@ -442,7 +442,7 @@ async def test_a_cut_text_is_stored_as_it_was_shown() -> None:
     shown = Shown()
     stream = TextStream(shown, 0, 0.01)
     stream.add("some")
-    text = await stream.cut()
+    text = await stream.close()
     stream.add(" too late")
     await stream.flush()
     assert shown.text == text == "some and more"

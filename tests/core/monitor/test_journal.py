@@ -48,7 +48,7 @@ async def test_who_finds_out_anew_reads_what_others_wrote(two: Two) -> None:
     await first.write(request, 1, (TurnStarted(request=request, model="m"),))
     await second.replay(request.turn)
     await second.write(request, 2, (TurnResumed(), TurnFinished(reason="stop")))
-    first.forget()
+    first.forget_last_seq()
     assert len(await first.replay(request.turn)) == 2
     assert first.unfinished is None
 
@@ -57,10 +57,10 @@ async def test_being_overtaken_is_seen_without_a_turn(two: Two) -> None:
     """A monitor that waits for a person asks whether somebody went on."""
     first, second = two
     request = requested()
-    assert not await first.is_overtaken()
+    assert not await first.is_fenced()
     await first.replay(request.turn)
     await first.write(request, 1, (TurnStarted(request=request, model="m"),))
-    assert not await first.is_overtaken()
+    assert not await first.is_fenced()
     await second.replay(request.turn)
     await second.write(request, 2, (TurnResumed(),))
-    assert await first.is_overtaken()
+    assert await first.is_fenced()

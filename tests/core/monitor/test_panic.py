@@ -60,7 +60,7 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
         assert (await running.say("say:no")).ended.code == ErrorCode.PANIC
         await running.bus.publish(PANIC, Panic(on=False, by="somebody"))
         with anyio.fail_after(60):
-            await KillSwitch(home).until(False)
+            await KillSwitch(home).wait_until(False)
         assert (await running.say("say:yes")).text == "yes"
 
 

@@ -20,7 +20,7 @@ class Race:
 
     async def turn(self, name: str, begun: bool = False) -> None:
         """Run for a moment, once there is a slot."""
-        async with self.slots.one(lambda: self._said(begun)):
+        async with self.slots.acquire(lambda: self._said(begun)):
             self.ran.append(name)
             self.together += 1
             self.most = max(self.most, self.together)
@@ -38,7 +38,7 @@ class Race:
 async def test_what_had_begun_goes_first_and_else_who_waits_longest() -> None:
     """Turns that come last overtake those that wait when they were interrupted, and nobody else."""
     race = Race(1)
-    async with anyio.create_task_group() as tasks, race.slots.one(not_begun):
+    async with anyio.create_task_group() as tasks, race.slots.acquire(not_begun):
         for name in ("a", "b", "c"):
             tasks.start_soon(race.turn, name)
         await wait_all_tasks_blocked()

@@ -118,7 +118,7 @@ def test_a_message_steered_while_the_model_thinks_is_answered_in_the_same_turn()
     assert turn.advance(ModelCallFinished(step=0, text="one"))[1] == (CallModel(1),)
     assert turn.advance(ModelCallFinished(step=1, text="two"))[1] == (StoreTurn("stop"),)
     assert [m.content for m in new_messages(turn)] == ["hello", "one", "and this", "two"]
-    assert turn.knows("msg_s") and not turn.knows("msg_x")
+    assert turn.has_message("msg_s") and not turn.has_message("msg_x")
 
 
 def test_a_cancel_keeps_the_partial_text_and_marks_it() -> None:
@@ -173,7 +173,7 @@ def test_a_turn_that_is_to_stop_takes_no_more_messages_in() -> None:
     started(turn)
     turn.advance(CancelRecorded(by="owner", mode="after_step"))
     late = SteerRecorded(message=Message(id="msg_s", role="user", content="and this"))
-    assert turn.advance(late) == ((), ()) and not turn.knows("msg_s")
+    assert turn.advance(late) == ((), ()) and not turn.has_message("msg_s")
     assert turn.advance(ModelCallFinished(step=0, text="one"))[1] == (StoreTurn("stop"),)
 
 

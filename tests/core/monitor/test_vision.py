@@ -101,9 +101,9 @@ async def test_MN_F16_without_a_vision_model_nobody_is_asked_and_the_error_says_
 
 def test_a_picture_counts_before_it_is_asked_about() -> None:
     """A question that has a budget is refused when its picture alone could cost more."""
-    rate = Rate.of(Price(input=1.0, output=1.0))
+    rate = Rate.from_price(Price(input=1.0, output=1.0))
     plain = Message(id="m", role="user", content="x")
     seen = Message(id="m", role="user", content="x", images=(Image(media_type="image/png", data=b""),))
-    assert rate.tokens_for((plain,), 1_000) == 991
-    assert rate.tokens_for((seen,), 1_000) == 0
-    assert rate.tokens_for((seen,), 10_000) == 3_991
+    assert rate.affordable_tokens((plain,), 1_000) == 991
+    assert rate.affordable_tokens((seen,), 1_000) == 0
+    assert rate.affordable_tokens((seen,), 10_000) == 3_991

@@ -48,19 +48,19 @@ async def test_what_is_not_the_internet_is_closed(address: str) -> None:
         HostGuard(resolve=resolving(["8.8.8.8", address, "1.1.1.1"])),
     ):
         with pytest.raises(HostRefused, match="Nothing was sent"):
-            await guard.addresses("rebound.example", 80)
+            await guard.resolve_allowed("rebound.example", 80)
     with pytest.raises(HostRefused, match=r"only the internet is open\. A person can open it: allow"):
-        await HostGuard(setting="allow").addresses(address, 443)
+        await HostGuard(setting="allow").resolve_allowed(address, 443)
 
 
 @pytest.mark.parametrize("address", OPEN)
 @pytest.mark.anyio
 async def test_the_internet_is_open_on_the_ports_of_the_web(address: str) -> None:
     """Ports 80 and 443, and those that the owner adds."""
-    assert list(map(str, await HostGuard().addresses(address, 443))) == [address]
+    assert list(map(str, await HostGuard().resolve_allowed(address, 443))) == [address]
     with pytest.raises(HostRefused, match="port 22: open are 80, 443"):
-        await HostGuard().addresses(address, 22)
-    assert await HostGuard(ports=[8443]).addresses(address, 8443)
+        await HostGuard().resolve_allowed(address, 22)
+    assert await HostGuard(ports=[8443]).resolve_allowed(address, 8443)
 
 
 @given(st.ip_addresses())
@@ -97,11 +97,11 @@ async def test_the_owner_opens_by_address_network_name_and_port(
 ) -> None:
     """What is named is open, and not on other ports, and not to other names."""
     guard = HostGuard([allow], resolve=resolving([address]))
-    assert list(map(str, await guard.addresses(host, port))) == [address]
+    assert list(map(str, await guard.resolve_allowed(host, port))) == [address]
     with pytest.raises(HostRefused):
-        await guard.addresses(host, 81)
+        await guard.resolve_allowed(host, 81)
     with pytest.raises(HostRefused):
-        await HostGuard([allow], resolve=resolving(["192.168.99.1"])).addresses("other.example", port)
+        await HostGuard([allow], resolve=resolving(["192.168.99.1"])).resolve_allowed("other.example", port)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_a_host_that_cannot_be_found_is_told() -> None:
 
     for resolve in (failing, resolving([]), resolving(["nonsense"])):
         with pytest.raises(HostUnreachable, match="There is no host"):
-            await HostGuard(resolve=resolve).addresses("nowhere.example", 80)
+            await HostGuard(resolve=resolve).resolve_allowed("nowhere.example", 80)
 
 
 def test_the_examples_are_addresses() -> None:

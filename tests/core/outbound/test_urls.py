@@ -78,7 +78,7 @@ def test_links_lead_somewhere_or_are_refused(link: str) -> None:
     """A link of a stranger's page never raises anything else."""
     start = parse_url("https://example.com/a/b?c")
     with suppress(UrlRefused):
-        assert isinstance(start.leads_to(link), WebAddress)
+        assert isinstance(start.resolve_link(link), WebAddress)
 
 
 def test_a_site_is_its_name_with_and_without_www() -> None:

@@ -29,13 +29,13 @@ def found(plugins):
 def test_a_file_is_dropped_in_and_taken_out(load, sources):
     """SWAP-3: a dropped-in tool is there after a reload; taken out, it is gone, and nothing fails."""
     before = load()
-    assert not before.outdated() and found(before) == {}
+    assert not before.is_outdated() and found(before) == {}
     drop(sources, "moon")
-    assert before.outdated()
+    assert before.is_outdated()
     after = load()
-    assert found(after)["t_moon"].owner == "file:moon" and not after.outdated()
+    assert found(after)["t_moon"].owner == "file:moon" and not after.is_outdated()
     (sources / "moon.py").unlink()
-    assert after.outdated()
+    assert after.is_outdated()
     gone = load()
     assert found(gone) == {} and gone.report.unusable == before.report.unusable
     assert gone.sources_version() == before.sources_version()

@@ -76,13 +76,13 @@ async def test_what_cannot_be_stored_is_waited_for_or_counted(running: Platform)
     noted = anyio.Event()
 
     async def effect() -> None:
-        await audit.note(event="call", block="main", actor="owner", tool="pay", effect="write", status="ok")
+        await audit.record(event="call", block="main", actor="owner", tool="pay", effect="write", status="ok")
         noted.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(audit.keep)
+        tasks.start_soon(audit.run)
         for number in range(MOST_WAITING):
-            await audit.note(
+            await audit.record(
                 event="approval", block="main", actor="owner", call=str(number), decision="approved"
             )
         tasks.start_soon(effect)
@@ -105,7 +105,7 @@ async def test_what_cannot_be_stored_is_waited_for_or_counted(running: Platform)
 
 
 async def _note_read(audit: AuditLog, actor: str) -> None:
-    await audit.note(event="call", block="main", actor=actor, tool="look", effect="read", status="ok")
+    await audit.record(event="call", block="main", actor=actor, tool="look", effect="read", status="ok")
 
 
 async def _all_there(bus: Bus, count: int) -> bool:

@@ -99,7 +99,7 @@ async def test_what_no_worker_reads_is_buried_and_listed(tmp_path: Path) -> None
                 while not there:
                     there = await _next_dead(bus)
             tasks.cancel_scope.cancel()
-        assert there[0].letter.reason == "garbage" and there[0].body == b"not json" and there[0].whole
+        assert there[0].letter.reason == "garbage" and there[0].body == b"not json" and there[0].is_complete
         with pytest.raises(TrunklineError, match="cannot read it either"):
             await retry(bus, there[0])
 
@@ -117,7 +117,7 @@ async def test_half_a_message_is_not_sent(tmp_path: Path) -> None:
     """Dead letters keep 64 KiB; what is longer is lost."""
     async with bus_at(tmp_path) as bus:
         one = await buried(bus, "trunkline.turn.inbox.conv_1", b"{}", size=100_000)
-        assert not one.whole
+        assert not one.is_complete
         with pytest.raises(TrunklineError, match="only 2 of its 100000 bytes"):
             await retry(bus, one)
         assert len(await list_dead_letters(bus)) == 1

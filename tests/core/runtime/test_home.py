@@ -35,7 +35,7 @@ def test_what_killed_processes_left_is_swept_away(tmp_path: Path) -> None:
     (home.path / ".restore-x" / "memory").mkdir(parents=True)
     (home.run / ".write-1").write_text("x")
     (home.path / "replaced-20300101T000000").mkdir()
-    home.sweep()
+    home.remove_leftovers()
     assert not (home.path / ".restore-x").exists() and not (home.run / ".write-1").exists()
     assert (home.path / "replaced-20300101T000000").exists()
 

@@ -56,27 +56,27 @@ async def test_an_answer_is_kept_and_one_that_is_none_is_not(tmp_path: Path) -> 
     """A name is asked for once; what is not there is asked for again, so that it is found when it comes."""
     asked = Asked()
     async with known(tmp_path, asked) as (_, found):
-        assert [await found.of("a"), await found.of("a"), await found.of("b")] == [1, 1, 2]
-        assert [await found.of("absent"), await found.of("absent")] == [None, None] and asked.count == 4
+        assert [await found.get("a"), await found.get("a"), await found.get("b")] == [1, 1, 2]
+        assert [await found.get("absent"), await found.get("absent")] == [None, None] and asked.count == 4
 
 
 async def test_an_answer_grows_old(tmp_path: Path) -> None:
     """After its time it is asked for again, whether or not anybody told of a change."""
     asked = Asked()
     async with known(tmp_path, asked, fresh_for=0.0) as (_, found):
-        assert [await found.of("a"), await found.of("a")] == [1, 2]
+        assert [await found.get("a"), await found.get("a")] == [1, 2]
 
 
 async def test_a_told_change_counts_at_once_and_another_file_s_does_not(tmp_path: Path) -> None:
     """Memory's word about a file that counts makes the next question a new one."""
     asked = Asked()
     async with known(tmp_path, asked) as (bus, found):
-        await found.of("a")
+        await found.get("a")
         await tell(bus, "notes/a.md")
         await tell(bus, "preferences.toml")
         with anyio.fail_after(60):
             while True:
-                if await found.of("a") != 1:
+                if await found.get("a") != 1:
                     break
                 await anyio.sleep(0.01)
         assert asked.count == 2
@@ -88,8 +88,8 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(tmp_path: Path) -> N
     async with known(tmp_path, asked) as (_, found):
         asked.hold = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(found.of, "a")
+            tasks.start_soon(found.get, "a")
             await anyio.wait_all_tasks_blocked()
-            found.forget()
+            found.clear()
             asked.hold.set()
-        assert await found.of("a") == 2
+        assert await found.get("a") == 2

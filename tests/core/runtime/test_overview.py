@@ -21,7 +21,7 @@ async def test_shows_who_lives_and_who_holds_the_partition_of_a_turn() -> None:
         lookout = OverviewReader(running.bus)
         with anyio.fail_after(60):
             while True:
-                seen = await lookout.look()
+                seen = await lookout.read()
                 pinned = [one for one in seen.partitions if one.pin]
                 known = {pin for beat in seen.workers if beat.kind == "monitor" for pin in beat.pins.values()}
                 settled = seen.lately.finished == 1 and not any(one.messages for one in seen.partitions)
@@ -41,15 +41,15 @@ async def test_counts_what_waits_when_nobody_takes_it(tmp_path: Path) -> None:
             wish = TurnCancelRequested(turn=f"turn_{number}", by="ann")
             await running.bus.append(INBOX, wish, conversation="conv_1")
         lookout = OverviewReader(running.bus)
-        before: PlatformOverview = await lookout.look()
+        before: PlatformOverview = await lookout.read()
         fact = TurnFact(turn="t", block="main", conversation="conv_1", fact="finished", reason="error")
         await running.bus.append(TURN_FACT, fact, block="main", fact="finished")
-        after = await lookout.look()
+        after = await lookout.read()
         waits = [one for one in after.partitions if one.messages]
         assert [(one.messages, one.conversations, one.held, one.pin) for one in waits] == [(3, 1, 0, "")]
         assert waits[0].oldest is not None and waits[0].oldest >= 0
         assert after.waiting == 3 and after.in_flight == 0
         assert (before.lately.failed, after.lately.failed) == (0, 1)
-        assert (await lookout.look()).lately.failed == 1
-        assert (await OverviewReader(running.bus).look()).lately.failed == 1
-        assert (await OverviewReader(running.bus, minutes=1e-6).look()).lately.failed == 0
+        assert (await lookout.read()).lately.failed == 1
+        assert (await OverviewReader(running.bus).read()).lately.failed == 1
+        assert (await OverviewReader(running.bus, minutes=1e-6).read()).lately.failed == 0

@@ -61,14 +61,14 @@ async def test_a_stream_never_grows_above_its_size(stream: str, setting: str, wr
             await write(running, number)
             assert (await stream_state(running.bus, stream)).bytes <= SMALL * MEGABYTE
         state = await stream_state(running.bus, stream)
-        assert 0 < state.messages < 30 and state.full > 0.5
-        seen = {one.name: one for one in (await OverviewReader(running.bus).look()).streams}
+        assert 0 < state.messages < 30 and state.fullness > 0.5
+        seen = {one.name: one for one in (await OverviewReader(running.bus).read()).streams}
         assert seen[stream].max_bytes == SMALL * MEGABYTE and seen[stream].max_age
         patient = CheckContext(running.config, running.home, False, None, bus=running.bus)  # type: ignore[arg-type]
         found = await streams_room(patient)
         assert found is not None
         assert (found.status, stream in found.summary) == (
-            ("warning", True) if state.full > 0.9 else ("ok", False)
+            ("warning", True) if state.fullness > 0.9 else ("ok", False)
         )
 
 
@@ -166,5 +166,5 @@ def test_log_files_are_bounded_and_old_ones_go(tmp_path: Path) -> None:
 def test_how_full_a_stream_is() -> None:
     """By its size; one without a limit is never full."""
     now = datetime.now(UTC)
-    assert StreamState(name="s", messages=1, bytes=50, at=now, max_bytes=100).full == 0.5
-    assert StreamState(name="s", messages=1, bytes=50, at=now).full == 0
+    assert StreamState(name="s", messages=1, bytes=50, at=now, max_bytes=100).fullness == 0.5
+    assert StreamState(name="s", messages=1, bytes=50, at=now).fullness == 0

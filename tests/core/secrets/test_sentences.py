@@ -167,21 +167,21 @@ def lines(table: str) -> list[str]:
 @pytest.mark.parametrize("text", [*lines(SAID), *TABLES])
 def test_what_is_a_secret_is_marked(text: str) -> None:
     """A secret, whole, and nothing around it; what was marked once is left alone."""
-    redacted = SECRETS.redacted(text.replace("«", "").replace("»", ""))
+    redacted = SECRETS.redact(text.replace("«", "").replace("»", ""))
     assert redacted == MARKED.sub(REDACTION_MARK, text)
-    assert SECRETS.redacted(redacted) == redacted
+    assert SECRETS.redact(redacted) == redacted
 
 
 @pytest.mark.parametrize("text", [*lines(NOT_SAID), *TABLES_WITHOUT])
 def test_what_is_none_stays(text: str) -> None:
     """Prose, code, manuals and tables that only speak of secrets."""
-    assert SECRETS.redacted(text) == text
+    assert SECRETS.redact(text) == text
 
 
 def test_a_text_is_looked_through_as_a_whole() -> None:
     """What stands before and behind a secret does not hide it, nor does the secret hide what follows it."""
     text = "\n".join([*lines(SAID), *lines(NOT_SAID)])
-    assert SECRETS.redacted(text.replace("«", "").replace("»", "")) == MARKED.sub(REDACTION_MARK, text)
+    assert SECRETS.redact(text.replace("«", "").replace("»", "")) == MARKED.sub(REDACTION_MARK, text)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,6 @@ def test_no_text_keeps_it_busy(piece: str, end: str) -> None:
     took = []
     for count in (1_000, 20_000):
         begun = time.process_time()
-        SECRETS.redacted(piece * count + end)
+        SECRETS.redact(piece * count + end)
         took.append(time.process_time() - begun)
     assert took[1] < 100 * took[0] + 2.0

@@ -81,7 +81,7 @@ class Caller:
                     await anyio.sleep(0.05)
 
     async def _asked(self, request: CallTool) -> ToolOutcome:
-        endpoint = CALL_DECIDED_TOOL if request.decided else CALL_TOOL
+        endpoint = CALL_DECIDED_TOOL if request.has_decisions else CALL_TOOL
         async with self.bus.call_streaming(endpoint, request, idle_timeout=self.silence) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):

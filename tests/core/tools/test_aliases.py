@@ -32,19 +32,19 @@ class Shop:
             self.noted += [text] * times
             return f"noted {text}"
 
-        @note.also
+        @note.alias
         def jot(words: str, how_often: int = 2) -> CanonicalCall:
             """What others call it."""
             if not words:
                 raise ToolError("Say some words.")
             return CanonicalCall("note", {"text": words, "times": how_often})
 
-        @note.also
+        @note.alias
         def scrawl(words: str) -> CanonicalCall:
             """One that is broken."""
             raise KeyError(words)
 
-        @note.also
+        @note.alias
         def echo(text: str) -> CanonicalCall:
             """A name that another tool has."""
             return CanonicalCall("note", {"text": text})
@@ -166,13 +166,13 @@ async def test_an_alias_means_no_tool_at_which_it_does_not_stand(tools: Any) -> 
                 """Look for long."""
                 return "stared"
 
-            @look.also
+            @look.alias
             def peek(what: str) -> CanonicalCall:
                 """Look, or whatever."""
                 return CanonicalCall(what, {"text": "x"} if what == "note" else {})
 
-            @look.also
-            @stare.also
+            @look.alias
+            @stare.alias
             def gaze(what: str) -> CanonicalCall:
                 """Look in some way."""
                 return CanonicalCall(what, {})

@@ -37,7 +37,7 @@ def note(context: ToolContext, path: str, content: str = "") -> str:
     return "noted"
 
 
-@note.shows
+@note.previewer
 def _shown(context: ToolContext, path: str, content: str) -> ApprovalDetail:
     if path == "broken":
         raise OSError("secret detail")

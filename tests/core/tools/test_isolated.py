@@ -133,4 +133,4 @@ async def test_what_a_plugin_apart_wishes_for_its_programs_stays_within_the_owne
 def test_a_limit_that_is_none_is_refused_to_everybody(field: str, value: float) -> None:
     """A backend takes 0 for no limit at all, and less than nothing for anything."""
     with pytest.raises(ToolError, match="above 0"):
-        ProgramBounds().within(SandboxLimits(**{field: value}))
+        ProgramBounds().bound(SandboxLimits(**{field: value}))

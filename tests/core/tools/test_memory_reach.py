@@ -33,7 +33,7 @@ async def call(running: Platform, name: str, approved: str | None = None, **argu
     )  # fmt: skip
     with anyio.fail_after(40):
         async with running.bus.call_streaming(
-            CALL_DECIDED_TOOL if request.decided else CALL_TOOL, request, idle_timeout=60
+            CALL_DECIDED_TOOL if request.has_decisions else CALL_TOOL, request, idle_timeout=60
         ) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):

@@ -90,7 +90,7 @@ async def test_cc_t12_panic_ends_every_program_and_lets_none_begin(tools: Any, t
             refused = await caller.call(name, {} if name == "beat" else {"path": "x"})
             assert (refused.status, "trunkline panic --release" in refused.output) == ("error", True)
         assert len(beats(caller.workspace)) == 5
-    assert KillSwitch(tmp_path / "home").holds
+    assert KillSwitch(tmp_path / "home").is_engaged
     async with tools(config=config) as caller:
         assert "panic" in (await caller.call("beat")).output
         released = await anyio.to_thread.run_sync(cli, caller.home, "panic", "--release")
@@ -139,7 +139,7 @@ def test_a_latch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     done = cli(home, "panic", "--release")
     assert done.returncode == 1
     assert "cannot be removed" in done.stderr
-    assert KillSwitch(home).holds
+    assert KillSwitch(home).is_engaged
     assert os.path.isdir(home / "panic.json")  # noqa: PTH112
 
 
@@ -151,4 +151,4 @@ def test_a_wrong_setting_keeps_nobody_from_stopping_everything(tmp_path: Path) -
     done = cli(home, "panic")
     assert done.returncode == 1
     assert "prot" in done.stderr
-    assert KillSwitch(home).holds
+    assert KillSwitch(home).is_engaged

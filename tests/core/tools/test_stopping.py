@@ -146,7 +146,7 @@ async def test_where_nobody_can_be_asked_a_call_in_its_middle_is_stopped_and_in_
                 ToolCall(id="c", name=name, arguments={}), f"call_{name}", permissions=("*",)
             )
             scope = Scope(block="main", conversation="conv_c", turn="turn_t")
-            return await UnattendedToolCaller(caller.bus, 3.0).outcome(command, scope, "owner")
+            return await UnattendedToolCaller(caller.bus, 3.0).call(command, scope, "owner")
 
         wondered = await told("wonder")
         assert wondered.status == "error" and "It was not run" in wondered.output
@@ -166,7 +166,7 @@ async def test_a_call_that_an_owner_before_may_have_sent_is_in_doubt(
     async with platform(tmp_path, workers=("memory",)) as running:
         command = RunToolCall(ToolCall(id="c", name="pay", arguments={}), "call_gone", again=again)
         scope = Scope(block="main", conversation="conv_c", turn="turn_t")
-        outcome = await ToolCaller(running.bus, 1.0).outcome(command, scope, "owner")
+        outcome = await ToolCaller(running.bus, 1.0).call(command, scope, "owner")
         assert outcome.status == ("unknown" if again else "error")
         assert ("It was not run" in outcome.output) is not again
 

@@ -156,13 +156,13 @@ class EventReader:
                 call = msgspec.json.decode(event.data, type=ToolCall)
                 self._open[call.id] = call
             case "tool-result":
-                yield self._ran(msgspec.json.decode(event.data, type=_ToolResult))
+                yield self._tool_ran(msgspec.json.decode(event.data, type=_ToolResult))
             case "done":
                 yield from self._end(msgspec.json.decode(event.data, type=_Done))
             case "error":
                 raise _error_from_event(msgspec.json.decode(event.data, type=_ErrorEvent))
 
-    def _ran(self, result: _ToolResult) -> ToolRan:
+    def _tool_ran(self, result: _ToolResult) -> ToolRan:
         call = self._open.pop(result.id, None)
         if call is None:
             raise model_error("bad_response", "a tool-result has no tool-call")

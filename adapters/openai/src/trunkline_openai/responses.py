@@ -120,7 +120,9 @@ class ResponsesReader(AnswerReader):
     def _call(self, item: _Item) -> ToolCall:
         given = item.arguments
         arguments = given if isinstance(given, dict) else parse_arguments(given or "")
-        return ToolCall(id=self._ids.own(item.call_id or item.id), name=item.name or "", arguments=arguments)
+        return ToolCall(
+            id=self._ids.unique(item.call_id or item.id), name=item.name or "", arguments=arguments
+        )
 
 
 class Responses(ApiProtocol):

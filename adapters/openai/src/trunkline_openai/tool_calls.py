@@ -48,7 +48,7 @@ class CallIds:
     def __init__(self, request: ModelRequest) -> None:
         self._taken = {call.id for message in request.messages for call in message.tool_calls}
 
-    def own(self, given: str | None) -> str:
+    def unique(self, given: str | None) -> str:
         """The given id, or a new one when it is empty or taken."""
         chosen = given if given and given not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
         self._taken.add(chosen)
@@ -100,6 +100,6 @@ class CallAssembler:
     def calls(self, ids: CallIds) -> list[ToolCall]:
         """The calls, in the order in which they began."""
         return [
-            ToolCall(id=ids.own(call.id), name=call.name, arguments=parse_arguments("".join(call.pieces)))
+            ToolCall(id=ids.unique(call.id), name=call.name, arguments=parse_arguments("".join(call.pieces)))
             for call in self._open
         ]

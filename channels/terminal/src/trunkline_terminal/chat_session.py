@@ -77,19 +77,19 @@ class ChatSession:
             self.block_named(self.place.block)
         if self.sitting.conversation is not None:
             await self.resume(self.sitting.conversation)
-        await self.learn_answerer()
+        await self.load_answerer()
         if told := text_format.answerer_line(self.answerer):
             self.screen.note(told, "warning" if self.answerer.problem else "dim")
         self.show_status()
 
-    async def learn_answerer(self) -> None:
+    async def load_answerer(self) -> None:
         """Ask who answers here, so that people are told; while nobody says it, what was known stays."""
         with anyio.move_on_after(ANSWERER_TIMEOUT), suppress(RemoteFault, TrunklineError):
             self.answerer = await self.gateway.answerer(self.place.block)
 
     async def refresh_blocks(self) -> tuple[Block, ...]:
         """The blocks as they are now."""
-        self.blocks = await self.outage.through(self.gateway.blocks)
+        self.blocks = await self.outage.retry(self.gateway.blocks)
         return self.blocks
 
     def block_named(self, name: str) -> Block:
@@ -107,13 +107,13 @@ class ChatSession:
         view = await self.view(conversation, include_tools=True)
         summary = view.summary
         self.place = ChatLocation(summary.block, summary.id, summary.title or "")
-        self._recall(view)
+        self._show_recent(view)
         ended = [one for one in view.messages if view.running is None or one.turn != view.running]
-        self.turns.recall(ended)
+        self.turns.restore_results(ended)
         if view.running:
             self.turns.follow(TurnRef(summary.id, view.running))
 
-    def _recall(self, view: ConversationView) -> None:
+    def _show_recent(self, view: ConversationView) -> None:
         spoken = [
             message for message in view.messages if message.role in ("user", "assistant") and message.content
         ]
@@ -127,7 +127,7 @@ class ChatSession:
 
     async def view(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
         """A conversation as it stands."""
-        return await self.outage.through(
+        return await self.outage.retry(
             lambda: self.gateway.conversation(conversation, include_tools=include_tools)
         )
 
@@ -138,9 +138,9 @@ class ChatSession:
         try:
             return await self._handle(line)
         except RemoteFault as fault:
-            self._refused(fault.message)
+            self._note_refusal(fault.message)
         except TrunklineError as error:
-            self._refused(f"{error.sentence} {error.hint}".rstrip())
+            self._note_refusal(f"{error.sentence} {error.hint}".rstrip())
         return True
 
     async def _handle(self, line: str) -> bool:
@@ -152,7 +152,7 @@ class ChatSession:
             return True
         return await found.run(self)
 
-    def _refused(self, sentence: str) -> None:
+    def _note_refusal(self, sentence: str) -> None:
         self.failed = True
         self.screen.note(sentence, "error")
 
@@ -166,7 +166,7 @@ class ChatSession:
             client_id=new_id("line"),
             history=await self._history(),
         )
-        accepted = await self._hand_in(message)
+        accepted = await self._submit(message)
         if accepted is None:
             return
         place.block, place.conversation = accepted.block, accepted.conversation
@@ -181,7 +181,7 @@ class ChatSession:
         message = SendMessage(
             content=content, conversation=followed.conversation, client_id=new_id("line"), steer=followed.turn
         )
-        accepted = await self._hand_in(message)
+        accepted = await self._submit(message)
         if accepted is not None:
             self._follow(accepted)
         return True
@@ -190,15 +190,17 @@ class ChatSession:
         self.turns.follow(TurnRef(accepted.conversation, accepted.turn, accepted.message_id))
         self.show_status()
 
-    async def _hand_in(self, message: SendMessage) -> MessageAccepted | None:
+    async def _submit(self, message: SendMessage) -> MessageAccepted | None:
         """The acceptance, however long the gateway is away; None when the person gave up waiting."""
         with anyio.CancelScope() as scope:
             self._handing_in = scope
             try:
-                return await self.outage.through(lambda: self.gateway.send(message))
+                return await self.outage.retry(lambda: self.gateway.send(message))
             finally:
                 self._handing_in = None
-        self._refused("You gave up waiting. Whether the message was accepted is not known; /status tells.")
+        self._note_refusal(
+            "You gave up waiting. Whether the message was accepted is not known; /status tells."
+        )
         return None
 
     async def _history(self) -> tuple[Message, ...] | None:
@@ -206,7 +208,7 @@ class ChatSession:
         place = self.place
         if not place.loaded or place.conversation is None:
             return place.loaded or None
-        await self.turns.idle()
+        await self.turns.wait_idle()
         stored = (await self.view(place.conversation, include_tools=True)).messages
         if {message.id for message in stored} & {message.id for message in place.loaded}:
             place.loaded = ()
@@ -215,12 +217,12 @@ class ChatSession:
 
     # What waits for a decision -------------------------------------------------------------------------------
 
-    async def tell_of_approvals(self) -> None:
+    async def show_approvals(self) -> None:
         """Say which calls of other channels' turns wait and what became of them, until cancelled. Those of the turns
         that are shown here ask by themselves, and are only reminded of."""
         async with aclosing(self.gateway.approvals()) as approvals:
             async for approval in approvals:
-                shown = self.turns.knows(approval.turn)
+                shown = self.turns.has_turn(approval.turn)
                 if not shown or (approval.reminded_at is not None and approval.settled is None):
                     self.screen.note(
                         approval_news(approval, before="/"), "warning" if approval.settled is None else "dim"
@@ -229,10 +231,10 @@ class ChatSession:
     async def decide(self, verdict: ApprovalDecision) -> None:
         """Allow or deny a call that waits. Raises TrunklineError when there is none, RemoteFault when others were
         first."""
-        found = await self.outage.through(lambda: waiting_approval(self.gateway, verdict.id))
+        found = await self.outage.retry(lambda: waiting_approval(self.gateway, verdict.id))
         if found is None:
             raise TrunklineError(f"Nothing waits under {verdict.id}.", hint="/approvals lists what waits.")
-        await self.outage.through(lambda: submit_decision(self.gateway, found, verdict))
+        await self.outage.retry(lambda: submit_decision(self.gateway, found, verdict))
 
     # Keys ----------------------------------------------------------------------------------------------------
 
@@ -249,20 +251,20 @@ class ChatSession:
     async def cancel(self, turn: str) -> None:
         """End a turn now."""
         try:
-            await self.outage.through(lambda: self.gateway.cancel(turn))
+            await self.outage.retry(lambda: self.gateway.cancel(turn))
         except RemoteFault as fault:
             self.screen.note(f"The turn was not cancelled: {fault.message}", "error")
 
     # The status line -----------------------------------------------------------------------------------------
 
-    async def keep_status(self) -> None:
+    async def update_status(self) -> None:
         """Keep the status line true while turns come and go, until cancelled."""
         while True:
             self.show_status()
-            await self.turns.changed()
+            await self.turns.wait_changed()
             if self.turns.running is None:
                 await self._learn_title()
-                await self.learn_answerer()
+                await self.load_answerer()
 
     async def _learn_title(self) -> None:
         place = self.place

@@ -142,7 +142,7 @@ async def _status(session: "ChatSession", rest: str) -> None:
         lines.append("conversation  a new one")
     running = turns.running
     if running is not None:
-        state = await session.outage.through(lambda: session.gateway.turn(running.followed.turn))
+        state = await session.outage.retry(lambda: session.gateway.turn(running.followed.turn))
         lines.append(f"turn          {running.followed.turn} ({state.status}), {turns.count - 1} waiting")
     spent = text_format.format_usage(turns.usage)
     lines.append(f"tokens        {spent or 'none'} in this sitting")
@@ -170,7 +170,7 @@ async def _steer(session: "ChatSession", rest: str) -> None:
 
 
 async def _approvals(session: "ChatSession", rest: str) -> None:
-    waiting = await session.outage.through(session.gateway.waiting)
+    waiting = await session.outage.retry(session.gateway.waiting)
     news = [approval_news(approval, before="/") for approval in waiting]
     session.screen.note("\n\n".join(news) or "Nothing waits for a decision.", "plain")
 
@@ -204,7 +204,7 @@ async def _trace(session: "ChatSession", rest: str) -> None:
     if session.sitting.trace is not None:
         session.screen.note(await session.sitting.trace(turn), "plain")
         return
-    view = await session.outage.through(lambda: session.gateway.turn(turn))
+    view = await session.outage.retry(lambda: session.gateway.turn(turn))
     trace = text_format.trace_id(view.traceparent) or "unknown"
     session.screen.note(f"trace {trace}; `trunkline trace {turn}` draws it.", "plain")
 
@@ -248,7 +248,7 @@ async def _show(session: "ChatSession", rest: str) -> None:
 
 async def _conversations(session: "ChatSession", rest: str) -> None:
     query = ListConversations(search=rest or None, limit=MAX_LISTED)
-    found = (await session.outage.through(lambda: session.gateway.conversations(query))).conversations
+    found = (await session.outage.retry(lambda: session.gateway.conversations(query))).conversations
     session.listed = tuple(one.id for one in found)
     lines = [
         f"{number:>2}  {one.updated_at.astimezone():%Y-%m-%d %H:%M}  {one.block}  "
@@ -269,7 +269,7 @@ async def _open(session: "ChatSession", rest: str) -> None:
     if is_number:
         await session.resume(session.listed[int(rest) - 1])
     else:
-        await session.resume(await session.outage.through(lambda: conversation_found(session.gateway, rest)))
+        await session.resume(await session.outage.retry(lambda: conversation_found(session.gateway, rest)))
     session.show_status()
     session.screen.note(f"You are in: {session.place.title or session.place.conversation}")
 
@@ -280,7 +280,7 @@ async def _title(session: "ChatSession", rest: str) -> None:
         raise TrunklineError("There is no conversation yet: say something first.")
     if not rest:
         raise TrunklineError("Say which: /title TEXT.")
-    named = await session.outage.through(lambda: session.gateway.rename_conversation(conversation, rest))
+    named = await session.outage.retry(lambda: session.gateway.rename_conversation(conversation, rest))
     session.place.title = named.title or ""
     session.show_status()
     session.screen.note(f"This conversation is called: {session.place.title}")

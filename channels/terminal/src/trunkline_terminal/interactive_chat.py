@@ -41,15 +41,15 @@ class InteractiveChat:
         self._screen.note(GREETING)
         self._screen.flush()
         with self._enter, self._lines, self._press, self._presses:
-            await self._sit()
+            await self._run_tasks()
         return 0
 
-    async def _sit(self) -> None:
+    async def _run_tasks(self) -> None:
         async with anyio.create_task_group() as self._tasks:
             for job in (
                 self._session.turns.run,
-                self._session.keep_status,
-                self._session.tell_of_approvals,
+                self._session.update_status,
+                self._session.show_approvals,
                 self._dispatch,
                 self._interrupts,
                 _preload,
@@ -100,7 +100,7 @@ class InteractiveChat:
         place = self._session.place
         self._screen.settle()
         running = self._session.turns.running
-        if running is not None and running.asks:
+        if running is not None and running.has_open_question:
             self._screen.note("The question waits on; trunkline approvals list has it too.")
         elif self._session.turns.count:
             self._screen.note("The turn goes on; its answer will be in the conversation.")

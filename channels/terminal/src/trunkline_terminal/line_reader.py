@@ -17,7 +17,7 @@ class LineReader:
         self._ended = False
         self._waits = _can_wait(descriptor)
 
-    async def read(self) -> str | None:
+    async def read_line(self) -> str | None:
         """The next line without its end, or None when there is none any more."""
         while "\n" not in self._rest and not self._ended:
             await self._fill()

@@ -24,7 +24,7 @@ class OutageNotice:
         self._screen, self._changed = screen, changed
         self.now = False
 
-    def began(self) -> None:
+    def begin(self) -> None:
         """It does not answer."""
         if not self.now:
             self.now = True
@@ -33,31 +33,31 @@ class OutageNotice:
                 "The platform does not answer. Waiting for it; what was accepted is safe.", "warning"
             )
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """It answers."""
         if self.now:
             self.now = False
             self._changed()
             self._screen.note("The platform is back.")
 
-    async def through(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def retry(self, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer of ``ask``, asked again until there is one. ``ask`` must bear to be repeated."""
         pause = FIRST_PAUSE
         while True:
             try:
-                answer = await self._told_when_slow(ask)
+                answer = await self._notify_when_slow(ask)
             except Unavailable:
-                self.began()
+                self.begin()
             else:
-                self.ended()
+                self.end()
                 return answer
             await anyio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _told_when_slow(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _notify_when_slow(self, ask: Callable[[], Awaitable[T]]) -> T:
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._tell_when_slow)
+            tasks.start_soon(self._begin_after_delay)
             try:
                 answer = await ask()
             except (TrunklineError, RemoteFault) as error:
@@ -67,6 +67,6 @@ class OutageNotice:
             raise failure
         return answer
 
-    async def _tell_when_slow(self) -> None:
+    async def _begin_after_delay(self) -> None:
         await anyio.sleep(NOTICE_AFTER_SECONDS)
-        self.began()
+        self.begin()

@@ -43,16 +43,16 @@ class PipedChat:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._session.turns.run)
             tasks.start_soon(self._interrupts, tasks.cancel_scope)
-            tasks.start_soon(self._session.tell_of_approvals)
-            await self._talk()
+            tasks.start_soon(self._session.show_approvals)
+            await self._handle_lines()
             tasks.cancel_scope.cancel()
         return self._exit_status()
 
-    async def _talk(self) -> None:
+    async def _handle_lines(self) -> None:
         while (line := await self._read("› ")) is not None:
             self._second = False
             going = await self._session.handle(line)
-            await self._session.turns.idle()
+            await self._session.turns.wait_idle()
             if not going or self._session.turns.undecided:
                 return
 
@@ -60,12 +60,12 @@ class PipedChat:
         if self._prompt:
             sys.stdout.write(f"{self._session.place.block or 'trunkline'} {prompt}")
             sys.stdout.flush()
-        return await self._lines.read()
+        return await self._lines.read_line()
 
     async def _read_answer(self, prompt: str) -> str | None:
         sys.stdout.write(prompt)
         sys.stdout.flush()
-        return await self._lines.read()
+        return await self._lines.read_line()
 
     async def _interrupts(self, sitting: anyio.CancelScope) -> None:
         """Ctrl-C ends the running turn; a second one, or one while nothing runs in a pipe, leaves."""

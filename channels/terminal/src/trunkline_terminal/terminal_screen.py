@@ -87,8 +87,8 @@ class TerminalScreen:
     async def run(self) -> None:
         """Own the terminal until ``leave``, or until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._print_forever)
-            tasks.start_soon(self._tick)
+            tasks.start_soon(self._print_loop)
+            tasks.start_soon(self._redraw_loop)
             with suppress(EOFError):  # the terminal is gone
                 await self._app.run_async()
             tasks.cancel_scope.cancel()
@@ -99,7 +99,7 @@ class TerminalScreen:
         if self._app.is_running and not self._app.is_done:
             self._app.exit()
 
-    async def _print_forever(self) -> None:
+    async def _print_loop(self) -> None:
         with set_app(self._app):
             while True:
                 await self._more.wait()
@@ -131,7 +131,7 @@ class TerminalScreen:
             self._more.set()
             self._app.invalidate()
 
-    async def _tick(self) -> None:
+    async def _redraw_loop(self) -> None:
         """Redraw while something runs, so that the clock and the spinner move."""
         while True:
             await anyio.sleep(0.2)
@@ -340,7 +340,7 @@ class TerminalScreen:
         return keys
 
     @property
-    def typing(self) -> str:
+    def typed_text(self) -> str:
         """What stands in the input line."""
         return self._buffer.text
 

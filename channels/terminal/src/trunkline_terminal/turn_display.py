@@ -94,7 +94,7 @@ class TurnDisplay:
         self._outcome = TurnResult(failed=True)
 
     @property
-    def asks(self) -> bool:
+    def has_open_question(self) -> bool:
         """Whether a call of the turn waits for the person's decision."""
         return bool(self._asking)
 
@@ -117,11 +117,11 @@ class TurnDisplay:
             try:
                 async for event in watch:
                     self._heard, pause = monotonic(), FIRST_PAUSE
-                    self._outage.ended()
-                    if self._take(event, tasks):
+                    self._outage.end()
+                    if self._show_event(event, tasks):
                         return
             except Unavailable:
-                self._outage.began()
+                self._outage.begin()
             position = watch.position or position
             await anyio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -132,12 +132,12 @@ class TurnDisplay:
             await anyio.sleep(PROBE_AFTER_SECONDS / 3)
             if monotonic() - self._heard > PROBE_AFTER_SECONDS:
                 with suppress(RemoteFault):
-                    await self._outage.through(lambda: self._gateway.turn(self.followed.turn))
+                    await self._outage.retry(lambda: self._gateway.turn(self.followed.turn))
                 self._heard = monotonic()
 
-    def _take(self, event: FeedEvent, tasks: anyio.abc.TaskGroup) -> bool:
+    def _show_event(self, event: FeedEvent, tasks: anyio.abc.TaskGroup) -> bool:
         """Show one event. Returns whether nothing is left to follow."""
-        if self._take_reworded(event):
+        if self._show_reworded(event):
             return False
         match event:
             case TextDelta():
@@ -167,7 +167,7 @@ class TurnDisplay:
                 return True
         return False
 
-    def _take_reworded(self, event: FeedEvent) -> bool:
+    def _show_reworded(self, event: FeedEvent) -> bool:
         """Show what a plugin says for the event, the same words in a row once. Returns whether one did."""
         text = self._render(event) if self._render is not None and isinstance(event, _REWORDED) else None
         if text is None:
@@ -208,7 +208,7 @@ class TurnDisplay:
             output="" if event.call_id in self._denied else event.output,  # who denied it was told already
         )  # fmt: skip
         if isinstance(event.stored, StoredResult):
-            self._screen.note(event.stored.told)
+            self._screen.note(event.stored.notice)
 
     def _approval(self, event: ApprovalRequested, tasks: anyio.abc.TaskGroup) -> None:
         self._screen.settle()
@@ -223,7 +223,7 @@ class TurnDisplay:
         with asking:
             await anyio.sleep(QUESTION_DELAY)
             async with self._questions:
-                said = await self._said(event)
+                said = await self._prompt_person(event)
             if said is not None:
                 return await self._decide(event, said)
             self._screen.note(
@@ -232,7 +232,7 @@ class TurnDisplay:
             self._outcome = TurnResult(failed=True, undecided=True)
             showing.cancel()
 
-    async def _said(self, event: ApprovalRequested) -> ApprovalDecision | None:
+    async def _prompt_person(self, event: ApprovalRequested) -> ApprovalDecision | None:
         """What the person says to it; None where nobody can be asked."""
         id = event.id or event.call.id
         if _is_question(event):
@@ -250,7 +250,7 @@ class TurnDisplay:
     async def _decide(self, event: ApprovalRequested, said: ApprovalDecision) -> None:
         turn, call = self.followed.turn, event.call.id
         try:
-            await self._outage.through(
+            await self._outage.retry(
                 lambda: self._gateway.decide(
                     turn, call, event.call_hash, allow=said.allow, scope=said.scope, answer=said.answer
                 )
@@ -348,7 +348,7 @@ class TurnQueue:
             self.waiting.append(followed)
             self._change()
 
-    def recall(self, messages: Iterable[Message]) -> None:
+    def restore_results(self, messages: Iterable[Message]) -> None:
         """Put what tools told in these messages of a conversation in place of what is kept to be shown again."""
         self.results.clear()
         labels: dict[str | None, str] = {}
@@ -358,7 +358,7 @@ class TurnQueue:
                 label = labels.get(message.tool_call_id, message.name or "A tool")
                 self.results.append((label, message.content))
 
-    def knows(self, turn: str) -> bool:
+    def has_turn(self, turn: str) -> bool:
         """Whether the turn is, was or will be shown here."""
         return turn in self._known
 
@@ -367,11 +367,11 @@ class TurnQueue:
         """How many turns run or wait."""
         return len(self.waiting) + (self.running is not None)
 
-    async def changed(self) -> None:
+    async def wait_changed(self) -> None:
         """Wait until a turn is added, begins or ends."""
         await self._changed.wait()
 
-    async def idle(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until every turn has been shown."""
         while self.count:
             await self._changed.wait()

@@ -70,7 +70,7 @@ class HostGuard:
         self._cure = f" A person can open it: {setting}." if setting else ""
         self._resolve = resolve
 
-    async def addresses(self, host: str, port: int) -> list[Address]:
+    async def resolve_allowed(self, host: str, port: int) -> list[Address]:
         """The addresses of a host, every one of them open: connect to one of these, and look nothing up again.
 
         Raises:

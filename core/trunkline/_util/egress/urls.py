@@ -56,7 +56,7 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
         """The host without ``www.``: who owns the one owns the other."""
         return self.host.removeprefix("www.")
 
-    def leads_to(self, link: str) -> "WebAddress":
+    def resolve_link(self, link: str) -> "WebAddress":
         """What a link on this page, or a redirect, leads to. Raises UrlRefused."""
         try:
             return parse_url(urljoin(self.url, link.strip()))

@@ -42,7 +42,7 @@ class TextStemmer:
             "porter", ["unicode61", "remove_diacritics", "2"]
         )
 
-    def of_text(self, text: str) -> tuple[str, str]:
+    def stem_text(self, text: str) -> tuple[str, str]:
         """The language of a text and its stems, with spaces between."""
         language = language_of(tokenize(text[:TOLD_BY]))
         if language == ENGLISH and not has_spaceless_script(text):
@@ -50,7 +50,7 @@ class TextStemmer:
         stems = self._language(language)
         return language, " ".join([stems[word] for word in tokenize(text)])
 
-    def of_word(self, word: str, languages: Iterable[str]) -> tuple[str, ...]:
+    def stem_word(self, word: str, languages: Iterable[str]) -> tuple[str, ...]:
         """The stems that a word has in some languages, each once."""
         return tuple(dict.fromkeys(self._stem(word, language) for language in languages))
 

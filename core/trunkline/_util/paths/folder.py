@@ -65,7 +65,7 @@ class Folder:
         self._reach = reach
         self._held = held
         self._roots: dict[Path, int] = {}
-        self._closed: frozenset[FileIdentity] = frozenset(reach.identities())
+        self._closed: frozenset[FileIdentity] = frozenset(reach.closed_identities())
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class Folder:
         replaced."""
         for place in (self._find(source), self._find(target)):
             check_movable(place.path, place.names)
-            if place.above and self._reach.closes(place.shown()):
+            if place.above and self._reach.contains_closed(place.shown()):
                 refuse_closed(place.path)
         with (
             _told(source),
@@ -191,7 +191,7 @@ class Folder:
         """Where the path leads. Of an absolute one links are resolved, at its end only to ``follow`` it."""
         if not is_absolute_path(path):
             return _Place(path, self._root, relative_names(path))
-        root, names = self._reach.find(path, follow=follow)
+        root, names = self._reach.resolve(path, follow=follow)
         if root not in self._roots:
             handle = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
             self._roots[root] = self._held.enter_context(_closed(handle))

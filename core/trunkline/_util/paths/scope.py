@@ -28,7 +28,7 @@ class PathScope:
     roots: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = ()
 
-    def find(self, path: str, *, follow: bool) -> tuple[Path, tuple[str, ...]]:
+    def resolve(self, path: str, *, follow: bool) -> tuple[Path, tuple[str, ...]]:
         """The root that the path lies below, and the names from there. With ``follow`` a link at its end counts as what
         it leads to.
 
@@ -48,14 +48,14 @@ class PathScope:
         roots = ", ".join(map(str, self.roots))
         raise PathRefused(f"{path!r} leads outside of what this block may reach ({roots}).")
 
-    def closes(self, real: str) -> bool:
+    def contains_closed(self, real: str) -> bool:
         """Whether something closed lies below a resolved path, or is it."""
         return any(_within(place, real) for place in self._closed())
 
     def _closed(self) -> Iterator[str]:
         return map(os.path.realpath, self.closed)
 
-    def identities(self) -> Iterator[FileIdentity]:
+    def closed_identities(self) -> Iterator[FileIdentity]:
         """Of what is closed and there."""
         for path in self.closed:
             try:

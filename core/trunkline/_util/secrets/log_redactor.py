@@ -30,8 +30,8 @@ class LogRedactor:
         own = "|".join(map(re.escape, long))
         self._own = re.compile(own) if own else None
 
-    def redacted(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text with a mark in place of every secret."""
         if self._own is not None:
             text = self._own.sub(REDACTION_MARK, text)
-        return self._secrets.redacted(text)
+        return self._secrets.redact(text)

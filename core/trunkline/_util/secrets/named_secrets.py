@@ -49,7 +49,7 @@ class NamedSecretFinder:
             re.IGNORECASE,
         )
 
-    def may_be_in(self, text: str) -> bool:
+    def may_match(self, text: str) -> bool:
         """Whether a name may stand in a text: sooner told than found. Beyond ASCII letters have likenesses that only
         the pattern knows (``ſecret``), so that such a text may always hold one."""
         if not text.isascii():

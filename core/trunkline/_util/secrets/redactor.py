@@ -17,13 +17,13 @@ class Redactor:
         self._named = NamedSecretFinder(tuple(names))
         self._tables = TableSecretFinder(self._named)
 
-    def redacted(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text with ``MARK`` in place of every secret; an equal text when there is none."""
         if may_hold_key(text):
             text = KEY_REGEX.sub(REDACTION_MARK, text)
         if may_hold_login(text):
             text = LOGIN_PASSWORDS.sub(self._without_password, text)
-        if not self._named.may_be_in(text):
+        if not self._named.may_match(text):
             return text
         for find in (self._named.spans, self._tables.spans):
             text = _marked(text, find(text))

@@ -35,7 +35,7 @@ class AuditFilter:
     event: str | None = None
     decision: str | None = None
 
-    def fits(self, entry: AuditEntry) -> bool:
+    def matches(self, entry: AuditEntry) -> bool:
         """Whether the entry is one of them."""
         named = ("block", "tool", "effect", "event", "decision")
         wishes = ((getattr(self, name), getattr(entry, name)) for name in named)
@@ -63,7 +63,7 @@ async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:
         found |= {entry.id: entry for entry in map(_entry, text.splitlines()) if entry is not None}
     async for stored in bus.history(AUDIT):
         found.setdefault(stored.data.id, stored.data)
-    return sorted(filter(wanted.fits, found.values()), key=lambda entry: (entry.at, entry.id))
+    return sorted(filter(wanted.matches, found.values()), key=lambda entry: (entry.at, entry.id))
 
 
 async def follow_entries(bus: Bus, wanted: AuditFilter, shown: set[str]) -> AsyncIterator[AuditEntry]:
@@ -72,7 +72,7 @@ async def follow_entries(bus: Bus, wanted: AuditFilter, shown: set[str]) -> Asyn
     while True:
         async for stored in bus.history(AUDIT, after=position):
             position = stored.seq
-            if wanted.fits(stored.data) and stored.data.id not in shown:
+            if wanted.matches(stored.data) and stored.data.id not in shown:
                 yield stored.data
         await anyio.sleep(POLL_SECONDS)
 

@@ -77,7 +77,7 @@ class EffectivePermissions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[PermissionChoice]:
-    unsaid = _unsaid(said.over(defaults))
+    unsaid = _unsaid(said.with_defaults(defaults))
     for name in PermissionTable.__struct_fields__:
         own, default = getattr(said, name), getattr(defaults, name)
         if own is not None:
@@ -98,7 +98,7 @@ async def read_permissions(bus: Bus, block: str) -> EffectivePermissions:
         owners = [require_policy(file) for file in await read_policy_files(bus)]
     except ToolError as error:
         raise ConfigError(str(error), hint=f"It lies in the folder {POLICY_FOLDER} of memory.") from error
-    policies = [*table_policies(block, said.over(defaults)), *owners]
+    policies = [*table_policies(block, said.with_defaults(defaults)), *owners]
     speaking = tuple(
         one for one in owners if one.subject == f"block:{block}" or not one.subject.startswith("block:")
     )

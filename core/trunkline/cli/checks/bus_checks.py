@@ -28,7 +28,7 @@ START_HINT = 'Start the platform with "trunkline up".'
 async def bus_reachable(patient: CheckContext) -> HealthResult:
     """bus.reachable: the server answers, or the embedded one can be started."""
     if patient.bus is not None:
-        return ok(f"NATS answers at {patient.bus.link.settings.shown_url}")
+        return ok(f"NATS answers at {patient.bus.link.settings.redacted_url}")
     if patient.bus_error:
         return failure(patient.bus_error, "Start the server, or correct bus.url and its credentials.")
     binary = server_binary()
@@ -113,8 +113,8 @@ async def streams_room(patient: CheckContext) -> HealthResult | None:
         return None
     names = [*(spec.name for spec in STREAMS), CLAIM_STORE.stream_name, RESULT_STORE.stream_name]
     states = [await stream_state(patient.bus, name) for name in names]
-    refusing = [one for one in states if one.refuses and one.full > NEARLY_FULL]
-    dropping = [one for one in states if not one.refuses and one.full > NEARLY_FULL]
+    refusing = [one for one in states if one.refuses and one.fullness > NEARLY_FULL]
+    dropping = [one for one in states if not one.refuses and one.fullness > NEARLY_FULL]
     if refusing:
         return failure(
             f"{_fullness(refusing)}: what does not fit any more is refused.", "Raise it in [retention]."

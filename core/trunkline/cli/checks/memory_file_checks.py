@@ -139,7 +139,7 @@ class PolicyFiles:
 def _policies(memory: RootReader) -> PolicyFiles:
     lying = _lying(memory)
     found = PolicyFiles(others=[*lying.others, *_near_misses(memory)])
-    for file in (*lying.shut, *(_file(memory, path) for path in lying.paths)):
+    for file in (*lying.unread, *(_file(memory, path) for path in lying.paths)):
         try:
             policy = parse_policy(file)
             quota_day(policy.conditions, datetime.now(UTC))
@@ -159,7 +159,7 @@ def _lying(memory: RootReader) -> PolicyListing:
     except Refusal as refusal:
         if refusal.code == "not_found":
             return PolicyListing()
-        return PolicyListing(shut=(unread_policy_file(POLICY_FOLDER, refusal.message),))
+        return PolicyListing(unread=(unread_policy_file(POLICY_FOLDER, refusal.message),))
 
 
 def _near_misses(memory: RootReader) -> Iterator[str]:
@@ -184,7 +184,7 @@ async def _unknown(patient: CheckContext, policies: Sequence[Policy]) -> list[st
     blocks = await _looked(patient, lambda memory: _block_names(memory, []), list[str]())
     tools = await known_tools(patient.bus, blocks, patient.plugins)
     return [
-        f"{POLICY_FOLDER}/{policy.id}.json: {one.told}"
+        f"{POLICY_FOLDER}/{policy.id}.json: {one.message}"
         for policy in policies
         if policy.conditions.shape is None and policy.conditions.conversation is None
         for one in find_unknown_names(policy, blocks, tools)

@@ -24,7 +24,7 @@ async def plugins_loaded(patient: CheckContext) -> HealthResult:
         return failure(
             error.sentence if error else "The plugins could not be looked for.", error.hint if error else ""
         )
-    report = plugins.examined()
+    report = plugins.full_report()
     if report.missing:
         names = ", ".join(report.missing)
         return failure(
@@ -109,7 +109,7 @@ async def sandbox_available(patient: CheckContext) -> HealthResult | None:
             "No sandbox is installed, so tools that run programs are refused.",
             "trunkline plugins install trunkline-sandbox, or take it out of [plugins] disabled.",
         )
-    if KillSwitch(patient.home.path).holds:  # none begins anything then, whatever else is wrong with it
+    if KillSwitch(patient.home.path).is_engaged:  # none begins anything then, whatever else is wrong with it
         return None
     reasons = [await sandbox.unavailable() for sandbox in sandboxes]
     usable = [sandbox.name for sandbox, reason in zip(sandboxes, reasons, strict=True) if reason is None]

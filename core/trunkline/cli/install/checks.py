@@ -59,7 +59,7 @@ def require_compatible(wheel: DistributionInfo, environment: Environment, free: 
 
 
 def _dependents_text(name: str, environment: Environment) -> str:
-    users = environment.needing(name)
+    users = environment.dependents(name)
     return f"which {', '.join(users[:3])} needs" if users else "which was there before"
 
 
@@ -99,9 +99,9 @@ def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
     told = {
         "name": (shown.name, wheel.name),
         "version": (shown.version, wheel.version),
-        "entry points": (shown.points, wheel.points),
+        "entry points": (shown.entry_points, wheel.entry_points),
         "requirements": (normal_requirements(shown.requires), normal_requirements(wheel.requires)),
-        "manifest": (shown.asks, wheel.asks),
+        "manifest": (shown.manifest, wheel.manifest),
     }
     if shown.version == DYNAMIC_VERSION:
         del told["version"]
@@ -115,7 +115,7 @@ def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
 
 def _require_no_startup_code(wheel: Wheel) -> None:
     """Judged by where files come to lie: an archive's data may be told to lie among the modules."""
-    tops = {parts[0] for parts in wheel.below_sites if parts}
+    tops = {parts[0] for parts in wheel.site_paths if parts}
     early = {name for name in tops if name.partition(".")[0] in AT_START}
     early |= {place.name for place in wheel.places if place.suffix == ".pth"}
     if early:
@@ -128,7 +128,7 @@ def _require_no_startup_code(wheel: Wheel) -> None:
 
 def _require_one_distribution(wheel: Wheel) -> None:
     """Metadata make a distribution: a second one would be a plugin that nobody was shown."""
-    tops = {parts[0] for parts in wheel.below_sites if parts}
+    tops = {parts[0] for parts in wheel.site_paths if parts}
     for name in sorted(tops - {wheel.info}):
         if name.lower().endswith((".dist-info", ".egg-info")):
             raise PluginError(
@@ -141,7 +141,7 @@ def _require_own_entry_points(wheel: Wheel, environment: Environment) -> None:
     """Whoever looks up an entry point takes the first of its name, OpenTelemetry's at the start of every worker."""
     wanted = {
         (group, normal_name(name))
-        for group, names in wheel.points.items()
+        for group, names in wheel.entry_points.items()
         for name in names
         if group not in SCRIPTS
     }
@@ -158,7 +158,7 @@ def _require_own_modules(wheel: Wheel, environment: Environment) -> None:
     """A regular package belongs to one distribution; parts of a namespace package may come from several, and none of
     them may make a regular package of it."""
     own, shown = environment.files(wheel.name), environment.modules(wheel.name)
-    for parts in sorted(set(wheel.below_sites)):
+    for parts in sorted(set(wheel.site_paths)):
         if parts and parts[0].partition(".")[0] not in shown and (name := _foreign_module(parts, own)):
             raise PluginError(
                 f"{wheel.name} brings a module {name}, which is here already and is not its own.",

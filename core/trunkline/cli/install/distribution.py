@@ -28,19 +28,19 @@ class DistributionInfo:
     version: str
     summary: str
     requires: tuple[str, ...]
-    points: dict[str, dict[str, str]]
-    asks: PluginManifest | None
-    seen: PluginManifest
+    entry_points: dict[str, dict[str, str]]
+    manifest: PluginManifest | None
+    found_in_source: PluginManifest
 
     @property
     def is_plugin(self) -> bool:
         """Whether Trunkline would load it."""
-        return PROJECT in self.points
+        return PROJECT in self.entry_points
 
     @property
     def packages(self) -> set[str]:
         """The top names that its entry points for Trunkline import."""
-        return plugin_packages(self.points)
+        return plugin_packages(self.entry_points)
 
 
 def valid_name(name: object, where: str) -> str:

@@ -19,7 +19,7 @@ class Environment:
     found: dict[str, Distribution]
 
     @classmethod
-    def here(cls) -> "Environment":
+    def current(cls) -> "Environment":
         """What this process sees."""
         found: dict[str, Distribution] = {}
         for dist in distributions():
@@ -47,7 +47,7 @@ class Environment:
                 waiting += [canonicalize_name(need.name) for need in self._needs(name, extras=extras)]
         return known
 
-    def needing(self, name: str, *, besides: Iterable[str] = ()) -> list[str]:
+    def dependents(self, name: str, *, besides: Iterable[str] = ()) -> list[str]:
         """Who needs a distribution, by name."""
         return sorted(
             other

@@ -22,7 +22,7 @@ def install(pip: Pip, offer: InstallPlan, home: Path) -> None:
             f"{plugin.name} is not built.", hint="Build it first: trunkline.cli.install.wheel_build."
         )
     known = pins.read_pins(home)
-    files = [str(wheel.file) for wheel in (plugin, *offer.brings)]
+    files = [str(wheel.file) for wheel in (plugin, *offer.dependencies)]
     done = pip.run("install", "--quiet", "--no-index", "--no-deps", "--force-reinstall", *files)
     if done.returncode:
         raise PluginError(
@@ -32,13 +32,14 @@ def install(pip: Pip, offer: InstallPlan, home: Path) -> None:
     earlier = known.get(plugin.name)
     brought = dict(earlier.brought) if earlier else {}
     brought |= {
-        wheel.name: pins.PinnedWheel(version=wheel.version, sha256=wheel.sha256) for wheel in offer.brings
+        wheel.name: pins.PinnedWheel(version=wheel.version, sha256=wheel.sha256)
+        for wheel in offer.dependencies
     }
     known[plugin.name] = Pin(
         version=plugin.version,
         sha256=plugin.sha256,
         source=offer.source,
-        agreed=plugin.asks,
+        agreed=plugin.manifest,
         brought=brought,
     )
     pins.write_pins(home, known)
@@ -56,9 +57,9 @@ def removal_plan(name: str, home: Path) -> list[str]:
             f'{name} was not installed with "trunkline plugins install".',
             hint=f"Remove it the way it came, or: trunkline plugins disable {name}",
         )
-    environment = Environment.here()
+    environment = Environment.current()
     going = {name, *(one for one in known[name].brought if one in environment.found)} - environment.platform
-    while stays := {one for one in going - {name} if environment.needing(one, besides=going)}:
+    while stays := {one for one in going - {name} if environment.dependents(one, besides=going)}:
         going -= stays
     return [name, *sorted(going - {name})]
 
@@ -67,7 +68,7 @@ def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
     """Take out the distributions, the first of which is the plugin. Raises PluginError, StorageError."""
     name, *others = going
     known = pins.read_pins(home)
-    there = [one for one in (name, *others) if one in Environment.here().found]
+    there = [one for one in (name, *others) if one in Environment.current().found]
     done = pip.run("uninstall", "--quiet", "--yes", *there) if there else None
     if done is not None and done.returncode:
         raise PluginError(
@@ -79,7 +80,7 @@ def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
 
 def _reassign_dependencies(known: dict[str, Pin], left: dict[str, pins.PinnedWheel]) -> dict[str, Pin]:
     """What stays because another plugin needs it goes with that one later."""
-    environment = Environment.here()
+    environment = Environment.current()
     for owner, pin in known.items():
         mine = {one: wheel for one, wheel in left.items() if one in environment.closure([owner])}
         known[owner] = msgspec.structs.replace(pin, brought=mine | pin.brought)

@@ -70,9 +70,9 @@ def _read(inside: Folder, folder: Path) -> Project:
         version=str(project.get("version", DYNAMIC_VERSION)),
         summary=str(project.get("description", "")),
         requires=_texts(project.get("dependencies", ()), folder),
-        points=points,
-        asks=_asks(inside, points, name),
-        seen=scan_source(_source(inside, points)),
+        entry_points=points,
+        manifest=_asks(inside, points, name),
+        found_in_source=scan_source(_source(inside, points)),
         **_build(told.get("build-system"), folder),
     )
 

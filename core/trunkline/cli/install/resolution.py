@@ -28,10 +28,10 @@ class InstallPlan:
     """A plugin that could be installed, and what would come with it."""
 
     plugin: Wheel | Project
-    brings: tuple[Wheel, ...]
+    dependencies: tuple[Wheel, ...]
     source: Literal["index", "wheel", "folder"]
     replaces: str | None
-    free: frozenset[str]
+    replaceable: frozenset[str]
     """The distributions that it may replace."""
 
 
@@ -50,7 +50,7 @@ def resolve(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Ins
     Raises:
         PluginError: it cannot be had, is no plugin, or does not go with what is installed.
     """
-    environment = Environment.here()
+    environment = Environment.current()
     plugin, source = _plugin(pip, wanted, folder)
     free = _replaceable(plugin.name, pins, environment)
     checks.require_plugin(plugin)
@@ -73,14 +73,14 @@ def with_built_wheel(offer: InstallPlan, file: Path) -> InstallPlan:
     """
     wheel = read_wheel(file)
     checks.require_as_shown(offer.plugin, wheel)
-    checks.require_no_overlap([wheel], Environment.here(), offer.free)
+    checks.require_no_overlap([wheel], Environment.current(), offer.replaceable)
     return replace(offer, plugin=wheel)
 
 
 def _replaceable(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
     """What may be replaced: the plugin, and what came with it and nobody else needs."""
     free = {name, *(pins[name].brought if name in pins else ())} - environment.platform
-    while needed := {one for one in free - {name} if environment.needing(one, besides=free)}:
+    while needed := {one for one in free - {name} if environment.dependents(one, besides=free)}:
         free -= needed
     return free | {name}
 

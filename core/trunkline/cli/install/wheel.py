@@ -34,7 +34,7 @@ class Wheel(DistributionInfo):
         return hashlib.sha256(self.file.read_bytes()).hexdigest()
 
     @property
-    def below_sites(self) -> Iterator[tuple[str, ...]]:
+    def site_paths(self) -> Iterator[tuple[str, ...]]:
         """Of each file that comes to lie where Python looks for modules, by whatever way, the path below there."""
         sites = [Path(sysconfig.get_path(key)).resolve() for key in ("purelib", "platlib", "stdlib")]
         for place in self.places:
@@ -68,11 +68,11 @@ def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
         version=metadata["Version"],
         summary=metadata.get("Summary", ""),
         requires=tuple(metadata.get_all("Requires-Dist", ())),
-        points=points,
+        entry_points=points,
         places=tuple(_places(names, points)),
         info=info,
-        asks=_asks(archive, names, points, name),
-        seen=scan_source(source),
+        manifest=_asks(archive, names, points, name),
+        found_in_source=scan_source(source),
     )
 
 

@@ -72,9 +72,9 @@ async def _add(
             bringer = Ingester(
                 bus, readers, desk, actor=OWNER, note=lambda outcome: bar.update(outcome.looked - bar.pos)
             )
-            outcome = await bringer.bring(found)
+            outcome = await bringer.ingest(found)
     for base in [mirror_folder(source, folder) for source in folders if source.is_dir()]:
-        outcome.gone += await bringer.gone(base, found)
+        outcome.gone += await bringer.find_missing(base, found)
     if prune:
         await bringer.remove(outcome.gone)
         outcome.gone, outcome.removed = [], outcome.gone

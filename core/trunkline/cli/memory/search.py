@@ -92,7 +92,7 @@ def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
         print_text(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
         for one in hit.why if why else ():
             print_text(
-                f"    {one.signal:<11}{'+' if one.adds else '×'} {one.weight:<8g}{one.detail}".rstrip()
+                f"    {one.signal:<11}{'+' if one.is_additive else '×'} {one.weight:<8g}{one.detail}".rstrip()
             )
     if why and not names:
         click.echo(found.searched, err=True)

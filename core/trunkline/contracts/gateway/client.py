@@ -107,7 +107,7 @@ class GatewayClient:
             message = msgspec.structs.replace(message, client_id=new_id())
         if self._shows and not message.shows:
             message = msgspec.structs.replace(message, shows=self._shows)
-        return await self._persist(SEND_MESSAGE, message)
+        return await self._call_until_answered(SEND_MESSAGE, message)
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
         """The turn's events from ``after`` on. Raises ValueError when ``after`` is no position."""
@@ -115,7 +115,7 @@ class GatewayClient:
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
         """End a turn; one that has ended stays as it is."""
-        await self._persist(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
+        await self._call_until_answered(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
 
     async def decide(
         self,
@@ -140,7 +140,7 @@ class GatewayClient:
             scope=scope,
             answer=answer,
         )
-        await self._persist(DECIDE_APPROVAL, decision)
+        await self._call_until_answered(DECIDE_APPROVAL, decision)
 
     async def waiting(self) -> tuple[Approval, ...]:
         """The calls that wait for a person now, those of all channels."""
@@ -152,42 +152,42 @@ class GatewayClient:
 
     async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
         """The calls that wait for a person, and those decided in the last hour if so wished."""
-        return await self._persist(LIST_APPROVALS, ListApprovals(block=block, settled=settled))
+        return await self._call_until_answered(LIST_APPROVALS, ListApprovals(block=block, settled=settled))
 
     async def approval(self, id: str) -> ApprovalView:
         """One of them with its arguments; as much of the id will do as tells it from the others."""
-        return await self._persist(GET_APPROVAL, GetApproval(id=id))
+        return await self._call_until_answered(GET_APPROVAL, GetApproval(id=id))
 
     async def grants(self) -> GrantList:
         """What was allowed for longer than one call."""
-        return await self._persist(LIST_GRANTS, ListGrants())
+        return await self._call_until_answered(LIST_GRANTS, ListGrants())
 
     async def forget_grant(self, id: str) -> None:
         """Take such a permission back."""
-        await self._once(FORGET_GRANT, ForgetGrant(id=id))
+        await self._call_once(FORGET_GRANT, ForgetGrant(id=id))
 
     async def fork(self, wish: ForkTurn) -> MessageAccepted:
         """Ask again from a step of a turn, in a new conversation; counts once however often it was sent."""
         if wish.client_id is None:
             wish = msgspec.structs.replace(wish, client_id=new_id())
-        return await self._persist(FORK_TURN, wish)
+        return await self._call_until_answered(FORK_TURN, wish)
 
     async def turn(self, turn: str) -> TurnView:
         """Where a turn stands."""
-        return await self._persist(GET_TURN, GetTurn(turn=turn))
+        return await self._call_until_answered(GET_TURN, GetTurn(turn=turn))
 
     async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
         """A conversation with its messages, those of the running turn included."""
         request = GetConversation(conversation=conversation, include_tools=include_tools)
-        return await self._persist(GET_CONVERSATION, request)
+        return await self._call_until_answered(GET_CONVERSATION, request)
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
         """A page of conversations, newest first."""
-        return await self._persist(LIST_CONVERSATIONS, query)
+        return await self._call_until_answered(LIST_CONVERSATIONS, query)
 
     async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
         """Give a conversation a title; None is the one that is made from what was said first."""
-        found = await self._persist(
+        found = await self._call_until_answered(
             RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
         )
         assert found.summary is not None
@@ -199,11 +199,11 @@ class GatewayClient:
 
     async def block_list(self, *, archived: bool = False) -> BlockList:
         """All blocks, with the archived ones if so wished."""
-        return await self._persist(LIST_BLOCKS, ListBlocks(archived=archived))
+        return await self._call_until_answered(LIST_BLOCKS, ListBlocks(archived=archived))
 
     async def block(self, name: str) -> Block:
         """One block."""
-        return (await self._persist(SHOW_BLOCK, ShowBlock(name=name))).block
+        return (await self._call_until_answered(SHOW_BLOCK, ShowBlock(name=name))).block
 
     async def answerer(self, block: str | None = None) -> Answerer:
         """Who answers in a block; None is the default block. Raises Unavailable when no monitor says it at once."""
@@ -215,33 +215,35 @@ class GatewayClient:
 
     async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
         """Make a block."""
-        return (await self._once(CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig()))).block
+        return (
+            await self._call_once(CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig()))
+        ).block
 
     async def change_block(self, name: str, changes: Mapping[str, Any]) -> Block:
         """Change choices of a block, by dotted keys; None takes one out."""
-        return (await self._once(CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))).block
+        return (await self._call_once(CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))).block
 
     async def stop_block(self, name: str, *, finish: bool = False) -> BlockStopped:
         """Switch a block off, and cancel its turns or let them finish."""
-        return await self._once(STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
+        return await self._call_once(STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
 
     async def reset_block(self, name: str, *, hard: bool = False) -> Block:
         """Cancel a block's turns, and have it forget."""
-        return (await self._once(RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
+        return (await self._call_once(RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
 
     async def archive_block(self, name: str) -> None:
         """Cancel a block's turns and put it away, as it is."""
-        await self._once(ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
+        await self._call_once(ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
 
     async def restore_block(self, name: str) -> Block:
         """Bring the newest archive of that name back."""
-        return (await self._once(RESTORE_BLOCK, RestoreBlock(name=name))).block
+        return (await self._call_once(RESTORE_BLOCK, RestoreBlock(name=name))).block
 
     async def delete_block(self, name: str, *, archived: bool = False) -> None:
         """Cancel a block's turns and delete it, or delete the newest archive of that name."""
-        await self._once(DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
+        await self._call_once(DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
 
-    async def _persist(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
+    async def _call_until_answered(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
         """Ask until somebody answers or ``patience`` is over. Only for requests that may be repeated."""
 
         async def ask() -> Rep:
@@ -255,7 +257,7 @@ class GatewayClient:
 
         return await _answered(ask)
 
-    async def _once(self, endpoint: Endpoint[Any, Rep], request: Any, longer: float = 0.0) -> Rep:
+    async def _call_once(self, endpoint: Endpoint[Any, Rep], request: Any, longer: float = 0.0) -> Rep:
         return await _answered(lambda: self._call(endpoint, request, self._patience + longer))
 
     async def _call(

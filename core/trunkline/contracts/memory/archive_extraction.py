@@ -91,13 +91,13 @@ class _SizeLimit:
         self._bytes = min(MOST_BYTES, FREE_BYTES + MOST_TIMES * archive.stat().st_size)
         self._files = MOST_FILES
 
-    def take(self, size: int) -> None:
+    def count_bytes(self, size: int) -> None:
         """Count what came out. Raises TrunklineError when it was too much."""
         self._bytes -= size
         if self._bytes < 0:
             raise _bad(self._archive, "it unpacks to far more than it should")
 
-    def enter(self) -> None:
+    def count_file(self) -> None:
         """Count a file."""
         self._files -= 1
         if self._files < 0:
@@ -113,11 +113,11 @@ def _place(folder: Path, name: str, archive: Path) -> Path:
 
 
 def _write(source: IO[bytes], target: Path, room: _SizeLimit) -> None:
-    room.enter()
+    room.count_file()
     make_private(target.parent)
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         while piece := source.read(1024 * 1024):
-            room.take(len(piece))
+            room.count_bytes(len(piece))
             file.write(piece)
 
 

@@ -47,7 +47,7 @@ class MemoryCache(Generic[T]):
         if self._undo is not None:
             self._undo()
 
-    async def of(self, name: str) -> T:
+    async def get(self, name: str) -> T:
         """The answer for a name. Raises what asking raises."""
         found = self._answers.get(name)
         if found is not None and anyio.current_time() - found[0] < self._fresh_for:
@@ -58,14 +58,14 @@ class MemoryCache(Generic[T]):
             self._answers[name] = (began, answer)
         return answer
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Something was changed: nothing that is known counts any more."""
         self._changes += 1
         self._answers.clear()
 
     async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
         if any(map(self._counts, message.data.paths)):
-            self.forget()
+            self.clear()
 
     async def _reconnected(self) -> None:
-        self.forget()
+        self.clear()

@@ -82,7 +82,7 @@ class ChunkMemory(MemoryClientBase):
             tags=tuple(tags),
             confidence=confidence,
             chunk_type=chunk_type,
-            layer=await self._permitted(layer),
+            layer=await self._writable_layer(layer),
             source=source,
             message_id=message,
             expires_at=expires_at,
@@ -112,17 +112,17 @@ class ChunkMemory(MemoryClientBase):
             chunk_type=chunk_type,
         )
         found = await self._call(MEMORY_RECALL, wish)
-        shown = await self._shown(found.chunks)
+        shown = await self._is_shown(found.chunks)
         if len(shown) == len(found.chunks):
             return found
         more = await self._call(MEMORY_RECALL, replace(wish, max_results=MOST))
-        return _without_hidden(found, (await self._shown(more.chunks))[:limit])
+        return _without_hidden(found, (await self._is_shown(more.chunks))[:limit])
 
     async def chunk(self, chunk: str, *, archived: bool = False) -> Chunk | None:
         """A chunk by its id; None when there is none, or it is private to another."""
         wish = GetChunk(id=chunk, actor=self._actor, block=self._block, archived=archived)
         found = (await self._call(MEMORY_CHUNK, wish)).chunk
-        return found if found is not None and await self._tells(found) else None
+        return found if found is not None and await self._may_show(found) else None
 
     async def chunks(
         self,
@@ -150,28 +150,28 @@ class ChunkMemory(MemoryClientBase):
             offset=offset,
         )
         found = (await self._call(MEMORY_CHUNKS, wish)).chunks
-        shown = await self._seen(found)
+        shown = await self._filter_chunks(found)
         if len(shown) == len(found):
             return found
         more = (await self._call(MEMORY_CHUNKS, replace(wish, limit=MOST, offset=0))).chunks
-        return (await self._seen(more))[offset : offset + limit]
+        return (await self._filter_chunks(more))[offset : offset + limit]
 
     async def linked(
         self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, in both directions, strongest first."""
         wish = FindLinked(id=chunk, actor=self._actor, block=self._block, link_type=link_type, limit=limit)
-        if not await self._open("read") and await self.chunk(chunk) is None:
+        if not await self._is_unrestricted("read") and await self.chunk(chunk) is None:
             raise ToolError(_NONE.format(chunk), kind="not_found")
         found = (await self._call(MEMORY_LINKED, wish)).links
-        return [one for one in found if await self._tells(one.chunk)]
+        return [one for one in found if await self._may_show(one.chunk)]
 
     async def link(
         self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
     ) -> str:
         """Link a chunk to another by hand, or take such a link out; returns the version."""
-        await self._permit_change(source)
-        if not remove and not await self._open("read") and await self.chunk(target) is None:
+        await self._check_change(source)
+        if not remove and not await self._is_unrestricted("read") and await self.chunk(target) is None:
             raise ToolError(_NONE.format(target), kind="not_found")
         wish = LinkChunks(
             source_id=source,
@@ -195,7 +195,7 @@ class ChunkMemory(MemoryClientBase):
         fields: dict[str, Any] | None = None,
     ) -> str:
         """Change what is given of a chunk; returns the version."""
-        await self._permit_change(chunk)
+        await self._check_change(chunk)
         wish = UpdateChunk(
             id=chunk,
             actor=self._actor,
@@ -210,23 +210,23 @@ class ChunkMemory(MemoryClientBase):
 
     async def forget(self, chunk: str, *, reason: str = "") -> str:
         """Take a chunk out of the files and the indexes; history keeps it. Returns the version."""
-        await self._permit_change(chunk)
+        await self._check_change(chunk)
         wish = ForgetChunk(id=chunk, actor=self._actor, block=self._block, reason=reason)
         return (await self._call(MEMORY_FORGET, wish)).version
 
-    async def _permitted(self, layer: Layer | None) -> Layer | None:
+    async def _writable_layer(self, layer: Layer | None) -> Layer | None:
         """The layer to write to, named when not every layer may be written. Raises ToolError."""
-        if await self._open("write"):
+        if await self._is_unrestricted("write"):
             return layer
         named = layer or await self._first_layer()
         if named is not None:
-            await self._permit_layer(named)
+            await self._check_layer(named)
         return named
 
-    async def _permit_layer(self, layer: Layer) -> None:
+    async def _check_layer(self, layer: Layer) -> None:
         """Raises ToolError when a chunk that is new today may not be written there."""
         chunks, today = f"/{layer_folder(layer, self._block, self._actor)}/chunks", datetime.now(UTC).date()
-        await self.permit(f"{chunks}/{today}/chunk-{today}-00000000.json", "write", False)
+        await self.check_access(f"{chunks}/{today}/chunk-{today}-00000000.json", "write", False)
 
     async def _first_layer(self) -> Layer | None:
         """What the block writes to when nothing is said."""
@@ -241,35 +241,35 @@ class ChunkMemory(MemoryClientBase):
             ) from error
         return next(iter(policy.write_layers), None)
 
-    async def _permit_change(self, chunk: str) -> None:
+    async def _check_change(self, chunk: str) -> None:
         """Raises ToolError when the file of a chunk may not be written; if it cannot be told, when any may not."""
-        if await self._open("write"):
+        if await self._is_unrestricted("write"):
             return
         wish = GetChunk(id=chunk, actor=self._actor, block=self._block, archived=True)
         found = (await self._call(MEMORY_CHUNK, wish)).chunk
         if found is not None:
-            await self.permit(f"/{found.path}", "write", False)
+            await self.check_access(f"/{found.path}", "write", False)
             return
         for layer in get_args(Layer):
-            await self._permit_layer(layer)
+            await self._check_layer(layer)
 
-    async def _open(self, action: Literal["read", "write"]) -> bool:
+    async def _is_unrestricted(self, action: Literal["read", "write"]) -> bool:
         """Whether all of memory may be read or written so, and no file need be looked at."""
         try:
-            await self.permit("/", action, True)
+            await self.check_access("/", action, True)
         except ToolError:
             return False
         return True
 
-    async def _seen(self, chunks: Iterable[Chunk]) -> list[Chunk]:
-        return [chunk for chunk in chunks if await self._tells(chunk)]
+    async def _filter_chunks(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        return [chunk for chunk in chunks if await self._may_show(chunk)]
 
-    async def _shown(self, found: Iterable[RecalledChunk]) -> tuple[RecalledChunk, ...]:
-        return tuple([one for one in found if await self._tells(one.chunk)])
+    async def _is_shown(self, found: Iterable[RecalledChunk]) -> tuple[RecalledChunk, ...]:
+        return tuple([one for one in found if await self._may_show(one.chunk)])
 
-    async def _tells(self, chunk: Chunk) -> bool:
+    async def _may_show(self, chunk: Chunk) -> bool:
         """Whether whoever asks may be told of a chunk."""
-        if self.to is not None and is_chunk_withheld(chunk.path, chunk.metadata, self.to):
+        if self.recipient is not None and is_chunk_withheld(chunk.path, chunk.metadata, self.recipient):
             return False
         return await self._visible(chunk.path)
 

@@ -88,26 +88,30 @@ class BlockMemory(ChunkMemory):
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
-        file = await self._call(MEMORY_READ, ReadMemory(path=self._whole(path), version=version))
-        if self.to is not None and is_withheld(file.path, file.content, self.to):
+        file = await self._call(MEMORY_READ, ReadMemory(path=self._root_path(path), version=version))
+        if self.recipient is not None and is_withheld(file.path, file.content, self.recipient):
             raise ToolError(_ELSEWHERE.format(path), kind="permission_denied")
         return msgspec.structs.replace(file, path=self._relative(file.path))
 
     async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
         """Write a whole file; returns the version."""
-        wish = WriteMemory(path=self._writable(path), content=content, actor=self._actor, expected=expected)
+        wish = WriteMemory(
+            path=self._writable_root_path(path), content=content, actor=self._actor, expected=expected
+        )
         return (await self._call(MEMORY_WRITE, wish)).version
 
     async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str:
         """Replace the first occurrence of ``old``; returns the version."""
-        wish = EditMemory(path=self._writable(path), old=old, new=new, actor=self._actor, expected=expected)
+        wish = EditMemory(
+            path=self._writable_root_path(path), old=old, new=new, actor=self._actor, expected=expected
+        )
         return (await self._call(MEMORY_EDIT, wish)).version
 
     async def delete(self, path: str, *, expected: str | None = None) -> str:
         """Delete a file or folder; history keeps it. Returns the version."""
         if not path.strip("/."):
             raise ToolError("Name the file or folder to delete.", kind="invalid_arguments")
-        wish = DeleteMemory(path=self._writable(path), actor=self._actor, expected=expected)
+        wish = DeleteMemory(path=self._writable_root_path(path), actor=self._actor, expected=expected)
         return (await self._call(MEMORY_DELETE, wish)).version
 
     async def search(
@@ -129,7 +133,7 @@ class BlockMemory(ChunkMemory):
         try:
             wish = msgspec.convert(
                 {
-                    "query": query, "path": self._whole(path), "kind": kind, "limit": limit, "kinds": tuple(kinds),
+                    "query": query, "path": self._root_path(path), "kind": kind, "limit": limit, "kinds": tuple(kinds),
                     "tags": tuple(tags), "speaker": speaker, "since": since, "until": until,
                     "conversation": conversation, "min_confidence": min_confidence,
                 },
@@ -151,7 +155,7 @@ class BlockMemory(ChunkMemory):
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
         """Names under a folder, sorted. A block without any file has an empty list."""
         try:
-            wish = ListMemory(path=self._whole(path), recursive=recursive)
+            wish = ListMemory(path=self._root_path(path), recursive=recursive)
             found = (await self._ask(MEMORY_LIST, wish)).entries
         except RemoteFault as fault:
             if fault.code == "not_found" and not path.strip("./"):
@@ -167,9 +171,9 @@ class BlockMemory(ChunkMemory):
 
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
         """The changes of a path, newest first."""
-        wish = MemoryHistory(path=self._whole(path), limit=limit)
+        wish = MemoryHistory(path=self._root_path(path), limit=limit)
         changes = (await self._call(MEMORY_HISTORY, wish)).changes
-        to = self.to
+        to = self.recipient
         if to is None or not may_hold_learned(wish.path):
             return changes
         return [
@@ -189,16 +193,20 @@ class BlockMemory(ChunkMemory):
         mainline: bool = False,
     ) -> MemoryBlame:
         """Who wrote the lines ``first`` to ``last`` of a file."""
-        wish = BlameMemory(path=self._whole(path), version=version, first=first, last=last, mainline=mainline)
-        if self.to is not None and may_hold_learned(wish.path):
+        wish = BlameMemory(
+            path=self._root_path(path), version=version, first=first, last=last, mainline=mainline
+        )
+        if self.recipient is not None and may_hold_learned(wish.path):
             await self.read(path, version)  # whoever may not be told of it is told no line of it
         found = await self._call(MEMORY_BLAME, wish)
         return msgspec.structs.replace(found, path=self._relative(found.path))
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs at a path between two versions; without ``old`` what its last change did."""
-        found = await self._call(MEMORY_DIFF, DiffMemory(path=self._whole(path), old=old, new=new))
-        if self.to is not None and any(may_hold_learned(one) for file in found.files for one in _paths(file)):
+        found = await self._call(MEMORY_DIFF, DiffMemory(path=self._root_path(path), old=old, new=new))
+        if self.recipient is not None and any(
+            may_hold_learned(one) for file in found.files for one in _paths(file)
+        ):
             raise ToolError(
                 f"{path or '/'} holds what was learned, which is compared by no tool.",
                 kind="permission_denied",
@@ -211,13 +219,13 @@ class BlockMemory(ChunkMemory):
             raise ToolError(
                 "Name the file or folder whose change is to be taken back.", kind="invalid_arguments"
             )
-        wish = RevertMemory(path=self._writable(path), actor=self._actor, version=version, to=to)
+        wish = RevertMemory(path=self._writable_root_path(path), actor=self._actor, version=version, to=to)
         done = await self._call(MEMORY_REVERT, wish)
         return msgspec.structs.replace(done, paths=tuple(map(self._relative, done.paths)))
 
     async def export(self, target: Path) -> int:
         """Write an archive of the whole memory to ``target``; returns its size in bytes."""
-        await self.permit("/", "read", True)
+        await self.check_access("/", "read", True)
         try:
             return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
         except RemoteFault as fault:
@@ -229,7 +237,7 @@ class BlockMemory(ChunkMemory):
 
     async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
         """Bring in an export, or an archive of another system. What the owner alone may change stays as it is."""
-        await self.permit("/", "write", True)
+        await self.check_access("/", "write", True)
         with ExitStack() as held:
             ready = prepare_import(source, self.importers(), source.parent, kind=kind, block=self._block)
             try:
@@ -253,13 +261,13 @@ class BlockMemory(ChunkMemory):
         path = getattr(request, "path", None)
         if isinstance(path, str) and endpoint not in SHOWN_IN_PARTS:
             action: Literal["read", "write"] = "write" if endpoint in CHANGES else "read"
-            await self.permit(f"/{path}", action, endpoint not in OF_ONE_FILE)
+            await self.check_access(f"/{path}", action, endpoint not in OF_ONE_FILE)
         return await super()._ask(endpoint, request, timeout=timeout)
 
     async def _shown_hits(self, hits: Sequence[MemoryHit]) -> Sequence[MemoryHit]:
         """The hits that whoever asks may be told of."""
         shown = [hit for hit in hits if await self._visible(hit.path)]
-        to = self.to
+        to = self.recipient
         if to is None or not (paths := tuple({hit.path for hit in shown if may_hold_learned(hit.path)})):
             return shown
         files = (await self._call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files
@@ -268,16 +276,16 @@ class BlockMemory(ChunkMemory):
 
     # Paths ---------------------------------------------------------------------------------------------------
 
-    def _whole(self, path: str) -> str:
+    def _root_path(self, path: str) -> str:
         """The path from the memory root. Raises ToolError for what is private to another actor."""
         whole = root_path(self._block, path)
         if is_private_to_another(whole, self._actor):
             raise ToolError(f"{path} is private to another agent.", kind="permission_denied")
         return whole
 
-    def _writable(self, path: str) -> str:
+    def _writable_root_path(self, path: str) -> str:
         """The whole path, unless it is or holds what is the owner's: no agent lifts its own limits."""
-        whole = self._whole(path)
+        whole = self._root_path(path)
         parts = [part.casefold() for part in whole.split("/") if part not in ("", ".")]
         holds_settings = parts[:1] in (["blocks"], ["archive"]) and len(parts) < 3
         if is_owner_only(whole) or holds_settings:

@@ -29,8 +29,8 @@ class MemoryClientBase:
     told what comes back: None for whoever decides about it again, such as a context source.
     """
 
-    permit: AccessCheck = staticmethod(_allow_all)
-    to: Recipient | None = None
+    check_access: AccessCheck = staticmethod(_allow_all)
+    recipient: Recipient | None = None
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class MemoryClientBase:
         if is_private_to_another(path, self._actor):
             return False
         try:
-            await self.permit(f"/{path}", "read", False)
+            await self.check_access(f"/{path}", "read", False)
         except ToolError:
             return False
         return True

@@ -337,7 +337,7 @@ def is_secret_name(path: str) -> bool:
 def find_secret(data: bytes) -> str | None:
     """Why a text may not come in, in words that do not repeat it; None when nothing in it looks like a key."""
     text = data.decode("utf-8", "replace")
-    return None if Redactor().redacted(text) == text else "it holds what looks like a key or a password"
+    return None if Redactor().redact(text) == text else "it holds what looks like a key or a password"
 
 
 def _secret(what: str, why: str) -> ImportGap:

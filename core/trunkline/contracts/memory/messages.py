@@ -158,7 +158,7 @@ class HitExplanation(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
     @property
-    def adds(self) -> bool:
+    def is_additive(self) -> bool:
         """Whether it adds to the score; otherwise it multiplies it."""
         return self.signal in _ADDING
 

@@ -73,7 +73,7 @@ class BlockCompleter(CompleterBase):
         question = msgspec.structs.replace(question, actor=self._actor)
         for last in (*(False,) * (TRIES - 1), True):
             try:
-                return await self._asked(question)
+                return await self._ask_once(question)
             except (NoResponders, CallTimeout, _MonitorStopping) as error:
                 if last:
                     raise _unavailable() from error
@@ -82,7 +82,7 @@ class BlockCompleter(CompleterBase):
                 raise _unavailable() from error
         raise AssertionError("the last try returns or raises")
 
-    async def _asked(self, question: Complete) -> Completion:
+    async def _ask_once(self, question: Complete) -> Completion:
         try:
             async with self._bus.call_streaming(
                 COMPLETE, question, scope=self._scope, idle_timeout=IDLE_TIMEOUT

@@ -22,18 +22,18 @@ class ActorPermissions:
         """The scopes of a header, which commas separate."""
         return cls(tuple(scope for one in header.split(",") if (scope := one.strip())))
 
-    def narrowed(self, scopes: Iterable[str]) -> tuple[str, ...]:
+    def intersect(self, scopes: Iterable[str]) -> tuple[str, ...]:
         """What both these and the others include, as far as one of two scopes includes the other."""
         given = tuple(scopes)
         theirs = (one for one in given if any(_includes(own, one) for own in self.scopes))
         own = (one for one in self.scopes if any(_includes(wide, one) for wide in given))
         return tuple(dict.fromkeys((*theirs, *own)))
 
-    def tool(self, *names: str) -> bool:
+    def allows_tool(self, *names: str) -> bool:
         """Whether a tool may be called; ``names`` are all of its own."""
         return any(fnmatchcase(name, pattern) for pattern in self._of("tools") for name in names)
 
-    def memory(self, path: str, whole: bool = False) -> bool:
+    def allows_memory(self, path: str, whole: bool = False) -> bool:
         """Whether a path from the memory root may be reached; with ``whole``, all that lies below it."""
         return any(_covers(pattern, path, whole) for pattern in self._of("memory"))
 

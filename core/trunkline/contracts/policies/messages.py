@@ -90,7 +90,7 @@ class PermissionTable(
     approvals: ApprovalMode | None = None
     plan: bool | None = None
 
-    def over(self, defaults: "PermissionTable") -> "PermissionTable":
+    def with_defaults(self, defaults: "PermissionTable") -> "PermissionTable":
         """These, and for what they do not say, the defaults."""
         said = {name: getattr(self, name) for name in self.__struct_fields__}
         return msgspec.structs.replace(

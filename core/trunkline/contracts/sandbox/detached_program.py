@@ -71,7 +71,7 @@ class DetachedProgram:
         """What it is called: the name of its folder."""
         return self.folder.name
 
-    def make(self, order: ProgramSpec) -> int:
+    def create(self, order: ProgramSpec) -> int:
         """Make the folder with the order in it; a handle that holds its lock, for the keeper to inherit.
 
         Raises:
@@ -90,34 +90,34 @@ class DetachedProgram:
             ) from error
         return handle
 
-    def order(self) -> ProgramSpec | None:
+    def spec(self) -> ProgramSpec | None:
         """What was to be run; None when that cannot be read."""
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "order.json").read_bytes(), type=ProgramSpec)
         return None
 
-    def ending(self) -> ExitRecord | None:
+    def exit_record(self) -> ExitRecord | None:
         """How it ended; None while it runs, and when it was lost."""
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "ended.json").read_bytes(), type=ExitRecord)
         return None
 
-    def standing(self) -> ProgramStatus:
+    def status(self) -> ProgramStatus:
         """Whether it runs, has ended, or was lost with its keeper: to a crash or a restart of the machine."""
         held = self._is_held()
-        if self.ending() is not None:
+        if self.exit_record() is not None:
             return "ended"
         return "running" if held else "lost"
 
-    def end(self, ending: ExitRecord) -> None:
+    def write_exit(self, ending: ExitRecord) -> None:
         """For the keeper: write down how it ended. Raises OSError."""
         _write(self.folder / "ended.json", msgspec.json.encode(ending))
 
-    def cancel(self, why: str) -> None:
+    def request_cancel(self, why: str) -> None:
         """Have its keeper end it. Raises OSError."""
         _write(self.folder / "cancel", why.encode())
 
-    def cancelled(self) -> str:
+    def cancel_reason(self) -> str:
         """Why it is to end; "" when it is not."""
         with suppress(OSError):
             return (self.folder / "cancel").read_text(errors="replace") or "cancelled"

@@ -24,7 +24,7 @@ class ProgramRequest:
     label: str = ""
 
     @property
-    def place(self) -> str:
+    def working_directory(self) -> str:
         """Where the program begins, as it sees it."""
         return f"{WORKSPACE}/{self.folder}" if self.folder else WORKSPACE
 

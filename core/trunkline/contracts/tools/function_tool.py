@@ -64,13 +64,13 @@ class FunctionTool(Tool):
         """
         return _as_text(await _called(self.function, self._given(context, arguments)))
 
-    def shows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def previewer(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Have this function say what a call would do, for the person who is asked about it: it takes the tool's own
         parameters and returns a preview. A decorator."""
         self._preview = function
         return function
 
-    def also(self, function: Callable[..., CanonicalCall]) -> Callable[..., CanonicalCall]:
+    def alias(self, function: Callable[..., CanonicalCall]) -> Callable[..., CanonicalCall]:
         """Have models call this tool, or another one, by the function's name as well: its signature is how they put
         the call, and it returns the call that is meant. A decorator.
 

@@ -89,7 +89,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         name = self.source.partition(":")[2]
         if self.mcp:
             return f"the MCP server {name}"
-        if self.away:
+        if self.is_remote:
             return f"the host {name}"
         return f"the program {name}" if self.source.startswith(PROGRAM_SOURCE) else ""
 
@@ -110,7 +110,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.source.startswith(MCP_SOURCE)
 
     @property
-    def away(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether it runs on another host."""
         return self.source.startswith(REMOTE_SOURCE)
 
@@ -174,7 +174,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     permissions: tuple[str, ...] = ("*",)
 
     @property
-    def decided(self) -> bool:
+    def has_decisions(self) -> bool:
         """Whether it carries what people decided. Only the monitor may say that, and on a subject of its own."""
         return self.approved is not None or bool(self.answers)
 
@@ -231,7 +231,7 @@ class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     kept: int
 
     @property
-    def told(self) -> str:
+    def notice(self) -> str:
         """How a person reads it, in a sentence."""
         if not self.id:
             return f"Of its {self.characters} characters the middle could not be kept."
@@ -275,7 +275,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
         return error_kind_named(self.error_kind) if isinstance(self.error_kind, str) else "failed"
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the call has begun and is held in its middle, until it has its answer."""
         return self.status == "approval" and not isinstance(self.within, msgspec.UnsetType)
 

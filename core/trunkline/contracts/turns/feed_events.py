@@ -58,7 +58,10 @@ def feed_items_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
     """The feed items of a finished turn, from all its records in order."""
     teller = JournalTranslator()
     told = [
-        (record.turn, one) for record in records for entry in record.entries for one in teller.tell(entry)
+        (record.turn, one)
+        for record in records
+        for entry in record.entries
+        for one in teller.translate(entry)
     ]
     return [
         FeedItem(turn=turn, epoch=JOURNAL_EPOCH, index=index, event=one.event, number=one.number)
@@ -78,11 +81,11 @@ class JournalTranslator:
         self._client_tools: frozenset[str] = frozenset()
         self._count: int | UnsetType = UNSET
 
-    def tell(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
+    def translate(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """All that the entry means to people."""
         return (told for told, _ in self._numbered(entry))
 
-    def tell_new(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
+    def translate_new(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """The same without what they were shown while it came: text, and the tools that the model's side ran."""
         return (told for told, came_before in self._numbered(entry) if not came_before)
 

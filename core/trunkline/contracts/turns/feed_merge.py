@@ -105,12 +105,12 @@ class FeedMerge:
         return f"{places}~{self._numbered}" if self._numbered else places
 
     @property
-    def hole(self) -> bool:
+    def has_gap(self) -> bool:
         """Whether something that came is held up by something that did not."""
         return bool(self._waiting)
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether ``take`` has something to hand out, or nothing will ever come."""
         return self.ended or self._next in self._waiting
 
@@ -173,14 +173,14 @@ class FeedMerge:
     def _apply(self, item: FeedItem) -> Iterator[tuple[FeedEvent, bool]]:
         """What the item adds to what was handed out, each with whether it is the last of this item."""
         event = item.event
-        for step in self._overlong(event):
-            yield from ((part, False) for part, _ in self._say_again(step))
+        for step in self._cut_overlong(event):
+            yield from ((part, False) for part, _ in self._retell(step))
         match event:
             case TextDelta():
                 self._told[event.step] = event.offset + len(event.text)
                 if event.offset == 0 and self._in_doubt(event.step):
                     self._texts[event.step] = event.text
-                    yield from self._say_again(event.step)
+                    yield from self._retell(event.step)
                 else:
                     yield from self._grow(self._texts, event)
             case ReasoningDelta():
@@ -218,12 +218,12 @@ class FeedMerge:
         overlap = known[event.offset : event.offset + len(event.text)]
         if not event.text.startswith(overlap):
             kept[event.step] = known[: event.offset] + event.text
-            yield from self._say_again(event.step)
+            yield from self._retell(event.step)
         elif len(overlap) < len(event.text):
             kept[event.step] = known + event.text[len(overlap) :]
             yield type(event)(step=event.step, offset=len(known), text=event.text[len(overlap) :]), True
 
-    def _overlong(self, event: FeedEvent) -> list[int]:
+    def _cut_overlong(self, event: FeedEvent) -> list[int]:
         """The steps that the event closes and of which more was handed out than they have become; now cut to that."""
         found = [
             step
@@ -234,7 +234,7 @@ class FeedMerge:
             self._texts[step] = self._texts[step][: self._told[step]]
         return found
 
-    def _say_again(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
+    def _retell(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
         """The step reads otherwise than what was handed out: a reset, then all of it as it is now."""
         reasoning, text = self._reasonings.get(step, ""), self._texts.get(step, "")
         self._drop(step)

@@ -96,9 +96,9 @@ class FeedReader:
         try:
             if not self._fresh:
                 async with self._looks.catching_up:
-                    await self._begin()
+                    await self._load_stored()
             self._note_progress()
-            with self._looks.reader():
+            with self._looks.counted_reader():
                 while True:
                     for position, event in self._merge.take():
                         self.position = position
@@ -106,18 +106,18 @@ class FeedReader:
                         yield event
                     if self._merge.ended:
                         return
-                    await self._more()
+                    await self._wait_for_items()
         finally:
             with anyio.CancelScope(shield=True):
                 await subscription.aclose()
 
-    async def _begin(self) -> None:
+    async def _load_stored(self) -> None:
         """Take in what is stored, silently up to the position to resume from."""
         stored = await self._stored_up_to_position()
         if not stored and not self._chain and not await self._is_surely_known():
             raise TurnNotFound
         if not stored or (self._chain and self._chain[-1][0] == JOURNAL_EPOCH):
-            stored = [*stored, *await self._told_by_journal()]
+            stored = [*stored, *await self._items_from_journal()]
         self._merge.resume(self.position, stored)
         self._merge.offer_stored(stored)
 
@@ -126,7 +126,7 @@ class FeedReader:
         found while servers elect who leads the stream; what a later epoch stands behind does not come any more."""
         deadline, pause = anyio.current_time() + STORED_WITHIN, FIRST_PAUSE
         while True:
-            stored = await self._stored()
+            stored = await self._read_stored()
             settled = _covers_position(stored, self._chain) or _has_later_epoch(stored, self._chain)
             if self._readable and (settled or anyio.current_time() >= deadline):
                 return stored
@@ -139,47 +139,47 @@ class FeedReader:
     def _note_progress(self) -> None:
         self._silent_since = anyio.current_time()
         self._missing = False
-        self._due = self._silent_since + self._looks.pause(self._pause)
+        self._due = self._silent_since + self._looks.interval(self._pause)
 
     def _note_missing(self) -> None:
         """When something has just turned out to be missing, look for it at once."""
-        if self._merge.hole and not self._merge.ready and not self._missing:
+        if self._merge.has_gap and not self._merge.is_ready and not self._missing:
             self._missing = True
             self._due, self._pause = anyio.current_time(), FIRST_PAUSE
 
-    async def _more(self) -> None:
+    async def _wait_for_items(self) -> None:
         """Wait for live items until it is time to look at the stream; at once when something is missing."""
         self._note_missing()
         if await self._live.wait(max(0.0, self._due - anyio.current_time())):
             for item in self._live.drain():
                 self._merge.offer(item)
             self._note_missing()
-        if not self._merge.ready and anyio.current_time() >= self._due:
-            await self._look()
-            self._due = anyio.current_time() + self._looks.pause(self._pause)
+        if not self._merge.is_ready and anyio.current_time() >= self._due:
+            await self._poll_stream()
+            self._due = anyio.current_time() + self._looks.interval(self._pause)
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
-    async def _look(self) -> None:
+    async def _poll_stream(self) -> None:
         """Read what is new in the stream, all of it when something is missing, and after a silence the journal."""
-        if not self._merge.hole and not self._live.lost:
-            for item in await self._stored(after=self._last_seq):
+        if not self._merge.has_gap and not self._live.lost:
+            for item in await self._read_stored(after=self._last_seq):
                 self._merge.offer(item)
         else:
             self._live.lost = False
-            self._merge.offer_stored(await self._stored())
-        if self._silence() >= self._patience and not self._merge.ready:
-            await self._settle()
+            self._merge.offer_stored(await self._read_stored())
+        if self._silence() >= self._patience and not self._merge.is_ready:
+            await self._fall_back_to_journal()
 
-    async def _settle(self) -> None:
+    async def _fall_back_to_journal(self) -> None:
         """If the journal says that the turn ended and the feed does not, go on with what the journal tells."""
-        told = await self._told_by_journal()
+        told = await self._items_from_journal()
         if told:
-            self._merge.offer_stored(await self._stored())
-        if not self._merge.ready:
+            self._merge.offer_stored(await self._read_stored())
+        if not self._merge.is_ready:
             for item in told:
                 self._merge.offer(item)
 
-    async def _stored(self, after: int = 0) -> list[FeedItem]:
+    async def _read_stored(self, after: int = 0) -> list[FeedItem]:
         items: list[FeedItem] = []
         self._readable = True
         try:
@@ -195,7 +195,7 @@ class FeedReader:
             log.debug("the feed of %s cannot be read now: %s", self._turn, error)
         return items
 
-    async def _told_by_journal(self) -> list[FeedItem]:
+    async def _items_from_journal(self) -> list[FeedItem]:
         """The items that the journal of a finished turn tells; none while it runs or cannot be read."""
         conversation, turn = self._conversation, self._turn
         try:

@@ -23,7 +23,7 @@ class PollLimiter:
         """To be held while a reader takes in what came before it."""
 
     @contextmanager
-    def reader(self) -> Iterator[None]:
+    def counted_reader(self) -> Iterator[None]:
         """Count one more reader for the length of the block."""
         self._readers += 1
         try:
@@ -31,6 +31,6 @@ class PollLimiter:
         finally:
             self._readers -= 1
 
-    def pause(self, wished: float) -> float:
+    def interval(self, wished: float) -> float:
         """Seconds until a reader may look again: longer than it wishes where there are very many."""
         return max(wished, self._readers / PER_SECOND)

@@ -29,34 +29,34 @@ class TimeoutProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection: its first head is timed from now."""
         super().connection_made(transport)
-        self._time()
+        self._restart_timer()
 
     def data_received(self, data: bytes) -> None:
         """Some bytes."""
         super().data_received(data)
-        self._time()
+        self._restart_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is over."""
-        self._stop()
+        self._cancel_timer()
         super().connection_lost(exc)
 
-    def _time(self) -> None:
+    def _restart_timer(self) -> None:
         """Time what the client is sending now; what is timed already goes on."""
         state = self.conn.their_state
         if state is self._timed:
             return
-        self._stop()
+        self._cancel_timer()
         seconds = {_HEAD: self.head_seconds, _BODY: self.body_seconds}.get(state)
         if seconds is not None and not self.transport.is_closing():
-            self._timed, self._timer = state, self.loop.call_later(seconds, self._late)
+            self._timed, self._timer = state, self.loop.call_later(seconds, self._time_out)
 
-    def _stop(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timed = self._timer = None
 
-    def _late(self) -> None:
+    def _time_out(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True  # or it would answer too
         if not self.transport.is_closing() and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -74,7 +74,7 @@ async def invite(
             await _listener(registry.folder, invitation) as listener,
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(listener.serve, desk.attend)
+            tasks.start_soon(listener.serve, desk.handle)
             ready(listener.listener.extra(anyio.abc.SocketAttribute.local_port))
             await desk.ended.wait()
             tasks.cancel_scope.cancel()
@@ -112,7 +112,7 @@ class _EnrolmentServer:
         self._certificate = _der(registry.folder / LEAF_CERTIFICATE)
         self._slots = anyio.CapacityLimiter(MOST_TALKS)
 
-    async def attend(self, stream: anyio.abc.ByteStream) -> None:
+    async def handle(self, stream: anyio.abc.ByteStream) -> None:
         """Talk with one who came; whatever it does wrong ends its talk and nothing else."""
         with suppress(
             anyio.BrokenResourceError,
@@ -123,9 +123,9 @@ class _EnrolmentServer:
         ):
             async with stream, self._slots:
                 with anyio.move_on_after(TALK_SECONDS):
-                    await self._talk(stream)
+                    await self._handshake(stream)
 
-    async def _talk(self, stream: anyio.abc.ByteStream) -> None:
+    async def _handshake(self, stream: anyio.abc.ByteStream) -> None:
         hello = await receive(stream, Hello)
         exchange = HandshakeTranscript(
             code=self._invitation.code, certificate=self._certificate, joiner=hello.nonce, hub=new_nonce()

@@ -48,7 +48,7 @@ class RemoteRegistry:
         Raises:
             ConfigError: a file cannot be used. It lets nobody in, and hides no other mistake.
         """
-        mark = self.mark()
+        mark = self.stamp()
         if mark != self._mark:
             self._known = tuple(_read(file) for file in self._files())
             self._mark = mark
@@ -58,7 +58,7 @@ class RemoteRegistry:
         """The remote of that name, if it is let in."""
         return next((remote for remote in self.all() if remote.name == name), None)
 
-    def mark(self) -> RegistryStamp:
+    def stamp(self) -> RegistryStamp:
         """Changes whenever the files do."""
         return tuple(_stamps(self._files()))
 

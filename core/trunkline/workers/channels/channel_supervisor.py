@@ -28,7 +28,7 @@ async def supervise_channel(
     while True:
         born = anyio.current_time()
         try:
-            with plugins.at_work(owned.owner, "channel"):
+            with plugins.record_activity(owned.owner, "channel"):
                 await channel.run(gateway)
         except BaseException as error:
             if isinstance(error, anyio.get_cancelled_exc_class()):

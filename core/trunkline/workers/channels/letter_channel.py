@@ -144,7 +144,7 @@ class LetterChannel(Channel):
 
     async def _watched(self, watch: TurnStream, letter: Letter, told: "TurnText") -> None:
         async for event in watch:
-            told.take(event, self.render(event) if self.render is not None else None)
+            told.apply(event, self.render(event) if self.render is not None else None)
             if isinstance(event, ApprovalRequested):
                 await self.show(letter, told.text, done=False)
         await self._answered(letter, told.text)
@@ -213,7 +213,7 @@ class TurnText:
     kept: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
-    def take(self, event: FeedEvent, wording: str | None) -> None:
+    def apply(self, event: FeedEvent, wording: str | None) -> None:
         """Take an event in; ``wording`` is what a plugin wants a piece of text to read."""
         match event:
             case TextDelta():
@@ -222,7 +222,7 @@ class TurnText:
             case TextReset():
                 self.steps.pop(event.step, None)
             case ToolEnded(stored=StoredResult() as stored):
-                self.kept[event.call_id] = f"{event.name}: {stored.told}"
+                self.kept[event.call_id] = f"{event.name}: {stored.notice}"
             case ApprovalRequested():
                 self.below = [approval_words(event.question, event.detail)]
             case ApprovalSettled():

@@ -39,7 +39,7 @@ class ChannelsWorker(Worker):
         enabled = self.context.config.settings.channels.enabled
         found = {owned.item.name: owned for owned in self.context.plugins.channels()}
         for name in enabled:
-            if name not in found and name not in self._apart():
+            if name not in found and name not in self._isolated_channels():
                 log.warning(
                     "channel %s is enabled, but no plugin offers it; offered: %s", name, ", ".join(found)
                 )
@@ -49,12 +49,14 @@ class ChannelsWorker(Worker):
             tell = partial(_tell_owner, owned.item)
             await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
 
-    def _apart(self) -> set[str]:
+    def _isolated_channels(self) -> set[str]:
         """The channels of plugins in processes of their own."""
         config, report = self.context.config, self.context.plugins.report
         apart = [state for state in report.plugins if state.status == "isolated"]
         return {
-            name for state in apart for name in config.hosting(state.name, state.owner).speaks_for(state.name)
+            name
+            for state in apart
+            for name in config.plugin_host(state.name, state.owner).channels_of(state.name)
         }
 
     async def serve(self) -> None:

@@ -85,7 +85,7 @@ class ApprovalService:
         self._turns = turns
         self._grants = grants
 
-    async def listed(self, wish: ListApprovals) -> ApprovalList:
+    async def list_approvals(self, wish: ListApprovals) -> ApprovalList:
         """What waits, oldest first: as the stream has it, so a restart or another gateway makes no difference."""
         known = [stored.data async for stored in self._bus.history(APPROVAL, after=0)]
         found = [
@@ -95,16 +95,16 @@ class ApprovalService:
         ]
         return ApprovalList(approvals=tuple(sorted(found, key=lambda one: (one.asked_at, one.id))))
 
-    async def shown(self, id: str) -> ApprovalView:
+    async def get_approval(self, id: str) -> ApprovalView:
         """One approval with the arguments of its call. Refused with ``not_found``, and ``conflict`` when ``id`` is the
         beginning of several."""
-        approval = await self._named(id)
+        approval = await self._find_by_prefix(id)
         state = await self._turns.find(approval.turn)
         call = state.call(approval.call) if state is not None else None
         return ApprovalView(approval=approval, arguments=call.arguments if call is not None else {})
 
-    async def _named(self, id: str) -> Approval:
-        known = (await self.listed(ListApprovals(settled=True))).approvals
+    async def _find_by_prefix(self, id: str) -> Approval:
+        known = (await self.list_approvals(ListApprovals(settled=True))).approvals
         found = [approval for approval in known if id and approval.id.startswith(id)]
         found = [approval for approval in found if approval.id == id] or found
         if not found:
@@ -122,13 +122,13 @@ class ApprovalService:
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
         state = await self._turns.find(decision.turn)
-        asked = state.asked(decision.call) if state is not None else None
+        asked = state.question(decision.call) if state is not None else None
         if state is None or asked is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
         _check(decision, asked)
-        grant = self._grants.of(decision, state, asked)
+        grant = self._grants.policy_for(decision, state, asked)
         first = False
-        if not await self._is_taken(decision, asked, state):
+        if not await self._is_same_decision(decision, asked, state):
             if state.finished is not None or state.cancelled is not None:
                 raise ApprovalWithdrawn(state.cancelled)
             if asked.call_hash != decision.call_hash:
@@ -138,31 +138,33 @@ class ApprovalService:
                 )
             first = await self._append(decision, asked, state)
             if not first:
-                await self._look_again(decision, asked)
+                await self._check_race(decision, asked)
         if grant is not None:
             await (self._grants.write(grant) if first else self._grants.write_missed(grant, asked))
         return None if first else AlreadyDecided(decision.allow, decision.by, question=asked.is_question)
 
-    async def _look_again(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
+    async def _check_race(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
         """Another decision came in at the same moment. Refused unless it was the same."""
         state = await self._turns.find(decision.turn)
-        if state is None or not await self._is_taken(decision, asked, state):
+        if state is None or not await self._is_same_decision(decision, asked, state):
             raise refusal(ErrorCode.CONFLICT, "This was decided already.")
 
-    async def _is_taken(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
+    async def _is_same_decision(
+        self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState
+    ) -> bool:
         """Whether it was decided so already, by the same: then the reply was lost. Refused when others were first."""
-        first = await self._first(decision, state)
+        first = await self._first_decision(decision, state)
         if first is None:
             return False
         if _decision_key(first) == _decision_key(decision):
             return True
         raise AlreadyDecided(first.allow, first.by, question=asked.is_question)
 
-    async def _first(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
+    async def _first_decision(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
         """The decision that counts, recorded or on its way there."""
-        recorded = state.decided(decision.call)
+        recorded = state.decision(decision.call)
         if recorded is None:
-            return await self._turns.decision(decision, state.request.conversation)
+            return await self._turns.queued_decision(decision, state.request.conversation)
         scope = "once" if isinstance(recorded.scope, msgspec.UnsetType) else recorded.scope
         answer = "" if isinstance(recorded.answer, msgspec.UnsetType) else recorded.answer
         return msgspec.structs.replace(
@@ -181,10 +183,10 @@ class ApprovalService:
             conversation=about.conversation,
         )
         if not ack.duplicate:
-            await self._note(decision, asked, state)
+            await self._write_audit(decision, asked, state)
         return not ack.duplicate
 
-    async def _note(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
+    async def _write_audit(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
         call, about = state.call(decision.call), state.request
         late = decision.by == DECIDED_BY_DEADLINE
         if asked.is_question:
@@ -193,7 +195,7 @@ class ApprovalService:
         else:
             made = "expired" if late else "approved" if decision.allow else "denied"
             why = "nobody decided in time." if late else f"for {decision.scope}." if decision.allow else ""
-        await self._audit.note(
+        await self._audit.record(
             event="approval",
             block=about.block,
             actor=about.actor,
@@ -208,7 +210,7 @@ class ApprovalService:
 
     # What is due ---------------------------------------------------------------------------------------------
 
-    async def keep_time(self) -> None:
+    async def run_timers(self) -> None:
         """Remind people, and deny each call that no one decided in time, until cancelled."""
         async with self._bus.pinned(DEADLINE_CONSUMER, APPROVAL_DUE) as deliveries:
             async for delivery in deliveries:
@@ -228,14 +230,14 @@ class ApprovalService:
         if due.what == "remind":
             return await self._remind(due)
         state = await self._turns.find(due.turn)
-        asked = state.asked(due.call) if state is not None else None
+        asked = state.question(due.call) if state is not None else None
         if state is None or asked is None or asked.asked_at != due.asked_at or state.finished is not None:
             return
         expired = ApprovalDecided(
             turn=due.turn, call=due.call, call_hash=asked.call_hash, allow=False, by=DECIDED_BY_DEADLINE
         )
         try:
-            if not await self._is_taken(expired, asked, state):
+            if not await self._is_same_decision(expired, asked, state):
                 await self._append(expired, asked, state)
         except Refusal:
             log.debug("approval %s was decided in time", due.id)

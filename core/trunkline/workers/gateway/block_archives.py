@@ -28,7 +28,7 @@ class BlockArchives:
         self._folders = folders
         self._workspaces = workspaces
 
-    async def listed(self) -> tuple[ArchivedBlock, ...]:
+    async def list_archives(self) -> tuple[ArchivedBlock, ...]:
         """All of them."""
         found = [
             match for name in await self._folders.folders("archive") if (match := _ARCHIVE.fullmatch(name))
@@ -42,30 +42,30 @@ class BlockArchives:
             for match in found
         )
 
-    async def put_away(self, name: str, actor: str) -> None:
+    async def archive(self, name: str, actor: str) -> None:
         """Archive a block that is stopped."""
         if await self._folders.file(name) is None:
-            return await self._finish_putting_away(name)
+            return await self._finish_archive(name)
         archive = f"{name}_{datetime.now(UTC).strftime(_AT)}"
         await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"archive block {name}")
         try:
-            await self._workspaces.put_away(name, archive)
+            await self._workspaces.archive(name, archive)
         except StorageError:
             await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"keep block {name}")
             raise
 
-    async def bring_back(self, name: str, actor: str) -> None:
+    async def restore(self, name: str, actor: str) -> None:
         """Bring the newest archive of a name back. Refused with ``conflict`` when there is a block of that name, or
         when files of no block lie in its place."""
         if await self._folders.file(name) is not None:
-            return await self._finish_bringing_back(name)
+            return await self._finish_restore(name)
         archive = await self._newest(name)
-        await self._workspaces.put_back_archived(archive)
-        if await self._workspaces.has(name) and archive in await self._workspaces.away():
-            raise _taken(name, self._workspaces.place(name))
+        await self._workspaces.untrash_archive(archive)
+        if await self._workspaces.has(name) and archive in await self._workspaces.archived():
+            raise _taken(name, self._workspaces.path(name))
         await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"restore block {name}")
         try:
-            await self._workspaces.bring_back(name, archive)
+            await self._workspaces.restore(name, archive)
         except StorageError:
             await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"keep {archive}")
             raise
@@ -74,61 +74,61 @@ class BlockArchives:
         """Delete the newest archive of a name; after a crash the one whose workspace is left."""
         archive = await self._half_deleted(name)
         if archive is not None:
-            await self._workspaces.take_out_archived(archive)
+            await self._workspaces.trash_archive(archive)
         else:
             archive = await self._newest(name)
-            await self._workspaces.take_out_archived(archive)
+            await self._workspaces.trash_archive(archive)
             try:
                 await self._folders.delete(f"archive/{archive}", actor, f"delete archived block {name}")
             except (Refusal, RemoteFault):
-                await self._workspaces.put_back_archived(archive)
+                await self._workspaces.untrash_archive(archive)
                 raise
         await self._workspaces.remove(archive)
 
-    async def waits_for_workspace(self, name: str) -> str | None:
+    async def unfinished_archive(self, name: str) -> str | None:
         """The newest archive of a name, when its workspace still lies where the block's was, as an archiving leaves it
         that was cut short."""
-        newest = _newest_of(name, (one.archive for one in await self.listed()))
-        held = await self._workspaces.away() | await self._workspaces.taken_out()
+        newest = _newest_of(name, (one.archive for one in await self.list_archives()))
+        held = await self._workspaces.archived() | await self._workspaces.trashed()
         return newest if newest not in held and await self._workspaces.has(name) else None
 
     async def _half_deleted(self, name: str) -> str | None:
         """An archive that memory no longer has and whose workspace is not removed yet. What is left of an archive while
         there is a block of its name belongs to that block, whose restore was cut short."""
-        known = {one.archive for one in await self.listed()}
-        begun = _newest_of(name, await self._workspaces.taken_out() - known)
+        known = {one.archive for one in await self.list_archives()}
+        begun = _newest_of(name, await self._workspaces.trashed() - known)
         if begun is not None or await self._folders.file(name) is not None:
             return begun
-        return await self._left(name)
+        return await self._orphaned_workspace(name)
 
-    async def _finish_putting_away(self, name: str) -> None:
-        archive = await self.waits_for_workspace(name)
+    async def _finish_archive(self, name: str) -> None:
+        archive = await self.unfinished_archive(name)
         if archive is None:
             raise unknown_block_error(name)
-        await self._workspaces.put_away(name, archive)
+        await self._workspaces.archive(name, archive)
 
-    async def _finish_bringing_back(self, name: str) -> None:
+    async def _finish_restore(self, name: str) -> None:
         """Bring the workspace after a block that is back, or back to a block whose deletion was cut short."""
-        left, has = await self._left(name), await self._workspaces.has(name)
+        left, has = await self._orphaned_workspace(name), await self._workspaces.has(name)
         if left is not None and not has:
-            return await self._workspaces.bring_back(name, left)
-        if left is None and not has and name in await self._workspaces.taken_out():
-            return await self._workspaces.put_back(name)
+            return await self._workspaces.restore(name, left)
+        if left is None and not has and name in await self._workspaces.trashed():
+            return await self._workspaces.untrash(name)
         if left is None:
             await self._newest(name)
             raise refusal(ErrorCode.CONFLICT, f"There is a block called {name!r} already.")
-        raise _taken(name, self._workspaces.place(name))
+        raise _taken(name, self._workspaces.path(name))
 
     async def _newest(self, name: str) -> str:
-        newest = _newest_of(name, (one.archive for one in await self.listed()))
+        newest = _newest_of(name, (one.archive for one in await self.list_archives()))
         if newest is None:
             raise refusal(ErrorCode.NOT_FOUND, f"There is no archived block called {name!r}.")
         return newest
 
-    async def _left(self, name: str) -> str | None:
+    async def _orphaned_workspace(self, name: str) -> str | None:
         """The newest archived workspace of this name whose archive memory no longer has."""
-        known = {one.archive for one in await self.listed()}
-        return _newest_of(name, await self._workspaces.away() - known)
+        known = {one.archive for one in await self.list_archives()}
+        return _newest_of(name, await self._workspaces.archived() - known)
 
 
 def _taken(name: str, place: Path) -> Refusal:

@@ -47,7 +47,7 @@ class BlockStopper:
         self._entered = anyio.Event()
 
     @contextmanager
-    def entering(self, block: str) -> Iterator[None]:
+    def admit(self, block: str) -> Iterator[None]:
         """A message is on its way into the block. Refused with ``conflict`` while it is stopped."""
         self._refuse_if_stopped(block)
         self._entering[block] += 1
@@ -81,7 +81,7 @@ class BlockStopper:
             while self._entering[block]:
                 await self._entered.wait()
             pause = LOOK_SECONDS
-            while under_way := await self._turns.of_block(block):
+            while under_way := await self._turns.unfinished_in_block(block):
                 for turn in under_way:
                     if turn.turn and turn.turn not in cancelled:
                         await self._cancel(turn, by)

@@ -40,7 +40,7 @@ class BlockStore:
         """A block's ``block.toml``; None for a block that is not there."""
         return next(iter(await self.files([name])), None) if is_block_name(name) else None
 
-    async def existing(self, name: str) -> MemoryFile:
+    async def require_file(self, name: str) -> MemoryFile:
         """A block's ``block.toml``. Refused with ``not_found``."""
         file = await self.file(name)
         if file is None:
@@ -68,7 +68,7 @@ class BlockStore:
         """The names of the folders in a folder."""
         return [entry_name(entry) for entry in await self.entries(folder) if entry.kind == "folder"]
 
-    async def was_there(self, name: str) -> bool:
+    async def has_history(self, name: str) -> bool:
         """Whether history knows a block of this name."""
         try:
             wish = MemoryHistory(path=block_file_path(name), limit=1)
@@ -84,19 +84,19 @@ class BlockStore:
         """Write files in one commit."""
         wish = WriteManyMemory(files=dict(files), expected=dict(expected), actor=actor, reason=reason)
         await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=MEMORY_TIMEOUT)
-        self._known.forget()
+        self._known.clear()
 
     async def move(self, source: str, target: str, actor: str, reason: str) -> None:
         """Move a folder."""
         wish = MoveMemory(source=source, target=target, actor=actor, reason=reason)
         await self._bus.call(MEMORY_MOVE, wish, timeout=MEMORY_TIMEOUT)
-        self._known.forget()
+        self._known.clear()
 
     async def delete(self, path: str, actor: str, reason: str) -> None:
         """Delete a file or a folder."""
         wish = DeleteMemory(path=path, actor=actor, reason=reason)
         await self._bus.call(MEMORY_DELETE, wish, timeout=MEMORY_TIMEOUT)
-        self._known.forget()
+        self._known.clear()
 
 
 def unknown_block_error(name: str) -> Refusal:

@@ -34,7 +34,7 @@ class BlockTasks:
         silent: list[str] = []
 
         async def ask(worker: str) -> None:
-            answer = await self._asked(worker, EndTasks(block=block, forget=forget))
+            answer = await self._end_on_worker(worker, EndTasks(block=block, forget=forget))
             if answer is None:
                 silent.append(worker)
             else:
@@ -47,7 +47,7 @@ class BlockTasks:
         _check_ended(block, sorted({task for one in told for task in one.running}), sorted(silent))
         return tuple(sorted({task for one in told for task in one.ended}))
 
-    async def _asked(self, worker: str, wish: EndTasks) -> TasksEnded | None:
+    async def _end_on_worker(self, worker: str, wish: EndTasks) -> TasksEnded | None:
         """What a worker says; nothing was ended where one is gone. None when it is there and does not say."""
         with anyio.move_on_after(WORKER_TIMEOUT):
             while True:

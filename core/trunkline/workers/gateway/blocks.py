@@ -95,7 +95,7 @@ class BlockService:
             if await self._folders.file(request.name) is not None:
                 raise refusal(ErrorCode.CONFLICT, f"There is a block called {request.name!r} already.")
             await self._make(request, actor)
-        return await self.show(request.name)
+        return await self.get_block(request.name)
 
     async def ensure_default(self) -> None:
         """Make the default block if it is missing."""
@@ -105,33 +105,33 @@ class BlockService:
                     await self._make(CreateBlock(name=self.default), "gateway")
 
     @asynccontextmanager
-    async def taking(self, name: str) -> AsyncIterator[None]:
+    async def admit_message(self, name: str) -> AsyncIterator[None]:
         """A message is taken into the block meanwhile. Refused as by ``accept_into``, and while it is being stopped."""
-        with self._stopping.entering(name):
-            await self.accept_into(name)
+        with self._stopping.admit(name):
+            await self.check_accepts(name)
             yield
 
-    async def accept_into(self, name: str) -> None:
+    async def check_accepts(self, name: str) -> None:
         """Refuse unless the block takes messages: ``not_found``; ``conflict`` when it is switched off, or when a file
         that decides about it cannot be read."""
         if not is_block_name(name):
             raise unknown_block_error(name)
-        block = await self._known.of(name)
+        block = await self._known.get(name)
         if block.config is None and name == self.default:
             await self.ensure_default()
-            block = await self._known.of(name)
+            block = await self._known.get(name)
         if block.config is None:
             raise unknown_block_error(name)
         if why := unavailable_reason(name, block.config, block.problem):
             raise refusal(ErrorCode.CONFLICT, why)
 
-    async def show(self, name: str) -> Block:
+    async def get_block(self, name: str) -> Block:
         """One block."""
-        file = await self._folders.existing(name)
+        file = await self._folders.require_file(name)
         pulses = await self._pulses()
         return await self._block(file, pulses.get(name, Pulse()))
 
-    async def listed(self, *, archived: bool = False) -> BlockList:
+    async def list_blocks(self, *, archived: bool = False) -> BlockList:
         """All blocks by name, with the archived ones if so wished."""
         names = [name for name in await self._folders.folders("blocks") if is_block_name(name)]
         files = await self._folders.files(names)
@@ -139,20 +139,20 @@ class BlockService:
         blocks = [await self._block(file, pulses.get(_block_of(file), Pulse())) for file in files]
         return BlockList(
             blocks=tuple(sorted(blocks, key=lambda block: block.name)),
-            archived=await self._archives.listed() if archived else (),
+            archived=await self._archives.list_archives() if archived else (),
         )
 
     async def change(self, request: ChangeBlock, actor: str) -> Block:
         """Change choices of a block, as one commit. They count from the next message on."""
         async with self._changing:
-            file = await self._folders.existing(request.name)
+            file = await self._folders.require_file(request.name)
             with _refusing_bad_settings():
                 text = block_file.apply_changes(file, request.changes)
             if text != file.content:
                 await self._rewrite(
                     file, text, actor, f"change block {request.name}: {', '.join(request.changes)}"
                 )
-        return await self.show(request.name)
+        return await self.get_block(request.name)
 
     async def stop(self, request: StopBlock, actor: str) -> BlockStopped:
         """Switch a block off: it takes no messages from now on, and its turns and background tasks are ended or left to
@@ -162,35 +162,37 @@ class BlockService:
         if not request.finish:
             async with self._stopping.stopped(request.name, actor, forget=False) as ended:
                 pass
-        return BlockStopped(block=await self.show(request.name), cancelled=ended.turns, tasks=ended.tasks)
+        return BlockStopped(
+            block=await self.get_block(request.name), cancelled=ended.turns, tasks=ended.tasks
+        )
 
     async def reset(self, request: ResetBlock, actor: str) -> Block:
         """Stop a block, have it forget, and let it go on. Its choices stay."""
         name = request.name
         with _refusing_bad_settings():
-            block_file.decode(await self._folders.existing(name))
+            block_file.decode(await self._folders.require_file(name))
         async with self._stopping.stopped(name, actor), self._changing:
             stay = _KEPT_ON_HARD_RESET if request.hard else _KEPT_ON_RESET
             for entry in await self._folders.entries(f"blocks/{name}"):
                 if entry_name(entry) not in stay:
                     await self._folders.delete(entry.path, actor, f"reset block {name}")
-            await self._begin_anew(name, stay, actor)
+            await self._write_initial_files(name, stay, actor)
             if request.hard:
                 await self._workspaces.clear(name)
-        return await self.show(name)
+        return await self.get_block(name)
 
     async def archive(self, name: str, actor: str) -> None:
         """Stop a block and put it away as it is."""
         _check_name(name)
         async with self._stopping.stopped(name, actor), self._changing:
-            await self._archives.put_away(name, actor)
+            await self._archives.archive(name, actor)
 
     async def restore(self, name: str, actor: str) -> Block:
         """Bring the newest archive of a name back, byte for byte."""
         _check_name(name)
         async with self._changing:
-            await self._archives.bring_back(name, actor)
-        return await self.show(name)
+            await self._archives.restore(name, actor)
+        return await self.get_block(name)
 
     async def delete(self, request: DeleteBlock, actor: str) -> None:
         """Stop a block and delete it, or delete its newest archive, with the workspace. Memory's history keeps what
@@ -201,35 +203,35 @@ class BlockService:
             async with self._changing:
                 return await self._archives.delete(name, actor)
         async with self._stopping.stopped(name, actor), self._changing:
-            await self._take_away(name, actor)
+            await self._delete_live(name, actor)
 
-    async def _take_away(self, name: str, actor: str) -> None:
+    async def _delete_live(self, name: str, actor: str) -> None:
         """The workspace is taken out of its place first: a block that is made anew never has it."""
         there = await self._folders.file(name) is not None
-        if not there and await self._archives.waits_for_workspace(name):
+        if not there and await self._archives.unfinished_archive(name):
             sentence = f"The archiving of {name!r} was cut short. Finish it: trunkline blocks archive {name}"
             raise refusal(ErrorCode.CONFLICT, sentence)
-        has = await self._workspaces.has(name) or name in await self._workspaces.taken_out()
+        has = await self._workspaces.has(name) or name in await self._workspaces.trashed()
         if not there and not has:
             raise unknown_block_error(name)
-        await self._workspaces.take_out(name)
+        await self._workspaces.trash(name)
         if there:
             try:
                 await self._folders.delete(f"blocks/{name}", actor, f"delete block {name}")
             except (Refusal, RemoteFault):
-                await self._workspaces.put_back(name)
+                await self._workspaces.untrash(name)
                 raise
         await self._workspaces.remove(name)
 
-    async def _clear_place(self, name: str) -> None:
+    async def _clear_stale_workspace(self, name: str) -> None:
         """See that a new block does not find the workspace of an earlier one of its name: what an archiving or a
         deletion left that was cut short, or whoever took a block's folder out of memory by hand. What an owner puts
         there for a block that never was stays."""
-        if name in await self._workspaces.taken_out():
+        if name in await self._workspaces.trashed():
             await self._workspaces.remove(name)
-        if (archive := await self._archives.waits_for_workspace(name)) is not None:
-            await self._workspaces.put_away(name, archive)
-        if await self._workspaces.has(name) and await self._folders.was_there(name):
+        if (archive := await self._archives.unfinished_archive(name)) is not None:
+            await self._workspaces.archive(name, archive)
+        if await self._workspaces.has(name) and await self._folders.has_history(name):
             log.warning(
                 "what an earlier block %s left in its workspace is now in %s",
                 name,
@@ -237,13 +239,13 @@ class BlockService:
             )
 
     async def _make(self, request: CreateBlock, actor: str) -> None:
-        await self._clear_place(request.name)
+        await self._clear_stale_workspace(request.name)
         config, folder = request.config, f"blocks/{request.name}"
         files = {block_file_path(request.name): block_file.encode(config, datetime.now(UTC))}
         own = block_files(request.name, config.monitor_name, config.monitor_emoji)
         files |= {f"{folder}/{name}": text for name, text in own.items()}
         await self._folders.write(files, {}, actor, f"create block {request.name}")
-        await self._note(request.name, PermissionTable(), config.permissions, actor)
+        await self._write_audit(request.name, PermissionTable(), config.permissions, actor)
 
     async def _rewrite(self, file: MemoryFile, text: str, actor: str, reason: str) -> None:
         """Write a block's choices. Who is called otherwise is so in ``monitor.md`` too."""
@@ -255,11 +257,11 @@ class BlockService:
                 files[monitor.path] = rename_monitor(monitor.content, new.monitor_name, new.monitor_emoji)
                 expected[monitor.path] = monitor.hash
         await self._folders.write(files, expected, actor, reason)
-        await self._note(name, old.permissions, new.permissions, actor)
+        await self._write_audit(name, old.permissions, new.permissions, actor)
 
-    async def _begin_anew(self, name: str, stay: frozenset[str], actor: str) -> None:
+    async def _write_initial_files(self, name: str, stay: frozenset[str], actor: str) -> None:
         """Write what a new block has and this one no longer does. Who has lost its identity has no name."""
-        file = await self._folders.existing(name)
+        file = await self._folders.require_file(name)
         if "monitor.md" not in stay:
             without = block_file.apply_changes(file, {"monitor_name": None, "monitor_emoji": None})
             file = msgspec.structs.replace(file, content=without)
@@ -270,12 +272,12 @@ class BlockService:
             {file.path: file.content, **files}, {file.path: file.hash}, actor, f"reset block {name}"
         )
 
-    async def _note(self, name: str, old: PermissionTable, new: PermissionTable, actor: str) -> None:
+    async def _write_audit(self, name: str, old: PermissionTable, new: PermissionTable, actor: str) -> None:
         """Put into the audit log that the owner changed what a block may do."""
         if new != old:
             said, before = (msgspec.json.encode(table).decode() for table in (new, old))
             why = f"{said} instead of {before}."
-            await self._audit.note(event="permissions", block=name, actor=actor, by=(actor,), why=why)
+            await self._audit.record(event="permissions", block=name, actor=actor, by=(actor,), why=why)
 
     async def _block(self, file: MemoryFile, pulse: Pulse) -> Block:
         name, problem = _block_of(file), ""

@@ -88,7 +88,7 @@ class BusHandlers:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def answer_on(self, service: Service) -> None:
+    async def register(self, service: Service) -> None:
         """Add every endpoint."""
         table: tuple[tuple[Endpoint[Any, Any], Callable[[Request[Any]], Awaitable[Any]]], ...] = (
             (SEND_MESSAGE, self.send),
@@ -134,39 +134,39 @@ class BusHandlers:
         return CommandSucceeded()
 
     async def approvals(self, request: Request[ListApprovals]) -> ApprovalList:
-        return await self._services.approvals.listed(request.data)
+        return await self._services.approvals.list_approvals(request.data)
 
     async def approval(self, request: Request[GetApproval]) -> ApprovalView:
-        return await self._services.approvals.shown(request.data.id)
+        return await self._services.approvals.get_approval(request.data.id)
 
     async def grants(self, request: Request[ListGrants]) -> GrantList:
-        return await self._services.grants.listed()
+        return await self._services.grants.list_grants()
 
     async def forget_grant(self, request: Request[ForgetGrant]) -> CommandSucceeded:
-        await self._services.grants.forget(request.data.id, sender_of(request).identity)
+        await self._services.grants.revoke(request.data.id, sender_of(request).identity)
         return CommandSucceeded()
 
     async def turn(self, request: Request[GetTurn]) -> TurnView:
-        return await self._services.messages.turn(request.data.turn)
+        return await self._services.messages.get_turn(request.data.turn)
 
     async def conversation(self, request: Request[GetConversation]) -> ConversationView:
         return await self._services.conversations.view(request.data)
 
     async def conversations(self, request: Request[ListConversations]) -> ConversationPage:
-        return await self._services.conversations.page(request.data)
+        return await self._services.conversations.list_conversations(request.data)
 
     async def rename(self, request: Request[RenameConversation]) -> ConversationFound:
-        owner = sender_of(request).owner("names conversations")
+        owner = sender_of(request).require_owner("names conversations")
         return ConversationFound(summary=await self._services.conversations.rename(request.data, owner))
 
     async def answerer(self, request: Request[GetAnswerer]) -> Answerer:
         return await self._services.blocks.answerer(request.data.block)
 
     async def blocks(self, request: Request[ListBlocks]) -> BlockList:
-        return await self._services.blocks.listed(archived=request.data.archived)
+        return await self._services.blocks.list_blocks(archived=request.data.archived)
 
     async def block(self, request: Request[ShowBlock]) -> BlockView:
-        return BlockView(block=await self._services.blocks.show(request.data.name))
+        return BlockView(block=await self._services.blocks.get_block(request.data.name))
 
     async def create_block(self, request: Request[CreateBlock]) -> BlockView:
         return BlockView(block=await self._services.blocks.create(request.data, _owner(request)))
@@ -205,4 +205,4 @@ def sender_of(request: Request[Any]) -> Sender:
 
 
 def _owner(request: Request[Any]) -> str:
-    return sender_of(request).owner("changes blocks")
+    return sender_of(request).require_owner("changes blocks")

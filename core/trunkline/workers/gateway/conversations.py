@@ -59,7 +59,7 @@ class ConversationService:
 
     async def store(self, append: AppendConversation) -> ConversationAppended:
         """Append a turn's messages. A conversation of a block that was put away is refused: nothing may revive it."""
-        if (await self._known.of(append.block)).config is None:
+        if (await self._known.get(append.block)).config is None:
             raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
         return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0, repeatable=True)
 
@@ -86,13 +86,13 @@ class ConversationService:
         """A conversation with its messages. What a turn under way has said so far is in its feed, not here."""
         if not is_id(request.conversation):
             raise refusal(ErrorCode.NOT_FOUND)
-        states = await self._turns.under_way(
+        states = await self._turns.unfinished(
             request.conversation
         )  # before memory: a turn leaves it for there
         stored = await self._stored(request.conversation)
         messages = stored.messages if stored is not None else ()
         known = {message.id for message in messages}
-        waiting = [message for state in states for message in state.said if message.id not in known]
+        waiting = [message for state in states for message in state.messages if message.id not in known]
         if stored is None and not states:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         summary = stored.summary if stored is not None and stored.summary else _begun_summary(states)
@@ -117,7 +117,7 @@ class ConversationService:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         return summary
 
-    async def page(self, query: ListConversations) -> ConversationPage:
+    async def list_conversations(self, query: ListConversations) -> ConversationPage:
         """A page of the list, newest first. Conversations whose first turn has not ended come before the stored."""
         if not 1 <= query.limit <= PAGE_SIZE or query.offset < 0:
             raise InvalidField("limit", f"It is from 1 to {PAGE_SIZE}, and offset from 0 on.")
@@ -152,7 +152,7 @@ class ConversationService:
     async def _new(self) -> list[ConversationSummary]:
         """Conversations that nothing is stored of yet, newest first."""
         first: dict[str, TurnRequested] = {}
-        for request in (await self._turns.waiting())[-PAGE_SIZE:]:
+        for request in (await self._turns.queued_requests())[-PAGE_SIZE:]:
             first.setdefault(request.conversation, request)
         new = [one for one in first.values() if await self._find(one.conversation) is None]
         return [_begun_summary([TurnState(request)]) for request in reversed(new)]
@@ -179,7 +179,7 @@ def _unique(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 def _begun_summary(states: Iterable[TurnState]) -> ConversationSummary:
     """The line of a conversation that is known only by its turns."""
-    said = [message for state in states for message in state.said]
+    said = [message for state in states for message in state.messages]
     request = next(iter(states)).request
     return ConversationSummary(
         id=request.conversation,

@@ -32,7 +32,7 @@ class BusDiskSpace:
             return False
 
     @property
-    def failing(self) -> bool:
+    def is_failing(self) -> bool:
         """Whether it is full, or was a moment ago."""
         return self.is_full or anyio.current_time() - self._refused_at < REFUSAL_SECONDS
 

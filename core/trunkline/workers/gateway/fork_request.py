@@ -48,7 +48,7 @@ def build_fork_request(request: TurnRequested, state: TurnState, wish: ForkTurn)
     others once more, and may do no more than they may."""
     origin = ForkedFrom(conversation=state.request.conversation, turn=state.request.turn, step=wish.step)
     if wish.content is None:
-        scopes = remaining_permissions(state.request, state.entries).narrowed(
+        scopes = remaining_permissions(state.request, state.entries).intersect(
             initial_permissions(request).scopes
         )
         request = replace(request, permissions=scopes)

@@ -45,7 +45,7 @@ class GrantStore:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    def of(self, decision: ApprovalDecided, state: TurnState, asked: ApprovalAsked) -> Policy | None:
+    def policy_for(self, decision: ApprovalDecided, state: TurnState, asked: ApprovalAsked) -> Policy | None:
         """The policy that a decision makes; None for one about a single call. Refused when there can be none."""
         if not decision.allow or decision.scope == "once":
             return None
@@ -103,7 +103,7 @@ class GrantStore:
             raise
         return changes[0].timestamp if changes else None
 
-    async def listed(self) -> GrantList:
+    async def list_grants(self) -> GrantList:
         """All of them, oldest first."""
         try:
             listing = await self._bus.call(MEMORY_LIST, ListMemory(path=FOLDER), timeout=MEMORY_TIMEOUT)
@@ -116,7 +116,7 @@ class GrantStore:
         found = [grant for id in ids for grant in await self._find(id)]
         return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
 
-    async def forget(self, id: str, identity: Identity) -> None:
+    async def revoke(self, id: str, identity: Identity) -> None:
         """Take one back. Refused with ``not_found``."""
         if identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner takes permissions back.")

@@ -95,14 +95,14 @@ class MessageService:
         into = await self.find(message.steer) if message.steer else None
         if into is not None:
             message = msgspec.structs.replace(message, conversation=into.request.conversation)
-        block, conversation = await self._place(message, sender)
+        block, conversation = await self._resolve_conversation(message, sender)
         turn = turn_id(conversation, message.client_id or new_id())
         request = _request(message, sender, block, conversation, turn)
         if after is not None:
             request = msgspec.structs.replace(request, history=None, fork=Fork(origin=after, says=True))
-        if message.client_id and await self._turns.is_begun(conversation, turn):
+        if message.client_id and await self._turns.has_journal(conversation, turn):
             return _accepted(request, duplicate=True)
-        if into is not None and request.message.id in {said.id for said in into.said}:
+        if into is not None and request.message.id in {said.id for said in into.messages}:
             return msgspec.structs.replace(_accepted(request, duplicate=True), turn=into.request.turn)
         if into is not None and into.finished is None:
             steered = TurnSteered(turn=into.request.turn, request=request)
@@ -110,7 +110,7 @@ class MessageService:
             return msgspec.structs.replace(accepted, turn=into.request.turn, otherwise=turn)
         if message.conversation is not None:
             return await self._enqueue(request, request)
-        ack = await self._take(request, request, turn)
+        ack = await self._accept(request, request, turn)
         return _accepted(request, duplicate=ack.duplicate)
 
     async def cancel(self, request: CancelTurn, sender: Sender) -> None:
@@ -137,16 +137,16 @@ class MessageService:
         if wish.content is not None:
             self._check(message)
         await self._admit(message, sender.identity)
-        block, conversation = await self._place(message, sender)
+        block, conversation = await self._resolve_conversation(message, sender)
         turn = turn_id(conversation, message.client_id or "")
         request = build_fork_request(_request(message, sender, block, conversation, turn), state, wish)
-        if await self._turns.is_begun(conversation, turn):
+        if await self._turns.has_journal(conversation, turn):
             return _accepted(request, duplicate=True)
         link_span(origin.traceparent)
-        ack = await self._take(request, request, turn)
+        ack = await self._accept(request, request, turn)
         return _accepted(request, duplicate=ack.duplicate)
 
-    async def turn(self, turn: str) -> TurnView:
+    async def get_turn(self, turn: str) -> TurnView:
         """Where a turn stands."""
         return (await self.find(turn)).view()
 
@@ -180,7 +180,7 @@ class MessageService:
                 )
                 raise refusal(ErrorCode.FORBIDDEN) from error
 
-    async def _place(self, message: SendMessage, sender: Sender) -> tuple[str, str]:
+    async def _resolve_conversation(self, message: SendMessage, sender: Sender) -> tuple[str, str]:
         """The block and conversation that a message belongs to."""
         if message.conversation is not None:
             block = await self._conversations.block_of(message.conversation)
@@ -193,19 +193,19 @@ class MessageService:
     async def _enqueue(self, item: TurnRequested | TurnSteered, request: TurnRequested) -> MessageAccepted:
         """Put a message into the inbox, if its conversation has a place; one that lies there already has it."""
         try:
-            async with self._queue.place(request.conversation):
-                ack = await self._take(item, request, request.turn)
+            async with self._queue.reserve(request.conversation):
+                ack = await self._accept(item, request, request.turn)
         except QueueFull:
-            if not await self._queue.holds(request.conversation, request.turn):
+            if not await self._queue.has_turn(request.conversation, request.turn):
                 raise
             return _accepted(request, duplicate=True)
         return _accepted(request, duplicate=ack.duplicate)
 
-    async def _take(self, item: InboxItem, about: TurnRequested, msg_id: str) -> Ack:
+    async def _accept(self, item: InboxItem, about: TurnRequested, msg_id: str) -> Ack:
         """Put a message into the inbox, if its block takes any."""
         if self._room.is_full:
             raise refusal(ErrorCode.STORAGE_FAILURE)
-        async with self._blocks.taking(about.block):
+        async with self._blocks.admit_message(about.block):
             return await self._append(item, about, msg_id)
 
     async def _append(self, item: InboxItem, about: TurnRequested, msg_id: str) -> Ack:

@@ -41,7 +41,7 @@ class QueueHeadCache:
         self._turns = turns
         self._looks: dict[str, _CacheEntry] = {}
 
-    async def of(self, conversation: str) -> QueueHead:
+    async def get(self, conversation: str) -> QueueHead:
         """The first turn of a conversation, as it was a second ago at most."""
         now = anyio.current_time()
         self._looks = {
@@ -51,10 +51,10 @@ class QueueHeadCache:
         async with look.order:  # who comes while another one looks waits for what that one finds
             if look.first is None or anyio.current_time() - look.began >= FRESH_SECONDS:
                 look.began, look.first = anyio.current_time(), None
-                look.first = await self._first(conversation)
+                look.first = await self._read_head(conversation)
             return look.first
 
-    async def _first(self, conversation: str) -> QueueHead:
+    async def _read_head(self, conversation: str) -> QueueHead:
         """Only of a parked turn is more read than the end of the journal."""
-        turn, parked = await self._turns.first(conversation)
-        return QueueHead(turn, await self._turns.begun(turn) if parked else None)
+        turn, parked = await self._turns.journal_tail(conversation)
+        return QueueHead(turn, await self._turns.find_begun(turn) if parked else None)

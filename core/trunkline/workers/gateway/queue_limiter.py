@@ -57,7 +57,7 @@ class QueueLimiter:
         """Of full conversations: when it was looked, and which turns were there."""
 
     @asynccontextmanager
-    async def place(self, conversation: str) -> AsyncIterator[None]:
+    async def reserve(self, conversation: str) -> AsyncIterator[None]:
         """A place for a message on its way in. Raises QueueFull, and BusError when the bus does not answer."""
         line = self._lines.setdefault(conversation, _QueueState())
         line.senders += 1
@@ -79,7 +79,7 @@ class QueueLimiter:
                 raise QueueFull(self._limit)
             if line.places < 1 or anyio.current_time() - line.looked > FRESH_SECONDS:
                 coming = line.coming
-                line.places = self._limit - await self._turns.queued(conversation) - coming
+                line.places = self._limit - await self._turns.count_queued(conversation) - coming
                 line.looked = anyio.current_time()
             if line.places < 1:
                 line.full = anyio.current_time()
@@ -87,10 +87,10 @@ class QueueLimiter:
             line.places -= 1
             line.coming += 1
 
-    async def holds(self, conversation: str, turn: str) -> bool:
+    async def has_turn(self, conversation: str, turn: str) -> bool:
         """Whether a message of a full conversation is one that waits there: its sender did not hear of it."""
         now = anyio.current_time()
         self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_SECONDS}
         if conversation not in self._known:
-            self._known[conversation] = (now, frozenset(await self._turns.waiting_in(conversation)))
+            self._known[conversation] = (now, frozenset(await self._turns.queued_turns(conversation)))
         return turn in self._known[conversation][1]

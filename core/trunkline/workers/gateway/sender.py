@@ -14,7 +14,7 @@ class Sender:
     channel: str
     identity: Identity = OWNER
 
-    def owner(self, what: str) -> str:
+    def require_owner(self, what: str) -> str:
         """The id of the owner. Refused with ``forbidden`` when it is somebody else: ``what`` is the owner's alone."""
         if self.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, f"Only the owner {what}.")

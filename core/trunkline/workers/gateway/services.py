@@ -40,7 +40,7 @@ class Services:
     audit: AuditLog
 
     @classmethod
-    def of(cls, context: WorkerContext, known: BlockCache) -> Self:
+    def from_context(cls, context: WorkerContext, known: BlockCache) -> Self:
         """Those of one worker; ``known`` is open."""
         bus, config, plugins = context.bus, context.config.settings, context.plugins
         turns, grants = TurnLookup(bus), GrantStore(bus)

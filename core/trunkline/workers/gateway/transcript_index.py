@@ -47,7 +47,7 @@ class TranscriptIndex:
         self._requests = bus.kv(REQUEST_BUCKET)
         self._turns = turns
 
-    async def request_id(
+    async def client_id_for(
         self, actor: str, block: str, request: Sequence[Message], conversation: str, *, is_repeat: bool
     ) -> str:
         """The client id of a request without one. A repeat has that of the last request with these messages, so that
@@ -89,7 +89,7 @@ class TranscriptIndex:
             return None
         return await self._fork(head)
 
-    async def keep(
+    async def record(
         self, actor: str, block: str, transcript: Sequence[Message], conversation: str, turn: str
     ) -> None:
         """Note what the client has been given at the end of a turn. Called before the client is told of the end."""
@@ -101,7 +101,7 @@ class TranscriptIndex:
 
     async def _is_last(self, head: TranscriptHead) -> bool:
         """Whether nobody said anything in the conversation since, on any channel."""
-        return await self._turns.newest(head.conversation) in (head.turn, None)
+        return await self._turns.newest_turn(head.conversation) in (head.turn, None)
 
     async def _fork(self, head: TranscriptHead) -> ForkedConversation | None:
         """From behind the turn's last step. A turn whose journal is gone, or that has not ended, cannot be forked."""

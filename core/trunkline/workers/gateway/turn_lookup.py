@@ -51,9 +51,9 @@ class TurnState:
         self._calls: dict[str, ToolCall] = {}
         self._asked: dict[str, ApprovalAsked] = {}
         self._decided: dict[str, ApprovalRecorded] = {}
-        self.take(records)
+        self.apply(records)
 
-    def take(self, records: Iterable[TurnRecord]) -> None:
+    def apply(self, records: Iterable[TurnRecord]) -> None:
         """Take in what was recorded since."""
         for record in records:
             self.epoch = record.epoch
@@ -77,12 +77,12 @@ class TurnState:
                 self.finished = self.finished or entry
 
     @property
-    def parked(self) -> bool:
+    def is_parked(self) -> bool:
         """Whether it waits for a person."""
         return bool(self.entries) and isinstance(self.entries[-1], TurnParked)
 
     @property
-    def said(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[Message, ...]:
         """What was said in it: what it began with, and the messages taken in later."""
         steered = (entry.message for entry in self.entries if isinstance(entry, SteerRecorded))
         return (*(self.request.preceding or ()), self.request.message, *steered)
@@ -91,11 +91,11 @@ class TurnState:
         """A call of the model."""
         return self._calls.get(id)
 
-    def asked(self, call: str) -> ApprovalAsked | None:
+    def question(self, call: str) -> ApprovalAsked | None:
         """The newest question about a call."""
         return self._asked.get(call)
 
-    def decided(self, call: str) -> ApprovalRecorded | None:
+    def decision(self, call: str) -> ApprovalRecorded | None:
         """The decision about a call's newest question, if there is one."""
         return self._decided.get(call)
 
@@ -111,7 +111,9 @@ class TurnState:
         )
         if not self.entries:
             return view
-        view = msgspec.structs.replace(view, status="parked" if self.parked else "running", epoch=self.epoch)
+        view = msgspec.structs.replace(
+            view, status="parked" if self.is_parked else "running", epoch=self.epoch
+        )
         if finished is None:
             return view
         return msgspec.structs.replace(
@@ -137,13 +139,13 @@ class TurnLookup:
         the second look."""
         if not is_id(turn):
             return None
-        begun = await self.begun(turn)
+        begun = await self.find_begun(turn)
         if begun is not None:
             return begun
-        waiting = [request for request in await self.waiting() if request.turn == turn]
-        return TurnState(waiting[0]) if waiting else await self.begun(turn)
+        waiting = [request for request in await self.queued_requests() if request.turn == turn]
+        return TurnState(waiting[0]) if waiting else await self.find_begun(turn)
 
-    async def is_begun(self, conversation: str, turn: str) -> bool:
+    async def has_journal(self, conversation: str, turn: str) -> bool:
         """Whether the turn has a journal."""
         return await self._bus.last(JOURNAL, conversation=conversation, turn=turn) is not None
 
@@ -159,16 +161,16 @@ class TurnLookup:
             return None
         return waiting.envelope.block if waiting is not None else None
 
-    async def queued(self, conversation: str) -> int:
+    async def count_queued(self, conversation: str) -> int:
         """How many messages, and wishes about turns, of a conversation the inbox holds."""
-        filter = INBOX.kept.filter(conversation=conversation)
+        filter = INBOX.stored_subject.wildcard_filter(conversation=conversation)
         return sum((await subject_counts(self._bus, INBOX_STREAM, filter)).values())
 
-    async def waiting_in(self, conversation: str) -> tuple[str, ...]:
+    async def queued_turns(self, conversation: str) -> tuple[str, ...]:
         """The turns of a conversation whose messages the inbox holds."""
         return tuple(request.turn for request in await self._requests(conversation))
 
-    async def first(self, conversation: str) -> tuple[str, bool]:
+    async def journal_tail(self, conversation: str) -> tuple[str, bool]:
         """The turn that the journal of a conversation ends with, and whether that one is parked; "" for none, and for
         one that a later version wrote."""
         try:
@@ -179,16 +181,16 @@ class TurnLookup:
             return "", False
         return last.data.turn, isinstance(last.data.entries[-1], TurnParked)
 
-    async def under_way(self, conversation: str) -> tuple[TurnState, ...]:
+    async def unfinished(self, conversation: str) -> tuple[TurnState, ...]:
         """The turns of a conversation that have not ended, the running one first."""
         waiting = await self._requests(conversation)
         last = await self._bus.last(JOURNAL, conversation=conversation)
-        begun = await self.begun(last.data.turn) if last is not None else None
+        begun = await self.find_begun(last.data.turn) if last is not None else None
         states = [] if begun is None or begun.finished else [begun]
         known = begun.request.turn if begun is not None else ""
         return (*states, *(TurnState(request) for request in waiting if request.turn != known))
 
-    async def newest(self, conversation: str) -> str | None:
+    async def newest_turn(self, conversation: str) -> str | None:
         """The turn that came last in a conversation, waiting, running or ended; None when none is kept any more."""
         waiting = await self._requests(conversation)
         last = await self._bus.last(JOURNAL, conversation=conversation)
@@ -196,11 +198,11 @@ class TurnLookup:
         others = [request.turn for request in waiting if request.turn != begun]
         return others[-1] if others else begun
 
-    async def waiting(self) -> tuple[TurnRequested, ...]:
+    async def queued_requests(self) -> tuple[TurnRequested, ...]:
         """All messages in the inbox, whatever conversation they belong to."""
         return await self._requests(None)
 
-    async def of_block(self, block: str) -> tuple[Scope, ...]:
+    async def unfinished_in_block(self, block: str) -> tuple[Scope, ...]:
         """The turns of a block that have not ended: those that the inbox has something about, waiting or running, and
         those that wait for a person."""
         found: dict[str, Scope] = {}
@@ -221,10 +223,10 @@ class TurnLookup:
         return tuple(found.values())
 
     async def _is_open(self, turn: str) -> bool:
-        state = await self.begun(turn)
+        state = await self.find_begun(turn)
         return state is not None and state.finished is None
 
-    async def decision(self, decision: ApprovalDecided, conversation: str) -> ApprovalDecided | None:
+    async def queued_decision(self, decision: ApprovalDecided, conversation: str) -> ApprovalDecided | None:
         """The first decision about the same question that waits in the inbox."""
         question = (decision.turn, decision.call, decision.call_hash)
         async for stored in self._bus.history(INBOX, after=0, conversation=conversation):
@@ -233,12 +235,12 @@ class TurnLookup:
                 return item
         return None
 
-    async def begun(self, turn: str) -> TurnState | None:
+    async def find_begun(self, turn: str) -> TurnState | None:
         """The turn by its journal. Of one that was looked up a moment ago only what is new is read."""
         last = await self._bus.last(JOURNAL, turn=turn)
         if last is None:
             return None
-        seq, state = self._kept(turn)
+        seq, state = self._take_cached(turn)
         if state is None or seq > last.seq:
             seq, state = 0, None
         keys = {"turn": turn, "conversation": last.keys["conversation"]}
@@ -253,16 +255,16 @@ class TurnLookup:
         if state is None:
             state = _state(records)
         else:
-            state.take(records)
-        self._keep(turn, seq, state)
+            state.apply(records)
+        self._cache(turn, seq, state)
         return state
 
-    def _kept(self, turn: str) -> tuple[int, TurnState | None]:
+    def _take_cached(self, turn: str) -> tuple[int, TurnState | None]:
         """Taken out, since two who look at once would add the same to it."""
         _, seq, state = self._lately.pop(turn, (0.0, 0, None))
         return seq, state
 
-    def _keep(self, turn: str, seq: int, state: TurnState | None) -> None:
+    def _cache(self, turn: str, seq: int, state: TurnState | None) -> None:
         now = anyio.current_time()
         if state is not None and state.finished is None:
             self._lately[turn] = (now + KEPT_SECONDS, seq, state)

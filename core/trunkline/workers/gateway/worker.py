@@ -37,18 +37,18 @@ class GatewayWorker(Worker):
         known = BlockCache(self.context.bus)
         await known.open()
         self.resources.callback(known.close)
-        self._services = Services.of(self.context, known)
-        parts = self._bind()
+        self._services = Services.from_context(self.context, known)
+        parts = self._bind_http()
         self.resources.enter_context(registered_listener(self.context.home.run, self._listener(parts)))
         with anyio.move_on_after(FIRST_SECONDS):
-            await self._make_default_block()
-        await BusHandlers(self._services).answer_on(self.context.service)
+            await self._ensure_default_block()
+        await BusHandlers(self._services).register(self.context.service)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         await tasks.start(self._server.serve)
         log.info("the gateway listens at %s", self.address)
 
-    def _bind(self) -> "AppState":
+    def _bind_http(self) -> "AppState":
         """Take the HTTP port; nobody is answered there yet."""
         from trunkline.runtime.http.timeouts import timeout_protocol
         from trunkline.workers.gateway.http.app import AppState, build_app
@@ -77,8 +77,8 @@ class GatewayWorker(Worker):
         async with background_tasks() as tasks:
             if is_exported("metrics"):
                 tasks.start_soon(export_platform_metrics, self.context.bus, Instruments("trunkline.gateway"))
-            tasks.start_soon(self._services.audit.keep)
-            tasks.start_soon(self._services.approvals.keep_time)
+            tasks.start_soon(self._services.audit.run)
+            tasks.start_soon(self._services.approvals.run_timers)
             await self._listen()
 
     def _listener(self, parts: "AppState") -> Listener:
@@ -91,7 +91,7 @@ class GatewayWorker(Worker):
         )
 
     async def _listen(self) -> None:
-        await self._make_default_block()
+        await self._ensure_default_block()
         await self._server.ended.wait()
         if self._closing.is_set():  # drained
             await anyio.sleep_forever()
@@ -100,7 +100,7 @@ class GatewayWorker(Worker):
     async def drain(self) -> None:
         await self._server.drain()
 
-    async def _make_default_block(self) -> None:
+    async def _ensure_default_block(self) -> None:
         """The block that messages go to when nobody says which; as soon as memory answers."""
         while True:
             try:

@@ -27,45 +27,45 @@ class Workspaces:
         """Whether a block has a folder here with anything in it."""
         return await run_sync(_has_files, self._home.workspace(block))
 
-    async def away(self) -> frozenset[str]:
+    async def archived(self) -> frozenset[str]:
         """The archives that have a folder here."""
         return await run_sync(_folders, self._home.workspaces / AWAY)
 
-    async def taken_out(self) -> frozenset[str]:
+    async def trashed(self) -> frozenset[str]:
         """The blocks and archives whose folder was taken out and is not removed yet."""
         return await run_sync(_folders, self._home.workspaces / DELETED)
 
-    async def put_away(self, block: str, archive: str) -> None:
+    async def archive(self, block: str, archive: str) -> None:
         """Move a block's folder to the archive."""
-        await run_sync(_move, self._home.workspace(block), self._away(archive))
+        await run_sync(_move, self._home.workspace(block), self._archive_path(archive))
 
-    async def bring_back(self, block: str, archive: str) -> None:
+    async def restore(self, block: str, archive: str) -> None:
         """Move an archived folder back."""
-        await run_sync(_move, self._away(archive), self._home.workspace(block))
+        await run_sync(_move, self._archive_path(archive), self._home.workspace(block))
 
     async def clear(self, block: str) -> None:
         """Remove the folder of a block that stays."""
         await run_sync(_remove, self._home.workspace(block))
 
-    async def take_out(self, block: str) -> None:
+    async def trash(self, block: str) -> None:
         """Take a block's folder out of its place, before the block is deleted."""
-        await run_sync(_trash, self._home.workspace(block), self._deleted(block))
+        await run_sync(_trash, self._home.workspace(block), self._trash_path(block))
 
-    async def take_out_archived(self, archive: str) -> None:
+    async def trash_archive(self, archive: str) -> None:
         """Take an archived folder out of its place, before the archive is deleted."""
-        await run_sync(_trash, self._away(archive), self._deleted(archive))
+        await run_sync(_trash, self._archive_path(archive), self._trash_path(archive))
 
-    async def put_back(self, block: str) -> None:
+    async def untrash(self, block: str) -> None:
         """Bring back what was taken out of a block that was not deleted."""
-        await run_sync(_move, self._deleted(block), self._home.workspace(block))
+        await run_sync(_move, self._trash_path(block), self._home.workspace(block))
 
-    async def put_back_archived(self, archive: str) -> None:
+    async def untrash_archive(self, archive: str) -> None:
         """Bring back what was taken out of an archive that was not deleted."""
-        await run_sync(_move, self._deleted(archive), self._away(archive))
+        await run_sync(_move, self._trash_path(archive), self._archive_path(archive))
 
     async def remove(self, name: str) -> None:
         """Remove for good what was taken out of a block or an archive."""
-        await run_sync(_remove, self._deleted(name))
+        await run_sync(_remove, self._trash_path(name))
 
     async def set_aside(self, block: str) -> Path:
         """Move a folder that belongs to no block out of the way of a new one; where it lies then."""
@@ -73,14 +73,14 @@ class Workspaces:
         await run_sync(_move, self._home.workspace(block), aside)
         return aside
 
-    def place(self, block: str) -> Path:
+    def path(self, block: str) -> Path:
         """A block's folder."""
         return self._home.workspace(block)
 
-    def _away(self, archive: str) -> Path:
+    def _archive_path(self, archive: str) -> Path:
         return self._home.workspaces / AWAY / archive
 
-    def _deleted(self, name: str) -> Path:
+    def _trash_path(self, name: str) -> Path:
         return self._home.workspaces / DELETED / name
 
 

@@ -43,30 +43,30 @@ class AuditLogWriter:
         self._size = 0
         self._lock = anyio.Lock()
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Bring it, again and again, until cancelled. What goes wrong is told, and tried again."""
         while True:
             await anyio.sleep(COMMIT_INTERVAL + self._size / BYTES_PER_EXTRA_SECOND)
             try:
-                await self.bring()
+                await self.write_pending()
             except (BusError, Refusal, OSError) as error:
                 log.error("the audit log cannot be written into memory now: %s", error)
 
-    async def bring(self) -> None:
+    async def write_pending(self) -> None:
         """Bring all that is there. Raises BusError, Refusal or OSError."""
         async with self._lock:
-            while await self._bring_some():
+            while await self._write_batch():
                 continue
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
+    async def paused(self) -> AsyncIterator[None]:
         """Nothing is brought meanwhile."""
         async with self._lock:
             yield
 
-    async def _bring_some(self) -> bool:
+    async def _write_batch(self) -> bool:
         """Bring the next lines; whether there may be more."""
-        position = await self._begin()
+        position = await self._last_written()
         lines: dict[str, list[AuditEntry]] = {}
         count = 0
         async for stored in self._bus.history(AUDIT, after=position):
@@ -79,7 +79,7 @@ class AuditLogWriter:
                 break
         if not count:
             return False
-        files = {day: await self._longer(day, entries) for day, entries in lines.items()}
+        files = {day: await self._appended(day, entries) for day, entries in lines.items()}
         await self._store.change(Change(dict(files), actor=ACTOR, reason=f"audit: {count} lines"))
         self._known = {  # of days that are over nothing is held: a worker lives for months
             day: self._known[day] | {entry.id for entry in entries} for day, entries in lines.items()
@@ -89,7 +89,7 @@ class AuditLogWriter:
         await anyio.Path(self._note).write_text(str(position))
         return count == BATCH
 
-    async def _begin(self) -> int:
+    async def _last_written(self) -> int:
         """The last sequence that was brought; 0 when the stream is another one than then."""
         if self._position is None:
             self._position = await anyio.to_thread.run_sync(_read_position, self._note)
@@ -97,7 +97,7 @@ class AuditLogWriter:
             self._position = 0
         return self._position
 
-    async def _longer(self, day: str, entries: list[AuditEntry]) -> bytes:
+    async def _appended(self, day: str, entries: list[AuditEntry]) -> bytes:
         """The day's file with these lines too, but for those that are in it."""
         try:
             before = (await self._store.read(day)).content

@@ -20,13 +20,13 @@ class BackgroundJobs:
         self._group: TaskGroup | None = None
         self._open = anyio.Event()
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Do what is asked for, until cancelled."""
         async with anyio.create_task_group() as self._group:
             self._open.set()
             await anyio.sleep_forever()
 
-    async def outliving(self, work: Callable[[Callable[[P], None]], Awaitable[R]]) -> AsyncIterator[P | R]:
+    async def run_detached(self, work: Callable[[Callable[[P], None]], Awaitable[R]]) -> AsyncIterator[P | R]:
         """The latest progress of ``work``, now and then, and at last what came of it; raises what the work raised.
 
         The work goes on when nobody listens any more. It may tell of its progress in any thread.
@@ -35,7 +35,7 @@ class BackgroundJobs:
         assert self._group is not None
         errand = _BackgroundJob[P, R]()
         self._group.start_soon(errand.run, work)
-        async for progress in errand.told():
+        async for progress in errand.progress_updates():
             yield progress
         yield errand.result()
 
@@ -52,16 +52,16 @@ class _BackgroundJob(Generic[P, R]):
     async def run(self, work: Callable[[Callable[[P], None]], Awaitable[R]]) -> None:
         """Do the work; what it raises is kept for the asker."""
         try:
-            self._outcome.append(await work(self._tell))
+            self._outcome.append(await work(self._report))
         except Exception as error:
             self._error = error
         finally:
             self._done.set()
 
-    def _tell(self, progress: P) -> None:
+    def _report(self, progress: P) -> None:
         self._latest = progress
 
-    async def told(self) -> AsyncIterator[P]:
+    async def progress_updates(self) -> AsyncIterator[P]:
         """The latest progress, now and then, until the work is done."""
         while not self._done.is_set():
             with anyio.move_on_after(PROGRESS_INTERVAL):

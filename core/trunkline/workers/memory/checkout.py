@@ -55,7 +55,7 @@ class Checkout:
     ) -> list[str]:
         """Write all new files and the note aside; returns their paths, for syncing. Raises OSError."""
         noted: dict[str, tuple[str | None, str | None]] = {}
-        for path, before, after in view.to_place():
+        for path, before, after in view.files_to_write():
             noted[path] = (_hex(before), _hex(after))
             self._stage_one(path, after, contents, growths.get(path))
         self._intent = self._worktree.stage(msgspec.json.encode(Intent(str(version), noted)))
@@ -74,7 +74,7 @@ class Checkout:
             data = self._repository.data(after.blob) if data is None else data
             self._files[path] = (self._worktree.stage(data, executable=after.executable), after)
 
-    def announce(self) -> None:
+    def write_intent(self) -> None:
         """Leave the note: from here on a kill is mended by ``recover``."""
         assert self._intent is not None
         (self._places.stage / self._intent.name).rename(self._places.intent)
@@ -107,7 +107,7 @@ def recover(places: RootLayout, worktree: Worktree, repository: Repository, stam
     except FileNotFoundError:
         return
     try:
-        _Recovery(worktree, repository, stamps).settle(_intent.decode(text))
+        _Recovery(worktree, repository, stamps).recover(_intent.decode(text))
     except msgspec.DecodeError as error:
         _log.warning("%s cannot be read and is dropped: %s", places.intent, error)
     worktree.sync_folders()
@@ -122,7 +122,7 @@ class _Recovery:
         self._repository = repository
         self._stamps = stamps
 
-    def settle(self, intent: Intent) -> None:
+    def recover(self, intent: Intent) -> None:
         """All files of the intent."""
         head = self._repository.head()
         moved = self._repository.includes(head, intent.version)
@@ -135,9 +135,11 @@ class _Recovery:
             else:
                 executable = committed is not None and committed.executable
                 wanted = None if before is None else BlobEntry(pygit2.Oid(hex=before), executable)
-            self._one(path, (before, after), wanted)
+            self._recover_file(path, (before, after), wanted)
 
-    def _one(self, path: str, states: tuple[str | None, str | None], wanted: BlobEntry | None) -> None:
+    def _recover_file(
+        self, path: str, states: tuple[str | None, str | None], wanted: BlobEntry | None
+    ) -> None:
         try:
             data: bytes | None = self._worktree.read(path)[0]
         except Refusal as refusal:
@@ -145,7 +147,7 @@ class _Recovery:
                 return  # a person put something else there
             data = None
         if data is None and wanted is None:
-            return self._worktree.remove_empty_above(path)
+            return self._worktree.remove_empty_parents(path)
         now = None if data is None else str(pygit2.hash(data))
         if now == _hex(wanted) or not (now in states or _is_partial_append(self._repository, states, data)):
             return

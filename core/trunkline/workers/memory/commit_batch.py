@@ -33,7 +33,7 @@ class CommitOrigin:
     turn: str | None = None
 
     @classmethod
-    def of(cls, actor: str, scope: Scope) -> "CommitOrigin":
+    def from_scope(cls, actor: str, scope: Scope) -> "CommitOrigin":
         """The origin of a wish."""
         return cls(actor, scope.conversation, scope.turn)
 
@@ -70,7 +70,7 @@ class CommitBatch:
     ) -> CommitDraft:
         """Take in changes; returns the commit that will hold them."""
         draft = self._latest.get(origin)
-        if draft is None or joins is not None or self._meets(changes):
+        if draft is None or joins is not None or self._overlaps(changes):
             draft = CommitDraft(origin, joins=joins)
             self.drafts.append(draft)
             self._latest[origin] = draft
@@ -91,7 +91,7 @@ class CommitBatch:
             draft.version = str(head)
         return head
 
-    def _meets(self, changes: dict[str, BlobEntry | None]) -> bool:
+    def _overlaps(self, changes: dict[str, BlobEntry | None]) -> bool:
         """Whether a path is touched already, or is a folder of one that is, or lies below one."""
         return any(
             path in self._touched

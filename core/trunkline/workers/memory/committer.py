@@ -81,7 +81,7 @@ class _FreedPaths:
         self._gone = {path for path, content in plan.files.items() if content is None}
         self._above = {above for path in self._gone for above in parents(path)}
 
-    def made_for(self, path: str) -> bool:
+    def covers(self, path: str) -> bool:
         """Whether a file goes where the path needs a folder, or a folder where the path is to be."""
         return path in self._above or not self._gone.isdisjoint(parents(path))
 
@@ -110,7 +110,7 @@ class Committer:
         reason = "another program keeps changing the repository"
         for attempt in range(ATTEMPTS):
             try:
-                with self._worktree.steady():
+                with self._worktree.keep_folders_open():
                     return _CommitAttempt(self, wishes).run()
             except HeadLocked as held:
                 reason = f"another program holds {held}; end it, or remove that file if nothing runs"
@@ -125,17 +125,17 @@ class Committer:
                 ):
                     continue
                 if len(wishes) > 1:
-                    return self._one_by_one(wishes)
+                    return self._commit_individually(wishes)
                 _log.error("memory could not be written: %s", error)
                 return CommitResult([self._failure(error)])
         refusal = Refusal("write_failure", f"Nothing was written: {reason}.")
         return CommitResult([refusal for _ in wishes])
 
-    def waiting(self) -> frozenset[str]:
+    def unstable_files(self) -> frozenset[str]:
         """The files that ``CommitExternalEdits`` left, because somebody was writing them."""
-        return self._drift.waiting()
+        return self._drift.unstable_files()
 
-    def settle(self) -> None:
+    def recover(self) -> None:
         """Mend what an interrupted checkout left. Raises OSError."""
         recover(self._places, self._worktree, self._repository, self._stamps)
 
@@ -147,7 +147,7 @@ class Committer:
         said = f"Nothing was written: git failed in {where}. Run: trunkline memory doctor. The files are as they were."
         return Refusal("write_failure", said)
 
-    def _one_by_one(self, wishes: Sequence[WriteOperation]) -> CommitResult:
+    def _commit_individually(self, wishes: Sequence[WriteOperation]) -> CommitResult:
         """One of a group made it fail, so each goes alone."""
         total = CommitResult([])
         for wish in wishes:
@@ -169,13 +169,13 @@ class _CommitAttempt:
         self._growths: dict[str, FileAppend] = {}
 
     def run(self) -> CommitResult:
-        self._of.settle()
+        self._of.recover()
         head = self._repository.head()
         self._view = GitView(self._repository, head)
         planned = [self._try(wish) for wish in self._wishes]
         new = self._batch.write(self._repository, head) if self._batch.drafts else head
         if new is not None and new != head:
-            self._carry_out(head, new)
+            self._write(head, new)
         return CommitResult(
             [one if isinstance(one, Refusal) else self._finish(one, head) for one in planned],
             [draft.changed() for draft in self._batch.drafts],
@@ -189,18 +189,18 @@ class _CommitAttempt:
         except Refusal as refusal:
             return refusal
         except AccessDenied as shut:
-            return Refusal("write_failure", f"Nothing was written: {shut.why}.")
+            return Refusal("write_failure", f"Nothing was written: {shut.reason}.")
 
     def _plan(self, wish: WriteOperation) -> _PlannedOperation:
-        for path in wish.touches:
-            self._absorb(path, at_rest=isinstance(wish, CommitExternalEdits))
-        plan = self._ruled(wish, wish.plan(self._view))
+        for path in wish.affected_paths:
+            self._commit_external_edits(path, at_rest=isinstance(wish, CommitExternalEdits))
+        plan = self._apply_rules(wish, wish.plan(self._view))
         room = _FreedPaths(plan)
         for path, content in plan.files.items():
-            if not room.made_for(path):
+            if not room.covers(path):
                 self._of._worktree.probe(path)
             if content is not None and self._of._worktree.folds:
-                self._refuse_look_alikes(path, plan)
+                self._refuse_case_variants(path, plan)
         entries = {path: self._entry(path, content) for path, content in plan.files.items()}
         entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
         if not entries and plan.joins is None:
@@ -208,36 +208,40 @@ class _CommitAttempt:
         self._note_growths(plan, entries)
         self._view.apply(entries)
         draft = self._batch.add(
-            CommitOrigin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason, plan.joins
+            CommitOrigin.from_scope(wish.actor, wish.scope), entries, wish.reason or plan.reason, plan.joins
         )
         return _PlannedOperation(plan, entries, draft)
 
-    def _refuse_look_alikes(self, path: str, plan: ChangePlan) -> None:
+    def _refuse_case_variants(self, path: str, plan: ChangePlan) -> None:
         """Where case does not tell files apart, two names that differ in case alone would be one file."""
-        other = self._view.look_alike(path)
+        other = self._view.case_variant(path)
         if other is not None and plan.files.get(other, b"") is not None:
             raise Refusal(
                 "write_conflict", f"{path!r} would be the same file here as {other!r}, which exists."
             )
 
-    def _absorb(self, path: str, *, at_rest: bool) -> None:
+    def _commit_external_edits(self, path: str, *, at_rest: bool) -> None:
         """Commit first what a person changed by hand, so that it is in history and conditions see it. What is about to
         be changed cannot wait until it is at rest."""
-        edits = self._of._drift.at(self._view.base, path, at_rest=at_rest)
+        edits = self._of._drift.scan(self._view.base, path, at_rest=at_rest)
         fresh = {edited: entry for edited, entry in edits.items() if edited not in self._view.pending}
-        self._view.apply_by_hand(fresh)
+        self._view.apply_external(fresh)
         for moves, reason in ((False, EXTERNAL_EDIT_REASON), (True, UNSTABLE_EDIT_REASON)):
-            part = {path: entry for path, entry in fresh.items() if self._of._drift.moves(path) is moves}
+            part = {
+                path: entry
+                for path, entry in fresh.items()
+                if self._of._drift.is_being_written(path) is moves
+            }
             if part:
                 self._batch.add(CommitOrigin(OWNER), part, reason)
 
-    def _ruled(self, wish: WriteOperation, plan: ChangePlan) -> ChangePlan:
+    def _apply_rules(self, wish: WriteOperation, plan: ChangePlan) -> ChangePlan:
         """The plan after all rules have seen it."""
         if not self._of.rules or not plan.files or plan.ruled:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
         for home in block_files(files):
-            self._absorb(home, at_rest=False)
+            self._commit_external_edits(home, at_rest=False)
         change = apply_rules(self._of.rules, wish, plan, files, self._view)
         if change.files == files:
             return plan
@@ -266,22 +270,22 @@ class _CommitAttempt:
 
     # Carrying out --------------------------------------------------------------------------------------------
 
-    def _carry_out(self, head: pygit2.Oid | None, new: pygit2.Oid) -> None:
+    def _write(self, head: pygit2.Oid | None, new: pygit2.Oid) -> None:
         of = self._of
         checkout = Checkout(of._places, of._worktree, self._repository, of._stamps)
         try:
             staged = checkout.stage(new, self._view, self._contents, self._growths)
-            of._syncer.sync([*self._repository.objects(), *staged])
-            checkout.announce()
-            self._repository.advance(head, new)
+            of._syncer.sync([*self._repository.take_new_objects(), *staged])
+            checkout.write_intent()
+            self._repository.advance_branch(head, new)
         except BaseException:
             checkout.discard()
             raise
         try:
             checkout.place()
         except (OSError, Refusal) as error:
-            self._repository.retreat(new, head)
-            self._of.settle()
+            self._repository.rollback_branch(new, head)
+            self._of.recover()
             raise OSError(getattr(error, "errno", None), "a file could not be put in its place") from error
 
     def _finish(self, planned: _PlannedOperation, head: pygit2.Oid | None) -> OperationResult:

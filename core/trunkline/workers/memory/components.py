@@ -36,7 +36,7 @@ class StoreComponents:
         self._held = ExitStack()
         try:
             self._open(root, embedder)
-            self._mend()
+            self._recover()
         except BaseException:
             self.close()
             raise
@@ -71,11 +71,11 @@ class StoreComponents:
         self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stamps)
         scratch.remove_scratch_files(cache)
 
-    def _mend(self) -> None:
+    def _recover(self) -> None:
         try:
-            self.committer.settle()
+            self.committer.recover()
             self.worktree.clear_stage()
-            if self.sweeper.unfinished():
+            if self.sweeper.is_unfinished():
                 self.sweeper.sweep()
         except (OSError, pygit2.GitError) as error:
             raise StorageError(

@@ -95,12 +95,12 @@ class ConversationFile:
         self.ids = {message.id for message in messages}
 
     @classmethod
-    def begun(cls, header: Header, messages: list[Message], text: bytes) -> "ConversationFile":
+    def created(cls, header: Header, messages: list[Message], text: bytes) -> "ConversationFile":
         """One that was just written."""
         return cls(header, messages, list(range(2, 2 + len(messages))), text)
 
     @property
-    def weight(self) -> int:
+    def memory_size(self) -> int:
         """About how many bytes it takes in memory: the text as the file has it and as the messages do."""
         return CONVERSATION_OVERHEAD + MESSAGE_OVERHEAD * len(self.messages) + 2 * len(self.text)
 
@@ -126,7 +126,7 @@ class ConversationFile:
             exists=True, count=len(held), messages=held[max(0, after) :], summary=self.summary
         )
 
-    def grow(self, added: list[Message], tail: bytes) -> None:
+    def extend(self, added: list[Message], tail: bytes) -> None:
         """Take in messages that were written at the end."""
         first = self.height + 1
         self.height += len(added)
@@ -189,25 +189,25 @@ class ConversationCache:
             self._drop(blob)
             self._keep(blob, conversation)
 
-    def grown(self, old: str, new: str, added: list[Message], tail: bytes) -> None:
+    def extend(self, old: str, new: str, added: list[Message], tail: bytes) -> None:
         """The conversation of blob ``old`` got longer and is now blob ``new``."""
         with self._lock:
             conversation = self._drop(old)
             if conversation is None:
                 return
-            conversation.grow(added, tail)
+            conversation.extend(added, tail)
             self._keep(new, conversation)
 
     def _keep(self, blob: str, conversation: ConversationFile) -> None:
         self._held[blob] = conversation
-        self._bytes += conversation.weight
+        self._bytes += conversation.memory_size
         while self._bytes > self._limit and len(self._held) > 1:
             self._drop(next(iter(self._held)))
 
     def _drop(self, blob: str) -> ConversationFile | None:
         found = self._held.pop(blob, None)
         if found is not None:
-            self._bytes -= found.weight
+            self._bytes -= found.memory_size
         return found
 
 
@@ -219,26 +219,26 @@ class AppendMessages(WriteOperation):
     cache: ConversationCache
 
     @classmethod
-    def of(cls, append: AppendConversation, cache: ConversationCache) -> "AppendMessages":
+    def from_request(cls, append: AppendConversation, cache: ConversationCache) -> "AppendMessages":
         """The wish behind a request. Raises Refusal ``invalid_path``."""
         conversation_paths(append.block, append.conversation)
         scope = Scope(block=append.block, conversation=append.conversation, turn=append.turn)
         return cls(actor=append.actor, scope=scope, append=append, cache=cache)
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """The file, wherever it lies."""
         return conversation_paths(self.append.block, self.append.conversation)
 
     def plan(self, view: View) -> ChangePlan:
         """The file with the new messages at its end; nothing when all of them are there."""
-        for path in self.touches:
+        for path in self.affected_paths:
             entry = view.entry(path)
             if entry is not None:
-                return self._go_on(path, entry, view)
-        return self._begin(self.touches[0])
+                return self._append(path, entry, view)
+        return self._begin(self.affected_paths[0])
 
-    def _go_on(self, path: str, entry: BlobEntry, view: View) -> ChangePlan:
+    def _append(self, path: str, entry: BlobEntry, view: View) -> ChangePlan:
         known = self.cache.get(str(entry.blob)) or parse(path, view.blob(entry))
         added = _new_messages(self.append.messages, known.ids)
         header = self._header(known.header, added)
@@ -263,7 +263,7 @@ class AppendMessages(WriteOperation):
         def keep(entries: Entries) -> None:
             new = entries.get(path)
             if new is not None:
-                self.cache.put(str(new.blob), ConversationFile.begun(header, added, text))
+                self.cache.put(str(new.blob), ConversationFile.created(header, added, text))
 
         return self._plan(path, text, added, len(added), keep)
 
@@ -291,7 +291,7 @@ class AppendMessages(WriteOperation):
             new = entries.get(path)
             if new is not None:
                 self.cache.put(str(entry.blob), known)
-                self.cache.grown(str(entry.blob), str(new.blob), added, tail)
+                self.cache.extend(str(entry.blob), str(new.blob), added, tail)
 
         plan = self._plan(path, known.text + tail, added, len(known.messages) + len(added), keep)
         plan.growth[path] = FileAppend(entry, len(known.text), tail)

@@ -43,17 +43,17 @@ class StoreExecutor:
         try:
             return await anyio.to_thread.run_sync(job, limiter=self._reading)
         except AccessDenied as shut:
-            raise path_refusal(shut.path, shut.why) from shut
+            raise path_refusal(shut.path, shut.reason) from shut
 
     async def use_index(self, job: Callable[[], T]) -> T:
         """Run what uses the index, as it stands; one at a time."""
         return await anyio.to_thread.run_sync(job, limiter=self._indexing)
 
-    async def use_trail(self, job: Callable[[], T]) -> T:
+    async def use_path_index(self, job: Callable[[], T]) -> T:
         """Run what uses the trail of the past, as it stands; one at a time."""
         return await anyio.to_thread.run_sync(job, limiter=self._looking_back)
 
-    async def index(self, question: Callable[[apsw.Connection], T]) -> T:
+    async def query_index(self, question: Callable[[apsw.Connection], T]) -> T:
         """Ask the index, when it has everything that was committed."""
 
         index = self._parts.index
@@ -74,13 +74,15 @@ class StoreExecutor:
         try:
             return await self.use_index(ask_as_it_is)
         except (KeyError, pygit2.GitError) as error:
-            raise self._damaged(error) from error
+            raise self._damage_refusal(error) from error
 
-    async def past(self, question: Callable[[PathHistory], T]) -> T:
+    async def query_path_index(self, question: Callable[[PathHistory], T]) -> T:
         """Ask about the past, when everything that was committed is known there."""
-        return await self._twice(lambda: self.use_trail(lambda: self._parts.trail.ask(question)))
+        return await self._retry_after_reopen(
+            lambda: self.use_path_index(lambda: self._parts.trail.query(question))
+        )
 
-    async def history(self, job: Callable[[Repository], T]) -> T:
+    async def read_history(self, job: Callable[[Repository], T]) -> T:
         """Read history with a repository handle of one's own."""
 
         def read() -> T:
@@ -90,26 +92,26 @@ class StoreExecutor:
             finally:
                 repository.close()
 
-        return await self._twice(lambda: self.read(read))
+        return await self._retry_after_reopen(lambda: self.read(read))
 
-    async def look_afresh(self) -> None:
+    async def reopen_repositories(self) -> None:
         """Let every handle see which packs there are."""
         await self.write(self._parts.repository.reopen)
         await self.use_index(self._parts.index.repository.reopen)
-        await self.use_trail(self._parts.trail.repository.reopen)
+        await self.use_path_index(self._parts.trail.repository.reopen)
 
-    async def _twice(self, look: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_after_reopen(self, look: Callable[[], Awaitable[T]]) -> T:
         try:
             return await look()
         except (KeyError, pygit2.GitError):
-            await self.look_afresh()
+            await self.reopen_repositories()
         try:
             return await look()
         except (KeyError, pygit2.GitError) as error:
             _log.error("history cannot be read: %s", error)
-            raise self._damaged(error) from error
+            raise self._damage_refusal(error) from error
 
-    def _damaged(self, error: Exception) -> Refusal:
+    def _damage_refusal(self, error: Exception) -> Refusal:
         where = f"{self._parts.places.git} ({error_text(error)})"
         return Refusal(
             "not_found", f"That part of history cannot be read in {where}. Run: trunkline memory doctor"

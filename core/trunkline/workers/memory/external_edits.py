@@ -31,7 +31,7 @@ class ExternalEditScanner:
         self._resting = StabilityTracker()
         self._left: dict[str, str] = {}
 
-    def at(self, base: Snapshot, path: str, *, at_rest: bool = False) -> dict[str, BlobEntry | None]:
+    def scan(self, base: Snapshot, path: str, *, at_rest: bool = False) -> dict[str, BlobEntry | None]:
         """What differs at a path, or in the folder that it is; "" is everything. New content is stored as blobs.
 
         With ``at_rest`` only what two looks found alike: a file that is being written is left for a later look.
@@ -39,29 +39,29 @@ class ExternalEditScanner:
         if path and not base.is_folder(path):
             status = self._worktree.status(path)
             if status is None or stat.S_ISREG(status.st_mode):
-                return self._one(path, base.entry(path), status, at_rest)
-        return self._all(base, path, at_rest)
+                return self._scan_file(path, base.entry(path), status, at_rest)
+        return self._scan_folder(base, path, at_rest)
 
-    def waiting(self) -> frozenset[str]:
+    def unstable_files(self) -> frozenset[str]:
         """The files that were left, because they were being written when somebody last looked for those at rest."""
-        return self._resting.waiting()
+        return self._resting.unstable_files()
 
-    def moves(self, path: str) -> bool:
+    def is_being_written(self, path: str) -> bool:
         """Whether a file was being written when it was last looked at."""
-        return self._resting.moves(path)
+        return self._resting.is_being_written(path)
 
-    def _all(self, base: Snapshot, prefix: str, at_rest: bool) -> dict[str, BlobEntry | None]:
+    def _scan_folder(self, base: Snapshot, prefix: str, at_rest: bool) -> dict[str, BlobEntry | None]:
         committed = dict(base.files(prefix))
         found: dict[str, BlobEntry | None] = {}
         seen: set[str] = set()
         for path, status in self._files(prefix):
             seen.add(path)
-            found.update(self._one(path, committed.get(path), status, at_rest))
+            found.update(self._scan_file(path, committed.get(path), status, at_rest))
         for path in committed.keys() - seen:
             if is_normalized(path):
                 found.update(self._unseen(path, committed[path], at_rest))
         if not prefix:
-            self._resting.keep(seen, committed)
+            self._resting.retain(seen, committed)
         return found
 
     def _files(self, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -77,21 +77,21 @@ class ExternalEditScanner:
         try:
             status = self._worktree.status(path)
         except AccessDenied as shut:
-            self._leave(shut.path, "it cannot be opened")
+            self._skip(shut.path, "it cannot be opened")
             return {}
-        return self._one(path, committed, status, at_rest)
+        return self._scan_file(path, committed, status, at_rest)
 
-    def _one(
+    def _scan_file(
         self, path: str, committed: BlobEntry | None, status: os.stat_result | None, at_rest: bool
     ) -> dict[str, BlobEntry | None]:
         if status is None:
-            gone = committed is not None and (not at_rest or self._resting.rested(path, None))
+            gone = committed is not None and (not at_rest or self._resting.observe(path, None))
             return {path: None} if gone else {}
         if not stat.S_ISREG(status.st_mode):
             return {}
-        blob = self._known(path, committed, status)
+        blob = self._cached_blob(path, committed, status)
         if blob is None or committed is None or blob != committed.blob:
-            blob = self._wanted(path, committed, status, blob, at_rest)
+            blob = self._changed_blob(path, committed, status, blob, at_rest)
         if blob is None:
             return {}
         if committed is not None and blob == committed.blob:
@@ -100,14 +100,16 @@ class ExternalEditScanner:
         executable = bool(status.st_mode & stat.S_IXUSR) if committed is None else committed.executable
         return {path: BlobEntry(blob, executable)}
 
-    def _known(self, path: str, committed: BlobEntry | None, status: os.stat_result) -> pygit2.Oid | None:
+    def _cached_blob(
+        self, path: str, committed: BlobEntry | None, status: os.stat_result
+    ) -> pygit2.Oid | None:
         """The blob of a file that was not touched since it was read, if the repository holds it (another may not)."""
-        blob = self._stamps.blob(path, FileStat.of(status))
+        blob = self._stamps.blob(path, FileStat.from_stat(status))
         if blob is None or (committed is not None and blob == committed.blob):
             return blob
         return blob if blob in self._repository.git else None
 
-    def _wanted(
+    def _changed_blob(
         self,
         path: str,
         committed: BlobEntry | None,
@@ -119,9 +121,9 @@ class ExternalEditScanner:
         if committed is None and self._ignored(path):
             return None
         if status.st_size > MAX_FILE_BYTES:
-            self._leave(path, f"it is larger than {MAX_FILE_BYTES} bytes")
+            self._skip(path, f"it is larger than {MAX_FILE_BYTES} bytes")
             return None
-        if at_rest and not self._resting.rested(path, FileStat.of(status)):
+        if at_rest and not self._resting.observe(path, FileStat.from_stat(status)):
             return None
         return known or self._read(path, status, at_rest)
 
@@ -130,18 +132,18 @@ class ExternalEditScanner:
             data, status = self._worktree.read(path)
             after = self._worktree.status(path)
         except (Refusal, AccessDenied) as error:
-            self._leave(path, "it cannot be opened" if isinstance(error, AccessDenied) else error.message)
+            self._skip(path, "it cannot be opened" if isinstance(error, AccessDenied) else error.message)
             return None
-        now = None if after is None else FileStat.of(after)
-        if at_rest and now != FileStat.of(seen) and not self._resting.moves(path):
-            self._resting.rested(path, now)  # somebody began to write it while it was read
+        now = None if after is None else FileStat.from_stat(after)
+        if at_rest and now != FileStat.from_stat(seen) and not self._resting.is_being_written(path):
+            self._resting.observe(path, now)  # somebody began to write it while it was read
             return None
         self._left.pop(path, None)
         blob = self._repository.write_blob(data)
-        self._stamps.set(path, FileStat.of(status), blob)
+        self._stamps.set(path, FileStat.from_stat(status), blob)
         return blob
 
-    def _leave(self, path: str, why: str) -> None:
+    def _skip(self, path: str, why: str) -> None:
         """Say that what a file holds does not come into history: once, and again when the reason is another one, for it
         is looked at again and again."""
         if self._left.get(path) != why:

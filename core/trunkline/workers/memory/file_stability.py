@@ -39,7 +39,7 @@ class StabilityTracker:
     def __init__(self) -> None:
         self._looks: dict[str, _Observation] = {}
 
-    def rested(self, path: str, state: FileStat | None) -> bool:
+    def observe(self, path: str, state: FileStat | None) -> bool:
         """Note how a file is found now; whether it is to be taken in."""
         now = time.monotonic()
         look = self._looks.setdefault(path, _Observation(state, now, now))
@@ -50,12 +50,12 @@ class StabilityTracker:
             look.waits, look.overdue_from = False, now
         return not look.waits
 
-    def moves(self, path: str) -> bool:
+    def is_being_written(self, path: str) -> bool:
         """Whether a file was being written when it was last looked at."""
         look = self._looks.get(path)
         return look is not None and time.monotonic() - look.since < STABLE_SECONDS
 
-    def waiting(self) -> frozenset[str]:
+    def unstable_files(self) -> frozenset[str]:
         """The files that are left for a later look."""
         return frozenset(path for path, look in list(self._looks.items()) if look.waits)
 
@@ -63,7 +63,7 @@ class StabilityTracker:
         """What the file holds is committed."""
         self._looks.pop(path, None)
 
-    def keep(self, *there: Container[str]) -> None:
+    def retain(self, *there: Container[str]) -> None:
         """Forget the files that are in none of these: nothing of them is left to take in."""
         for path in list(self._looks):
             if not any(path in paths for paths in there):

@@ -126,19 +126,19 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
             if new and self._parts.worktree.status(path) is None
         }
         try:
-            await self._tending.absorb()
+            await self._tending.commit_external_edits()
         except Refusal as refusal:
             if new:
-                raise self._no_start(refusal) from refusal
+                raise self._startup_error(refusal) from refusal
             _log.error("edits by hand are not taken in, and stay where they are: %s", refusal.message)
         try:
             if new:
                 begin = WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing)
                 await self._grouping.submit(begin)
         except Refusal as refusal:
-            raise self._no_start(refusal) from refusal
+            raise self._startup_error(refusal) from refusal
 
-    def _no_start(self, refusal: Refusal) -> StorageError:
+    def _startup_error(self, refusal: Refusal) -> StorageError:
         where = f"{self._parts.places.root}: {refusal.message}"
         return StorageError(
             f"Memory cannot start (version history): {where}", hint="Look at the log for the reason."
@@ -147,9 +147,9 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
     async def aclose(self) -> None:
         """Finish what is waiting, then let go of the root."""
         with anyio.CancelScope(shield=True):
-            await self._grouping.idle()
+            await self._grouping.wait_idle()
             try:
-                await self._asking.write(self._tending.leave_tidy)
+                await self._asking.write(self._tending.save_caches)
             finally:
                 await self._asking.use_index(self._parts.close)
 
@@ -214,17 +214,21 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
         """Take a change back, or go back to a version, as a commit of its own."""
         plain = normalize_folder(revert.path)
         if revert.to is None:
-            found = await self._asking.past(lambda steps: revert_plan(steps, plain, revert.version))
+            found = await self._asking.query_path_index(
+                lambda steps: revert_plan(steps, plain, revert.version)
+            )
         else:
             to = revert.to
-            found = await self._asking.past(lambda steps: restore_plan(steps, plain, to))
+            found = await self._asking.query_path_index(lambda steps: restore_plan(steps, plain, to))
         wish = RevertFiles(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
         done = await self._grouping.submit(wish)
-        return MemoryReverted(paths=wish.touches, version=done.version, undone=found.version)
+        return MemoryReverted(paths=wish.affected_paths, version=done.version, undone=found.version)
 
     async def append_conversation(self, append: AppendConversation) -> int:
         """Append the messages that are not stored yet."""
-        return (await self._grouping.submit(AppendMessages.of(append, self._parts.conversations))).count
+        return (
+            await self._grouping.submit(AppendMessages.from_request(append, self._parts.conversations))
+        ).count
 
     # Reading -------------------------------------------------------------------------------------------------
 
@@ -233,11 +237,11 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
         plain = normalize_path(path)
         if version is None:
             return await self._asking.read(lambda: self._present.read(plain))
-        return await self._asking.history(lambda repository: read_version(repository, plain, version))
+        return await self._asking.read_history(lambda repository: read_version(repository, plain, version))
 
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
         """Several files, each or why it cannot be read; all by one thread."""
-        return await self._asking.read(lambda: [self._present.read_or_not(path) for path in paths])
+        return await self._asking.read(lambda: [self._present.try_read(path) for path in paths])
 
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Names under a folder."""
@@ -258,15 +262,15 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
         if plain.kind == "filename":
             entries = await self.list("", recursive=True)
             return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
-        meaning = await self.meaning(plain.query)
-        return await self._asking.index(
+        meaning = await self.embed_query(plain.query)
+        return await self._asking.query_index(
             lambda connection: search_content(connection, self._parts.index, plain, meaning)
         )
 
-    async def meaning(self, text: str) -> QueryVector | None:
+    async def embed_query(self, text: str) -> QueryVector | None:
         """What is looked for, as a vector; None where words must do."""
         filling = self._parts.filling
-        vector = await filling.vector(text) if filling and text.strip() else None
+        vector = await filling.embed_query(text) if filling and text.strip() else None
         return QueryVector(filling.space, vector, filling.embedder.least) if filling and vector else None
 
     @property
@@ -276,20 +280,22 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
 
     async def index_stats(self) -> IndexStats:
         """What the index holds."""
-        return await self._asking.index(self._stats)
+        return await self._asking.query_index(self._stats)
 
     async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
         """Make the index anew, then the vectors that are missing. Searches wait for the index."""
 
         def rebuild() -> None:
-            total = self._parts.index.size()
+            total = self._parts.index.estimated_files()
             self._parts.index.rebuild(lambda done: told(IndexProgress(done=done, total=total)))
             if vectors and self._parts.filling is not None:
                 self._parts.index.database.use(self._parts.filling.space.forget)
 
         await self._asking.use_index(rebuild)
         if self._parts.filling is not None:
-            await self._parts.filling.fill(self._asking.index, told=lambda now: told(_vector_progress(now)))
+            await self._parts.filling.run(
+                self._asking.query_index, told=lambda now: told(_vector_progress(now))
+            )
         return await self.index_stats()
 
     def _stats(self, connection: apsw.Connection) -> IndexStats:
@@ -299,7 +305,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
         plain = normalize_folder(path)
-        found = await self._asking.past(lambda steps: list_changes(steps, plain, limit))
+        found = await self._asking.query_path_index(lambda steps: list_changes(steps, plain, limit))
         if not found and limit > 0:
             raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
         return found
@@ -315,12 +321,14 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
     ) -> MemoryBlame:
         """Who wrote each line of a file."""
         plain = normalize_path(path)
-        return await self._asking.past(lambda steps: blame(steps, plain, version, first, last, mainline))
+        return await self._asking.query_path_index(
+            lambda steps: blame(steps, plain, version, first, last, mainline)
+        )
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs between two versions."""
         plain = normalize_folder(path)
-        return await self._asking.past(lambda steps: diff(steps, plain, old, new))
+        return await self._asking.query_path_index(lambda steps: diff(steps, plain, old, new))
 
     async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write the archive."""
@@ -336,16 +344,16 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
                     gaps=unsaved,
                 )
 
-        unsaved = await self._flush()
+        unsaved = await self._commit_external_edits()
         if derived:
-            await self._asking.index(lambda connection: None)
+            await self._asking.query_index(lambda connection: None)
         async with self._tending.care:
             return await anyio.to_thread.run_sync(write)
 
-    async def _flush(self) -> tuple[ImportGap, ...]:
+    async def _commit_external_edits(self) -> tuple[ImportGap, ...]:
         """Take in what a person changed by hand until now; what hinders that hinders no export, and is told."""
         try:
-            moving = await self._tending.absorb()
+            moving = await self._tending.commit_external_edits()
         except Refusal as refusal:
             return (ImportGap(what="edits by hand that are not in history yet", why=refusal.message),)
         return tuple(
@@ -360,21 +368,21 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
             with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
                 intake = ArchiveImport(archive, Path(scratch), wish, self._rule_for(wish), told)
                 try:
-                    await self._take_in(intake, wish)
-                    version = await self._asking.history(lambda repository: str(repository.head()))
+                    await self._run_import(intake, wish)
+                    version = await self._asking.read_history(lambda repository: str(repository.head()))
                     return await anyio.to_thread.run_sync(intake.report, version, self.installed())
                 except InvalidArchive as error:
                     raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
                 finally:
                     intake.close()
 
-    async def _take_in(self, intake: ArchiveImport, wish: ImportMemory) -> None:
+    async def _run_import(self, intake: ArchiveImport, wish: ImportMemory) -> None:
         await anyio.to_thread.run_sync(intake.open, self._parts.places.root)
         if wish.dry_run:
             await anyio.to_thread.run_sync(intake.preview, self._parts.places.root)
             return
-        await anyio.to_thread.run_sync(intake.take_objects, self._parts.places, self._parts.packer)
-        for part in intake.wishes():
+        await anyio.to_thread.run_sync(intake.install_objects, self._parts.places, self._parts.packer)
+        for part in intake.operations():
             await self._grouping.submit(part)
         await self._asking.write(lambda: intake.keep_branches(self._parts.repository))
 
@@ -396,18 +404,18 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
 
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
         """A page of conversations."""
-        return await self._asking.index(
+        return await self._asking.query_index(
             lambda connection: list_conversations(connection, self._parts.index.stems, query)
         )
 
     async def find_conversation(self, conversation: str) -> ConversationSummary | None:
         """A conversation by its id alone."""
-        return await self._asking.index(lambda connection: find_conversation(connection, conversation))
+        return await self._asking.query_index(lambda connection: find_conversation(connection, conversation))
 
-    async def ask(self, question: IndexQuery[T]) -> T:
+    async def query(self, question: IndexQuery[T]) -> T:
         """Ask the index about chunks, when it has everything that was committed; it is given what a blob holds."""
         repository = self._parts.index.repository
-        return await self._asking.index(
+        return await self._asking.query_index(
             lambda connection: question(connection, lambda blob: repository.data(repository.object_id(blob)))
         )
 
@@ -424,7 +432,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
     async def trace(self, target: str) -> Purge:
         """What a target stands for, edits by hand included."""
         wanted = parse_target(target)
-        await self._flush()
+        await self._commit_external_edits()
 
         def look(repository: Repository) -> Purge:
             head = repository.head()
@@ -435,7 +443,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
                 else PurgeScan(past, wanted, empty_purge(target)).run(_keep_unchanged).purge
             )
 
-        return await self._asking.history(look)
+        return await self._asking.read_history(look)
 
     async def purge(self, purge: Purge, without: FileFilter, *, actor: str) -> PurgeResult:
         """Take something out of memory and all of history. Nobody writes or packs meanwhile."""
@@ -448,12 +456,12 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
                     )
                 )
                 await self._asking.use_index(self._parts.index.drop)
-                await self._asking.use_trail(self._parts.trail.drop)
+                await self._asking.use_path_index(self._parts.trail.drop)
         for changed in commits:
             self.on_change(changed)
         self._tending.note_commit()
         if self._parts.filling is not None:
-            await self._asking.index(self._parts.filling.prune)
+            await self._asking.query_index(self._parts.filling.prune)
         return purged
 
     async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
@@ -462,7 +470,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
         examination = IntegrityCheck(self._parts.places, self._parts.worktree, databases, mend=mend)
         async with self._tending.care:
             found = await self._asking.write(examination.run)
-            await self._asking.look_afresh()
+            await self._asking.reopen_repositories()
         return tuple(found)
 
 

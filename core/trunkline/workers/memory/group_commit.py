@@ -47,7 +47,7 @@ class GroupCommit:
         A cancelled caller's wish is not carried out, unless that had begun.
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
-        ticket = self._queued(wish)
+        ticket = self._enqueue(wish)
         try:
             if not ticket.leads:
                 await ticket.due.wait()
@@ -63,12 +63,12 @@ class GroupCommit:
             raise ticket.outcome
         return ticket.outcome
 
-    async def idle(self) -> None:
+    async def wait_idle(self) -> None:
         """Return when no group is being committed."""
         while self._led:
             await self._at_rest.wait()
 
-    def _queued(self, wish: WriteOperation) -> _Ticket:
+    def _enqueue(self, wish: WriteOperation) -> _Ticket:
         """A caller in line; who finds nobody leading leads."""
         ticket = _Ticket(wish, leads=not self._led)
         if ticket.leads:

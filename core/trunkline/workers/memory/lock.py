@@ -14,7 +14,7 @@ class RootLock:
         self._file = file
         self._handle: int | None = None
 
-    def take(self, root: Path) -> None:
+    def acquire(self, root: Path) -> None:
         """Hold the root.
 
         Raises:

@@ -22,7 +22,7 @@ class LogHistory:
         self._records = records
         self._numbers = {record.version: number for number, record in enumerate(records)}
 
-    def number(self, version: str | None) -> int:
+    def record_number(self, version: str | None) -> int:
         """The number of a record, the newest for None. Raises Refusal ``not_found``."""
         number = len(self._records) - 1 if version is None else self._numbers.get(version, -1)
         if number < 0:
@@ -94,7 +94,7 @@ class LogHistory:
             path=path, old=names[0], new=names[1], files=tuple(files), text="".join(texts)
         )
 
-    def undoing(self, path: str, number: int) -> RevertPlan:
+    def revert_plan(self, path: str, number: int) -> RevertPlan:
         """What a record did at a path. Raises Refusal ``not_found`` when that is nothing."""
         record = self._records[number]
         files = [file for file in (*record.files, *record.grown) if is_under(file, path)]
@@ -103,7 +103,7 @@ class LogHistory:
         states = {file: self._state(file, number, number + 1) for file in files}
         return RevertPlan(record.version, states, f"Take back {record.version}: {record.reason}")
 
-    def returning(self, path: str, number: int) -> RevertPlan:
+    def restore_plan(self, path: str, number: int) -> RevertPlan:
         """What happened at a path since a record."""
         now = len(self._records)
         states = {file: self._state(file, number + 1, now) for file in self._files(path)}

@@ -104,7 +104,7 @@ class LogStore(MemoryStore):
 
     async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
         """Keep files together. See ``MemoryStore.change``."""
-        return await self._carry_out(self._book.writing(change, expected or {}))
+        return await self._execute(self._book.write_operation(change, expected or {}))
 
     async def edit(
         self,
@@ -121,7 +121,7 @@ class LogStore(MemoryStore):
         from trunkline.workers.memory.operations import edit_operation
 
         wish = edit_operation(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
-        return await self._carry_out(wish)
+        return await self._execute(wish)
 
     async def move(
         self,
@@ -137,7 +137,7 @@ class LogStore(MemoryStore):
         from trunkline.workers.memory.operations import move_operation
 
         wish = move_operation(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
-        return await self._carry_out(wish)
+        return await self._execute(wish)
 
     async def delete(
         self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
@@ -146,42 +146,42 @@ class LogStore(MemoryStore):
         from trunkline.workers.memory.operations import delete_operation
 
         wish = delete_operation(path, actor=actor, reason=reason, scope=scope, expected=expected)
-        return await self._carry_out(wish)
+        return await self._execute(wish)
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
         """Take a change back, or go back to a version."""
         from trunkline.workers.memory.history.revert import RevertFiles
 
-        past, plain = self._book.past, normalize_folder(revert.path)
+        past, plain = self._book.log_history, normalize_folder(revert.path)
         if revert.to is not None:
-            found = past.returning(plain, past.number(revert.to))
+            found = past.restore_plan(plain, past.record_number(revert.to))
         elif revert.version is not None:
-            found = past.undoing(plain, past.number(revert.version))
+            found = past.revert_plan(plain, past.record_number(revert.version))
         else:
-            found = past.undoing(plain, past.last_change(plain, past.number(None)))
+            found = past.revert_plan(plain, past.last_change(plain, past.record_number(None)))
         wish = RevertFiles(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
-        version = await self._carry_out(wish)
-        return MemoryReverted(paths=wish.touches, version=version, undone=found.version)
+        version = await self._execute(wish)
+        return MemoryReverted(paths=wish.affected_paths, version=version, undone=found.version)
 
     async def append_conversation(self, append: AppendConversation) -> int:
         """Append the messages that are not stored yet."""
-        await self._carry_out(self._book.appending(append))
+        await self._execute(self._book.append_operation(append))
         return self._book.load_conversation(append.block, append.conversation, 0).count
 
-    async def _carry_out(self, wish: "WriteOperation") -> str:
+    async def _execute(self, wish: "WriteOperation") -> str:
         """Plan, pass the rules, keep, and only then let others see it. One at a time; a cancel comes too late."""
         async with self._writing:
-            record = self._book.record(wish, self.rules)
+            record = self._book.plan_record(wish, self.rules)
             if record is None:
                 return self._book.head
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._kept, record)
-            self._book.take(record)
+                await anyio.to_thread.run_sync(self._persist, record)
+            self._book.apply(record)
         paths = (*record.files, *record.grown)
         self.on_change(MemoryChanged(paths=paths, version=record.version, actor=wish.actor))
         return record.version
 
-    def _kept(self, record: MemoryRecord) -> None:
+    def _persist(self, record: MemoryRecord) -> None:
         try:
             self.keep(record)
         except Exception as error:
@@ -218,15 +218,15 @@ class LogStore(MemoryStore):
     ) -> MemoryBlame:
         """Who wrote each line of a file. A log has one line of history, so ``mainline`` makes no difference."""
         plain = (await self.read(path, version)).path
-        return self._book.past.blame(plain, self._book.past.number(version), first, last)
+        return self._book.log_history.blame(plain, self._book.log_history.record_number(version), first, last)
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs between two versions."""
-        past, plain = self._book.past, normalize_folder(path)
-        after = past.number(new)
+        past, plain = self._book.log_history, normalize_folder(path)
+        after = past.record_number(new)
         if old is None:
             after = past.last_change(plain, after)
-        return past.difference(plain, after - 1 if old is None else past.number(old), after)
+        return past.difference(plain, after - 1 if old is None else past.record_number(old), after)
 
     async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write an archive: the files as they are, and every record as a line of ``history.jsonl``."""

@@ -61,14 +61,14 @@ class LogView(View):
         self._numbers: dict[str, int] = {}
         self._conversations = ConversationCache()
         for record in records:
-            self.take(record)
+            self.apply(record)
 
     @property
     def head(self) -> str:
         """The newest version; "" before the first."""
         return self._records[-1].version if self._records else ""
 
-    def take(self, record: MemoryRecord) -> None:
+    def apply(self, record: MemoryRecord) -> None:
         """Let a record have its effect."""
         self._numbers[record.version] = len(self._records)
         self._records.append(record)
@@ -82,7 +82,7 @@ class LogView(View):
             self._files[path] = LogFile(_entry(data), data, record.time)
 
     @property
-    def past(self) -> LogHistory:
+    def log_history(self) -> LogHistory:
         """What was."""
         return LogHistory(self._records)
 
@@ -103,29 +103,29 @@ class LogView(View):
         """The bytes of an entry that is there."""
         return next(held.data for held in self._files.values() if held.entry == entry)
 
-    def below(self, path: str) -> dict[str, BlobEntry]:
+    def files_under(self, path: str) -> dict[str, BlobEntry]:
         """All files of a folder."""
         return {at: held.entry for at, held in self._files.items() if is_under(at, path) and at != path}
 
     # Wishes --------------------------------------------------------------------------------------------------
 
-    def writing(self, change: Change, expected: Mapping[str, str | None]) -> WriteOperation:
+    def write_operation(self, change: Change, expected: Mapping[str, str | None]) -> WriteOperation:
         """The wish to write files."""
         files, known = _checked(change.files), _checked(expected)
         return WriteFiles(
             actor=change.actor, reason=change.reason, scope=change.scope, files=files, expected=known
         )
 
-    def appending(self, append: AppendConversation) -> WriteOperation:
+    def append_operation(self, append: AppendConversation) -> WriteOperation:
         """The wish to append to a conversation."""
-        return AppendMessages.of(append, self._conversations)
+        return AppendMessages.from_request(append, self._conversations)
 
-    def record(self, wish: WriteOperation, rules: Sequence[MemoryRule]) -> MemoryRecord | None:
+    def plan_record(self, wish: WriteOperation, rules: Sequence[MemoryRule]) -> MemoryRecord | None:
         """What to keep so that the wish is fulfilled; None when it is already. Raises Refusal, a rule's included."""
         plan = wish.plan(self)
         whole = {path: self._bytes(content) for path, content in plan.files.items()}
         left = apply_rules(rules, wish, plan, whole, self).files
-        files = {path: content for path, content in left.items() if content != self._now(path)}
+        files = {path: content for path, content in left.items() if content != self._current_bytes(path)}
         if not files:
             return None
         growing = left == whole and set(plan.growth) == set(files)
@@ -143,7 +143,7 @@ class LogView(View):
     def _bytes(self, content: Content) -> bytes | None:
         return self.blob(content) if isinstance(content, BlobEntry) else content
 
-    def _now(self, path: str) -> bytes | None:
+    def _current_bytes(self, path: str) -> bytes | None:
         return self._files[path].data if path in self._files else None
 
     # Files ---------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class LogView(View):
     def read(self, path: str, version: str | None) -> MemoryFile:
         """A file's text, now or at a version."""
         plain = normalize_path(path)
-        held = self._files.get(plain) if version is None else self._held_at(plain, version)
+        held = self._files.get(plain) if version is None else self._file_at(plain, version)
         if held is None:
             raise not_found(plain)
         try:
@@ -160,10 +160,10 @@ class LogView(View):
             raise path_refusal(plain, "it is not a text file") from None
         return MemoryFile(path=plain, content=text, hash=str(held.entry.blob), modified_at=held.time)
 
-    def _held_at(self, path: str, version: str) -> LogFile | None:
+    def _file_at(self, path: str, version: str) -> LogFile | None:
         if version not in self._numbers:
             raise Refusal("not_found", f"Memory has no version {version[:64]!r}.")
-        data = self.past.states(path)[self._numbers[version] + 1]
+        data = self.log_history.states(path)[self._numbers[version] + 1]
         return (
             None if data is None else LogFile(_entry(data), data, self._records[self._numbers[version]].time)
         )
@@ -174,7 +174,7 @@ class LogView(View):
         if above in self._files:
             raise path_refusal(above, "it is a file, not a folder")
         found: dict[str, MemoryEntry] = {}
-        for file in self.below(above):
+        for file in self.files_under(above):
             held = self._files[file]
             for name in (file, *parents(file)):
                 if name != above and is_under(name, above):
@@ -187,7 +187,7 @@ class LogView(View):
     def history(self, path: str, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder, newest first."""
         plain = normalize_folder(path)
-        states = self.past.states(plain)
+        states = self.log_history.states(plain)
         found = [
             MemoryChange(
                 version=record.version,

@@ -59,7 +59,7 @@ class WriteOperation(ABC):
 
     @property
     @abstractmethod
-    def touches(self) -> tuple[str, ...]: ...
+    def affected_paths(self) -> tuple[str, ...]: ...
 
     @abstractmethod
     def plan(self, view: View) -> ChangePlan:
@@ -77,7 +77,7 @@ class WriteFiles(WriteOperation):
     expected: dict[str, str | None] = field(default_factory=dict)
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """The paths."""
         return tuple(self.files.keys() | self.expected.keys())
 
@@ -104,7 +104,7 @@ class EditFile(WriteOperation):
     expected: str | None = None
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """The path."""
         return (self.path,)
 
@@ -129,7 +129,7 @@ class DeletePath(WriteOperation):
     expected: str | None = None
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """The path."""
         return (self.path,)
 
@@ -148,7 +148,7 @@ class MovePath(WriteOperation):
     expected: str | None = None
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """Both paths."""
         return (self.source, self.target)
 
@@ -174,7 +174,7 @@ class CommitExternalEdits(WriteOperation):
     paths: tuple[str, ...] = ("",)
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """The paths; "" is everything."""
         return self.paths
 
@@ -229,7 +229,7 @@ def encode_text(path: str, text: str) -> bytes:
 
 def _files_at(view: View, path: str) -> dict[str, BlobEntry]:
     single = view.entry(path)
-    found = view.below(path) if single is None else {path: single}
+    found = view.files_under(path) if single is None else {path: single}
     if not found:
         raise not_found(path)
     return found
@@ -261,8 +261,12 @@ def require_free_path(view: View, path: str, *, without: Collection[str] = ()) -
 
     Files ``without`` which it would be count as gone.
     """
-    above = view.file_above(path)
+    above = view.blocking_file(path)
     if above is not None and above not in without:
         raise path_refusal(path, f"{above!r} is a file, not a folder")
-    if view.entry(path) is None and view.is_folder(path) and not view.below(path).keys() <= set(without):
+    if (
+        view.entry(path) is None
+        and view.is_folder(path)
+        and not view.files_under(path).keys() <= set(without)
+    ):
         raise path_refusal(path, "it is a folder")

@@ -32,12 +32,12 @@ class Packer:
         self._scratch = root / ".git" / "trunkline" / "packing"
         self._syncer = syncer
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether there are many loose objects, judged by a sample."""
         found = sum(1 for first in range(_SAMPLE) for _ in self._loose_in(f"{first * 32 + 7:02x}"))
         return found * (256 / _SAMPLE) > LOOSE_LIMIT
 
-    def crowd(self) -> list[Path]:
+    def small_packs(self) -> list[Path]:
         """The packs that should be one: the small ones, as far as the next larger is less than twice their sum.
 
         So there are few packs, however many writes there were, and an object is packed again only as often as the
@@ -63,12 +63,12 @@ class Packer:
                 (self._objects / name[:2] / name[2:]).unlink(missing_ok=True)
         return len(loose)
 
-    def join(self, packs: list[Path]) -> list[Path]:
+    def merge(self, packs: list[Path]) -> list[Path]:
         """Write one pack of what is in some; returns those that ``remove`` may take away then."""
         written = self.write(oid for pack in packs for oid in pack_object_ids(pack))
         return [pack for pack in packs if pack.name not in written]
 
-    def take_in(self, folder: Path, names: list[str]) -> None:
+    def install(self, folder: Path, names: list[str]) -> None:
         """Put packs that lie in a folder in place, safely on disk."""
         self._syncer.sync(str(folder / name) for name in names)
         for name in sorted(names, reverse=True):  # the .pack before the .idx that makes git see it
@@ -84,7 +84,7 @@ class Packer:
     def write(self, oids: Iterable[pygit2.Oid]) -> set[str]:
         """Write a pack and put it in place, safely on disk; returns its file names."""
         names = write_pack(self._root, self._scratch, oids)
-        self.take_in(self._scratch, names)
+        self.install(self._scratch, names)
         return set(names)
 
     def _loose_in(self, first: str) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _named(repository: Repository, oids: list[pygit2.Oid]) -> Iterator[tuple[pyg
     left, trees = dict.fromkeys(oids), TreeDiffer(repository.git)
     for commit in _commits(repository, set(oids)):
         before = commit.parents[0].tree_id if commit.parents else None
-        for name, raw in trees.named(before, commit.tree_id):
+        for name, raw in trees.added_objects(before, commit.tree_id):
             oid = pygit2.Oid(raw=raw)
             if oid in left:
                 del left[oid]

@@ -34,7 +34,7 @@ class RawTree:
         self._rows = rows
 
     @classmethod
-    def parsed(cls, data: bytes) -> "RawTree":
+    def parse(cls, data: bytes) -> "RawTree":
         """The folder that git keeps as ``data``."""
         found = list(_ROW.finditer(data))
         return cls([_sort_key(row[2], row[1]) for row in found], [row[0] for row in found])
@@ -58,7 +58,7 @@ class RawTree:
                 return row[: row.index(b" ")], row[-20:]
         return None
 
-    def changed(self, changes: Mapping[bytes, TreeValue | None]) -> "RawTree":
+    def with_changes(self, changes: Mapping[bytes, TreeValue | None]) -> "RawTree":
         """The folder that ``changes`` make of this one; a name with None is taken out."""
         new = RawTree(self._names.copy(), self._rows.copy())
         for name, held in changes.items():
@@ -94,7 +94,7 @@ class RawTreeStore:
             kind, data = self._git.read(pygit2.Oid(raw=folder))
             if kind != ObjectType.TREE:
                 raise KeyError(folder.hex())
-            return self._keep(folder, RawTree.parsed(data))
+            return self._cache(folder, RawTree.parse(data))
         self._known.move_to_end(folder)
         return known
 
@@ -103,10 +103,10 @@ class RawTreeStore:
         oid = self._store.write(b"tree", bytes(folder))
         if instead_of is not None:
             self._rows -= len(self._known.pop(instead_of, ()))
-        self._keep(oid.raw, folder)
+        self._cache(oid.raw, folder)
         return oid
 
-    def _keep(self, name: bytes, folder: RawTree) -> RawTree:
+    def _cache(self, name: bytes, folder: RawTree) -> RawTree:
         self._rows += len(folder) - len(self._known.pop(name, ()))
         self._known[name] = folder
         while self._rows > CACHED_ROWS and len(self._known) > 1:

@@ -22,9 +22,9 @@ class RedactionRule:
             return change
         return Change(files, actor=change.actor, reason=change.reason, scope=change.scope, known=change.known)
 
-    def text(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """A text without the secrets in it."""
-        return self._secrets.redacted(text)
+        return self._secrets.redact(text)
 
     def _file(self, data: bytes | None, known: int) -> bytes | None:
         """Only what is new of a file that grew is looked at; a line is looked at whole."""
@@ -36,5 +36,5 @@ class RedactionRule:
             text = fresh.decode("utf-8")
         except UnicodeDecodeError:
             return data
-        cleaned = self.text(text)
+        cleaned = self.redact(text)
         return data if cleaned == text else data[:start] + cleaned.encode("utf-8")

@@ -34,7 +34,7 @@ class BlobEntry(msgspec.Struct, frozen=True):
         return FileMode.BLOB_EXECUTABLE if self.executable else FileMode.BLOB
 
     @property
-    def held(self) -> TreeValue:
+    def tree_value(self) -> TreeValue:
         """As a row of a folder names it."""
         return b"%o" % self.mode, self.blob.raw
 
@@ -142,14 +142,14 @@ class Repository:
 
     def write_blob(self, data: bytes) -> pygit2.Oid:
         """Store bytes."""
-        return self._noted(self._git.create_blob(data))
+        return self._note_object(self._git.create_blob(data))
 
     def write_tree(self, base: pygit2.Oid | None, changes: Mapping[str, BlobEntry | None]) -> pygit2.Oid:
         """The tree that ``changes`` make of the tree ``base``; a path with None is taken out, and a folder left empty
         too."""
         split = {tuple(path.encode().split(b"/")): entry for path, entry in changes.items()}
         raw = None if base is None else base.raw
-        return self._noted(self._folders.write(self._changed(raw, split), raw))
+        return self._note_object(self._folders.write(self._changed(raw, split), raw))
 
     def write_commit(
         self,
@@ -162,14 +162,14 @@ class Repository:
         """Store a commit, with a second parent when ``other`` is one; no branch moves."""
         who = pygit2.Signature(author, f"{author.replace(' ', '-')}@localhost")
         parents = [one for one in (parent, other) if one is not None]
-        return self._noted(self._git.create_commit(None, who, who, message, tree, parents))
+        return self._note_object(self._git.create_commit(None, who, who, message, tree, parents))
 
-    def objects(self) -> list[str]:
+    def take_new_objects(self) -> list[str]:
         """The files of the objects written since this was last asked, for syncing them."""
         written, self._written = self._written, {}
         return [self._loose.path(str(oid)) for oid in written]
 
-    def advance(self, old: pygit2.Oid | None, new: pygit2.Oid) -> None:
+    def advance_branch(self, old: pygit2.Oid | None, new: pygit2.Oid) -> None:
         """Move the branch from ``old`` to ``new``; it is on disk when this returns (with ``sync``).
 
         Raises:
@@ -196,7 +196,7 @@ class Repository:
         finally:
             pygit2.settings.enable_fsync_gitdir(False)
 
-    def move(self, moves: Mapping[str, tuple[pygit2.Oid, pygit2.Oid]]) -> None:
+    def move_references(self, moves: Mapping[str, tuple[pygit2.Oid, pygit2.Oid]]) -> None:
         """Move references from where they are to where they shall be, the branch that is checked out last.
 
         Raises:
@@ -213,14 +213,14 @@ class Repository:
         finally:
             pygit2.settings.enable_fsync_gitdir(False)
 
-    def retreat(self, new: pygit2.Oid, old: pygit2.Oid | None) -> None:
+    def rollback_branch(self, new: pygit2.Oid, old: pygit2.Oid | None) -> None:
         """Take back an ``advance`` whose files could not be placed; nobody was told of it. Raises as ``advance``."""
         if old is None:
             self._git.references.delete(self.branch())
         else:
-            self.advance(new, old)
+            self.advance_branch(new, old)
 
-    def refresh_index(self) -> None:
+    def refresh_git_index(self) -> None:
         """Let git's own index say what the last commit says, so that a person's ``git status`` tells the truth."""
         head = self.head()
         if head is not None:
@@ -239,8 +239,8 @@ class Repository:
         rows: dict[bytes, TreeValue | None] = dict.fromkeys(here)
         for name, inner in below.items():
             rows |= self._changed_below(folder, name, inner)
-        rows |= {name: entry.held for name, entry in here.items() if entry is not None}
-        return folder.changed(rows)
+        rows |= {name: entry.tree_value for name, entry in here.items() if entry is not None}
+        return folder.with_changes(rows)
 
     def _changed_below(
         self, folder: RawTree, name: bytes, changes: dict[tuple[bytes, ...], BlobEntry | None]
@@ -250,9 +250,11 @@ class Repository:
         if base is None and all(entry is None for entry in changes.values()):
             return {}
         inner = self._changed(base, changes)
-        return {name: (TREE_MODE, self._noted(self._folders.write(inner, base)).raw) if len(inner) else None}
+        return {
+            name: (TREE_MODE, self._note_object(self._folders.write(inner, base)).raw) if len(inner) else None
+        }
 
-    def _noted(self, oid: pygit2.Oid) -> pygit2.Oid:
+    def _note_object(self, oid: pygit2.Oid) -> pygit2.Oid:
         self._written[oid] = None
         return oid
 
@@ -361,7 +363,7 @@ def changed_files(
     git: pygit2.Repository, old: pygit2.Oid | None, new: pygit2.Oid
 ) -> Iterator[tuple[str, BlobEntry | None]]:
     """The paths that hold another file in the tree ``new`` than in ``old``; None for those that are gone."""
-    for path, file in TreeDiffer(git).changed(old, new):
+    for path, file in TreeDiffer(git).changed_files(old, new):
         yield path, None if file is None else BlobEntry(pygit2.Oid(raw=file.blob), file.executable)
 
 

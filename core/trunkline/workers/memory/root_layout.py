@@ -16,26 +16,26 @@ class RootLayout(msgspec.Struct, frozen=True):
         return self.root / ".git"
 
     @property
-    def own(self) -> Path:
+    def state_folder(self) -> Path:
         """Ours: the lock, files on their way, the note of an unfinished checkout."""
         return self.git / "trunkline"
 
     @property
     def stage(self) -> Path:
         """Files on their way into the root."""
-        return self.own / "stage"
+        return self.state_folder / "stage"
 
     @property
     def damaged(self) -> Path:
         """What was found broken and put aside."""
-        return self.own / "damaged"
+        return self.state_folder / "damaged"
 
     @property
     def intent(self) -> Path:
         """The note of an unfinished checkout."""
-        return self.own / "intent.json"
+        return self.state_folder / "intent.json"
 
     @property
     def lock(self) -> Path:
         """The lock file."""
-        return self.own / "lock"
+        return self.state_folder / "lock"

@@ -31,7 +31,7 @@ class AccessDenied(PermissionError):
         self.path = path
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         """What a person is told."""
         return f"the system does not let Trunkline open {ascii_safe(self.path)!r}, and chmod can change that"
 
@@ -95,7 +95,7 @@ class RootReader:
         except FileNotFoundError:
             raise Refusal("not_found", f"There is no folder {path!r} in memory.") from None
         except AccessDenied as shut:
-            raise path_refusal(shut.path, shut.why) from shut
+            raise path_refusal(shut.path, shut.reason) from shut
         found: list[MemoryEntry] = []
         for entry_path, status in self._scan(handle, path, recursive=recursive, folders=True):
             kind = "folder" if stat.S_ISDIR(status.st_mode) else "file"
@@ -117,7 +117,7 @@ class RootReader:
         try:
             return decode_text(path, self.read(path)[0])
         except AccessDenied as shut:
-            raise path_refusal(shut.path, shut.why) from shut
+            raise path_refusal(shut.path, shut.reason) from shut
 
     def unread(self, path: str) -> list[UnreadEntry]:
         """What lies under a folder, at whatever depth, and is neither listed nor read, sorted; nothing where there is
@@ -127,7 +127,7 @@ class RootReader:
         except FileNotFoundError:
             return []
         except AccessDenied as shut:
-            raise path_refusal(shut.path, shut.why) from shut
+            raise path_refusal(shut.path, shut.reason) from shut
         return sorted(_unread(handle, path), key=lambda entry: entry.path)
 
     def status(self, path: str) -> os.stat_result | None:
@@ -244,7 +244,7 @@ def _unread_below(handle: int, name: str, below: str) -> Iterator[UnreadEntry]:
     except FileNotFoundError:  # it vanished while we looked
         return
     except OSError:
-        yield _left(below, "folder", AccessDenied(below).why)
+        yield _left(below, "folder", AccessDenied(below).reason)
     else:
         yield from _unread(inner, below)
 

@@ -52,7 +52,7 @@ def open_root(root: Path) -> tuple[RootLayout, RootLock]:
         places.stage.mkdir(parents=True, exist_ok=True)
     lock = RootLock(places.lock)
     with _phase("memory root", root):
-        lock.take(places.root)
+        lock.acquire(places.root)
     try:
         with _phase("memory root", root):
             _try_write(places)
@@ -74,7 +74,7 @@ def _refuse_foreign_repository(places: RootLayout) -> None:
 
 def _try_write(places: RootLayout) -> None:
     """Write to the root and to the repository, as later writes will."""
-    for probe in (places.root / f".probe-{os.getpid()}", places.own / "probe"):
+    for probe in (places.root / f".probe-{os.getpid()}", places.state_folder / "probe"):
         try:
             with probe.open("wb") as opened:
                 opened.write(b"\0" * 65_536)
@@ -112,7 +112,7 @@ def _mend_objects(places: RootLayout) -> None:
         return
     aside = DamagedFiles(places)
     for file in broken:
-        aside.put(file)
+        aside.move_object(file)
     _log.warning("%d broken objects of %s were put aside in %s", len(broken), places.git, aside.folder)
     syncer = Syncer(enabled=False)
     worktree = Worktree(places.root, places.stage, syncer)
@@ -148,7 +148,7 @@ def _remove_leftovers(places: RootLayout) -> None:
     for pattern in ("objects/tmp_object_git2_*", "objects/pack/*_git2_*", "objects/pack/*.lock"):
         for left in places.git.glob(pattern):
             left.unlink(missing_ok=True)
-    shutil.rmtree(places.own / "packing", ignore_errors=True)
+    shutil.rmtree(places.state_folder / "packing", ignore_errors=True)
     for left in (
         *places.git.glob("HEAD.lock"),
         *places.git.glob("refs/heads/*.lock"),

@@ -35,25 +35,25 @@ class StoreReader:
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
         )
 
-    def read_or_not(self, path: str) -> MemoryFile | Refusal:
+    def try_read(self, path: str) -> MemoryFile | Refusal:
         """A file, or why it cannot be read."""
         try:
             return self.read(normalize_path(path))
         except Refusal as refusal:
             return refusal
         except AccessDenied as shut:
-            return path_refusal(shut.path, shut.why)
+            return path_refusal(shut.path, shut.reason)
 
     def conversation(self, places: Sequence[str], after: int) -> ConversationSlice:
         """The messages after ``after`` of the conversation that lies at one of some places."""
         for path in places:
             status = self._worktree.probe(path)
             if status is not None:
-                return self._known(path, status).slice(after)
+                return self._cached(path, status).slice(after)
         return ConversationSlice(exists=False)
 
-    def _known(self, path: str, status: os.stat_result) -> ConversationFile:
-        blob = self._stamps.blob(path, FileStat.of(status))
+    def _cached(self, path: str, status: os.stat_result) -> ConversationFile:
+        blob = self._stamps.blob(path, FileStat.from_stat(status))
         known = self._conversations.get(str(blob)) if blob is not None else None
         return known or self._parsed(path)
 

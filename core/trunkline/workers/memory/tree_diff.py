@@ -55,16 +55,18 @@ class TreeDiffer:
         self._git = git
         self._open: OrderedDict[bytes, frozenset[_Entry]] = OrderedDict()
 
-    def changed(
+    def changed_files(
         self, old: pygit2.Oid | None, new: pygit2.Oid | None
     ) -> Iterator[tuple[str, TreeFile | None]]:
         """The paths that hold another file in ``new`` than in ``old``; None for those that are gone.
 
         Links and submodules are no files; names that are no text are left out.
         """
-        return flatten(self._changed(None if old is None else old.raw, None if new is None else new.raw, ""))
+        return flatten(
+            self._changed_files(None if old is None else old.raw, None if new is None else new.raw, "")
+        )
 
-    def _changed(
+    def _changed_files(
         self, old: bytes | None, new: bytes | None, prefix: str
     ) -> "Nested[tuple[str, TreeFile | None]]":
         if old == new:
@@ -82,14 +84,14 @@ class TreeDiffer:
             if file is not None or _file(was) is not None:
                 yield path, file
             if _folder(was) or _folder(is_):
-                yield self._changed(_folder(was), _folder(is_), path + "/")
+                yield self._changed_files(_folder(was), _folder(is_), path + "/")
 
-    def named(self, old: pygit2.Oid | None, new: pygit2.Oid) -> Iterator[tuple[bytes, bytes]]:
+    def added_objects(self, old: pygit2.Oid | None, new: pygit2.Oid) -> Iterator[tuple[bytes, bytes]]:
         """The folders and files that are in ``new`` and not in ``old``: the path and the raw id of each."""
         yield b"", new.raw
-        yield from flatten(self._named(None if old is None else old.raw, new.raw, b""))
+        yield from flatten(self._added_objects(None if old is None else old.raw, new.raw, b""))
 
-    def _named(self, old: bytes | None, new: bytes, prefix: bytes) -> "Nested[tuple[bytes, bytes]]":
+    def _added_objects(self, old: bytes | None, new: bytes, prefix: bytes) -> "Nested[tuple[bytes, bytes]]":
         if old == new:
             return
         before, after = self._entries(old), self._entries(new)
@@ -98,7 +100,7 @@ class TreeDiffer:
             path = prefix + entry[1]
             yield path, entry[2]
             if entry[0] == _FOLDER:
-                yield self._named(_folder(gone.get(entry[1])), entry[2], path + b"/")
+                yield self._added_objects(_folder(gone.get(entry[1])), entry[2], path + b"/")
 
     def _entries(self, tree: bytes | None) -> frozenset[_Entry]:
         if tree is None:

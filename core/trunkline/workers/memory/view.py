@@ -23,7 +23,7 @@ class View(ABC):
         """The bytes of an entry."""
 
     @abstractmethod
-    def below(self, path: str) -> dict[str, BlobEntry]:
+    def files_under(self, path: str) -> dict[str, BlobEntry]:
         """All files of a folder (not the folder's own path), "" being the root."""
 
     def existing(self, path: str) -> BlobEntry:
@@ -39,9 +39,9 @@ class View(ABC):
 
     def is_folder(self, path: str) -> bool:
         """Whether files lie below a path."""
-        return bool(self.below(path))
+        return bool(self.files_under(path))
 
-    def file_above(self, path: str) -> str | None:
+    def blocking_file(self, path: str) -> str | None:
         """A file that stands where a path needs a folder."""
         return next((above for above in parents(path) if self.entry(above) is not None), None)
 
@@ -66,7 +66,7 @@ class GitView(View):
         """The bytes of an entry."""
         return self._repository.data(entry.blob)
 
-    def below(self, path: str) -> dict[str, BlobEntry]:
+    def files_under(self, path: str) -> dict[str, BlobEntry]:
         """All files of a folder (not the folder's own path), "" being the root."""
         found = dict(self.base.files(path))
         for changed, entry in self.pending.items():
@@ -81,9 +81,9 @@ class GitView(View):
         """Whether files lie below a path."""
         if not any(is_under(changed, path) for changed in self.pending):
             return self.base.is_folder(path)
-        return bool(self.below(path))
+        return bool(self.files_under(path))
 
-    def look_alike(self, path: str) -> str | None:
+    def case_variant(self, path: str) -> str | None:
         """A file or folder whose name differs from the path's only in case or in how accents are written."""
         for below in (*parents(path), path):
             folder, _, name = below.rpartition("/")
@@ -105,12 +105,12 @@ class GitView(View):
         """Take changes in."""
         self.pending.update(changes)
 
-    def apply_by_hand(self, changes: dict[str, BlobEntry | None]) -> None:
+    def apply_external(self, changes: dict[str, BlobEntry | None]) -> None:
         """Take in changes that a person made: the files hold them already."""
         self.pending.update(changes)
         self._by_hand.update(changes)
 
-    def to_place(self) -> Iterator[tuple[str, BlobEntry | None, BlobEntry | None]]:
+    def files_to_write(self) -> Iterator[tuple[str, BlobEntry | None, BlobEntry | None]]:
         """The files that must change so that they hold what the group leaves: path, now, then."""
         for path, entry in self.pending.items():
             now = self._by_hand[path] if path in self._by_hand else self.base.entry(path)

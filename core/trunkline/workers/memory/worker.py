@@ -46,7 +46,7 @@ DAY = 86_400.0
 class Handlers(Protocol):
     """What answers the requests of some endpoints."""
 
-    async def serve(self, endpoints: EndpointRegistry) -> None:
+    async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
         ...
 
@@ -72,10 +72,10 @@ class MemoryWorker(Worker):
         self._errands = BackgroundJobs()
         self._collections = CollectionStore(context.home.cache / "conversations")
         self._audit = AuditLogWriter(self._store, context.bus, context.home.cache / "audit.seq")
-        self._purges = self._make_purges()
-        self._keeper, self._answers = self._make_answers()
+        self._purges = self._make_purge_service()
+        self._keeper, self._answers = self._make_handlers()
 
-    def standing(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
+    def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Whether it can write."""
         return replace(beat, trouble=self._writes.problem)
 
@@ -101,19 +101,19 @@ class MemoryWorker(Worker):
             tools=frozenset() if apart else frozenset(owned.item.spec.name for owned in plugins.tools()),
         )
 
-    def _make_purges(self) -> PurgeService:
+    def _make_purge_service(self) -> PurgeService:
         """Who takes out for good, in memory and around it."""
         context = self.context
         retention = context.config.settings.retention
         around = ExternalData(
-            context.bus, context.home, retention, self._audit, self._collections, self._unasked_plugins
+            context.bus, context.home, retention, self._audit, self._collections, self._unqueried_plugins
         )
         purgers = [owned.item for owned in context.plugins.purgers()]
         texts = [*map(describe_search, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
         own = boilerplate_lines(texts, (owned.item.spec for owned in context.plugins.tools()))
         return PurgeService(self._store, purgers, around, self._late, own)
 
-    def _unasked_plugins(self) -> list[str]:
+    def _unqueried_plugins(self) -> list[str]:
         """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""
         report = self.context.plugins.report
         broken = {trouble.owner for trouble in report.troubles if trouble.hook == "trunkline_purgers"}
@@ -121,9 +121,9 @@ class MemoryWorker(Worker):
             plugin.name for plugin in report.plugins if plugin.status != "loaded" or plugin.owner in broken
         ]
 
-    def _make_answers(self) -> tuple[ChunkWriter, Sequence[Handlers]]:
+    def _make_handlers(self) -> tuple[ChunkWriter, Sequence[Handlers]]:
         """Everything that is answered, and who looks after chunks."""
-        store, plugins, redact = self._store, self.context.plugins, self._redaction.text
+        store, plugins, redact = self._store, self.context.plugins, self._redaction.redact
         policies = BlockPolicies(store, self._default_block)
         reader = ChunkReader(chunk_index_of(store), policies)
         kinds = TypeRegistry(
@@ -151,23 +151,25 @@ class MemoryWorker(Worker):
         if self._store.embedder is not None:
             self.resources.push_async_callback(self._store.embedder.aclose)
         self.resources.push_async_callback(self._collections.aclose)
-        await self._purges.remember()
+        await self._purges.load()
         endpoints = EndpointRegistry(self.context.service, self._telling, self._writes)
         for answers in self._answers:
-            await answers.serve(endpoints)
+            await answers.register(endpoints)
 
     async def serve(self) -> None:
         """Look after the store and tell of its commits, until cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._store.tend)
-            group.start_soon(self._errands.keep)
-            group.start_soon(self._telling.keep_telling)
-            group.start_soon(self._writes.watch, lambda: self.announce())
-            group.start_soon(self._keeper.keep_pruned)
-            group.start_soon(self._audit.keep)
-            group.start_soon(self._collections.keep_swept, self._lives, self._collection_seconds)
+            group.start_soon(self._errands.run)
+            group.start_soon(self._telling.run)
+            group.start_soon(self._writes.run, lambda: self.announce())
+            group.start_soon(self._keeper.run_pruning)
+            group.start_soon(self._audit.run)
+            group.start_soon(
+                self._collections.run_cleanup, self._conversation_exists, self._collection_seconds
+            )
 
-    async def _lives(self, conversation: str) -> bool:
+    async def _conversation_exists(self, conversation: str) -> bool:
         return await self._store.find_conversation(conversation) is not None
 
     @property

@@ -27,7 +27,7 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True):
     inode: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> "FileStat":
+    def from_stat(cls, status: os.stat_result) -> "FileStat":
         """The stamp of a file's status."""
         return cls(status.st_mtime_ns, status.st_size, status.st_ino)
 
@@ -63,7 +63,7 @@ class Worktree(RootReader):
         file = os.open(f"{self._stage}/{name}", flags, mode)
         with os.fdopen(file, "wb", buffering=0) as opened:
             _write_all(opened.fileno(), data)
-            return StagedFile(name, FileStat.of(os.fstat(file)))
+            return StagedFile(name, FileStat.from_stat(os.fstat(file)))
 
     def staged_path(self, staged: StagedFile) -> str:
         """Where a staged file lies, for syncing it."""
@@ -98,7 +98,7 @@ class Worktree(RootReader):
                 raise OSError(errno.ESTALE, "the file changed while it was appended to", path)
             _write_all(file, tail)
             os.fsync(file)
-            return FileStat.of(os.fstat(file))
+            return FileStat.from_stat(os.fstat(file))
 
     def remove(self, path: str) -> None:
         """Remove a file, and the folders above that it leaves empty. Nothing happens when it is absent."""
@@ -108,9 +108,9 @@ class Worktree(RootReader):
         except (FileNotFoundError, NotADirectoryError):
             return
         self._touch_parent(path)
-        self.remove_empty_above(path)
+        self.remove_empty_parents(path)
 
-    def remove_empty_above(self, path: str) -> None:
+    def remove_empty_parents(self, path: str) -> None:
         """Remove the folders above a path that are empty: a file that was removed there has left them so."""
         for above in reversed(parents(path)):
             try:
@@ -118,7 +118,7 @@ class Worktree(RootReader):
                     os.rmdir(name, dir_fd=handle)
             except (OSError, Refusal):
                 return
-            self._let_go(above)
+            self._forget_folder(above)
             self._touch_parent(above)
 
     def sync_folders(self) -> None:
@@ -127,7 +127,7 @@ class Worktree(RootReader):
         self._syncer.sync(f"{self.root}/{folder}" for folder in touched)
 
     @contextmanager
-    def steady(self) -> Iterator[None]:
+    def keep_folders_open(self) -> Iterator[None]:
         """Keep the folders that this thread opens open until this ends: a group of writes looks at each many times."""
         self._steady.folders = {}
         try:
@@ -149,7 +149,7 @@ class Worktree(RootReader):
             kept[path] = os.dup(handle)
         return handle
 
-    def _let_go(self, path: str) -> None:
+    def _forget_folder(self, path: str) -> None:
         """The folder is gone: a new one of its name is another."""
         kept: dict[str, int] | None = getattr(self._steady, "folders", None)
         if kept is not None and path in kept:

@@ -35,10 +35,10 @@ class WriteCheck:
         """A change failed for this reason, or succeeded ("")."""
         self._failed, self._failed_at = failure, anyio.current_time()
 
-    async def watch(self, changed: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Look again and again, until cancelled. ``changed`` is called when it is otherwise than before."""
         while True:
-            problem = await anyio.to_thread.run_sync(self._tried) or self._lately_failed()
+            problem = await anyio.to_thread.run_sync(self._probe_disk) or self._recent_failure()
             if problem != self.problem:
                 self.problem = problem
                 if problem:
@@ -48,10 +48,10 @@ class WriteCheck:
                 await changed()
             await anyio.sleep(CHECK_INTERVAL)
 
-    def _lately_failed(self) -> str:
+    def _recent_failure(self) -> str:
         return self._failed if anyio.current_time() - self._failed_at < FAILURE_SECONDS else ""
 
-    def _tried(self) -> str:
+    def _probe_disk(self) -> str:
         """Why the disk refuses. The file has no name, so nobody takes it for a part of memory."""
         for folder in (self._root, self._root / ".git" / "objects"):
             if folder is not self._root and not folder.exists():

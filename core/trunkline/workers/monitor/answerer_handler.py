@@ -26,14 +26,14 @@ class AnswererHandler:
         self._standing = standing
         self._explainer = explainer
 
-    async def answerer(self, request: Request[GetAnswerer]) -> Answerer:
+    async def get_answerer(self, request: Request[GetAnswerer]) -> Answerer:
         """Who answers, or why nobody does. Raises Refusal while memory or tools do not answer."""
         try:
             standing = await self._standing(request.data.block or self._config.settings.gateway.default_block)
-            choice = self._models.choose(standing.model(None))
+            choice = self._models.choose(standing.preferred_model(None))
         except BusError as error:
             code = ErrorCode.ENGINE_UNAVAILABLE
             raise Refusal(code, "Who answers cannot be told now: memory or tools do not answer.") from error
         except ModelError as error:
-            return Answerer(problem=self._explainer.why(error))
+            return Answerer(problem=self._explainer.describe(error))
         return Answerer(label=choice.label, window=self._config.settings.models.windows.get(choice.label, 0))

@@ -62,32 +62,34 @@ class ApprovalPublisher:
         self._bus = bus
         self._settings = settings
 
-    def patience(self, request: TurnRequested) -> float:
+    def decision_timeout(self, request: TurnRequested) -> float:
         """For how many seconds a person is waited for. Where nobody sits in front of a turn that is longer."""
         settings = self._settings
         if request.trigger != "message":
             return settings.background
         return settings.channels.get(request.channel, settings.deadline)
 
-    async def try_to_tell(
+    async def try_publish(
         self, turn: Turn, said: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
         """Tell what has changed, of these calls or of all; what cannot be told now is told before the turn is put
         down."""
         try:
-            await self.tell(turn, said, calls)
+            await self.publish(turn, said, calls)
         except BusError as error:
             said.complete = False
             log.info("approvals of a turn wait for the bus: %s", error)
 
-    async def tell_missing(self, turn: Turn, said: PublishedApprovals) -> None:
+    async def publish_missing(self, turn: Turn, said: PublishedApprovals) -> None:
         """Tell what was not told yet, before the turn is put down or over. Raises BusError."""
         if turn.phase is Phase.PARKED and said.complete:
             return
-        await self.tell(turn, said)
+        await self.publish(turn, said)
         said.complete = turn.phase is Phase.PARKED
 
-    async def tell(self, turn: Turn, said: PublishedApprovals, calls: Collection[str] | None = None) -> None:
+    async def publish(
+        self, turn: Turn, said: PublishedApprovals, calls: Collection[str] | None = None
+    ) -> None:
         """Tell what has changed, of these calls of the last answer or of all. Raises BusError."""
         if turn.request is None or (calls is not None and not calls):
             return
@@ -96,32 +98,32 @@ class ApprovalPublisher:
             settled = approval.settled is not None
             if said.settled.get(approval.id) in (settled, True):
                 continue
-            await (self._settle(approval) if settled else self._ask(approval))
+            await (self._publish_settlement(approval) if settled else self._publish_question(approval))
             said.settled[approval.id] = settled
 
-    async def _ask(self, approval: Approval) -> None:
+    async def _publish_question(self, approval: Approval) -> None:
         """First the timers: what nobody is told of would have no end."""
         whole = approval.expires_at - approval.asked_at
-        await self._arm(approval, "expire", whole)
+        await self._schedule_timer(approval, "expire", whole)
         if self._settings.remind < 1:
-            await self._arm(approval, "remind", whole * self._settings.remind)
+            await self._schedule_timer(approval, "remind", whole * self._settings.remind)
         try:
-            await self._say(approval, 0)
+            await self._append(approval, 0)
         except SequenceConflict:
             return  # the owner before this one told of it
 
-    async def _settle(self, approval: Approval) -> None:
+    async def _publish_settlement(self, approval: Approval) -> None:
         while True:
             last = await self._bus.last(APPROVAL, approval=approval.id)
             if last is None or last.data.settled is not None:
                 return
-            await self._note_withdrawal(approval)
+            await self._audit_withdrawal(approval)
             try:
-                return await self._say(approval, last.seq, ttl=SETTLED_TTL)
+                return await self._append(approval, last.seq, ttl=SETTLED_TTL)
             except SequenceConflict:
                 continue  # a gateway reminded of it meanwhile
 
-    async def _note_withdrawal(self, approval: Approval) -> None:
+    async def _audit_withdrawal(self, approval: Approval) -> None:
         """Nobody decides any more, so nobody else notes how the call ended. However often it is told, it is one line.
         The turn does not wait for the log."""
         settled = approval.settled
@@ -146,11 +148,11 @@ class ApprovalPublisher:
         except BusError as error:
             log.error("the audit log does not have that approval %s was withdrawn: %s", approval.id, error)
 
-    async def _say(self, approval: Approval, over: int, ttl: float | None = None) -> None:
+    async def _append(self, approval: Approval, over: int, ttl: float | None = None) -> None:
         scope = Scope(block=approval.block, conversation=approval.conversation, turn=approval.turn)
         await self._bus.append(APPROVAL, approval, scope=scope, expect=over, ttl=ttl, approval=approval.id)
 
-    async def _arm(self, approval: Approval, what: str, after: timedelta) -> None:
+    async def _schedule_timer(self, approval: Approval, what: str, after: timedelta) -> None:
         due = ApprovalDue(
             id=approval.id,
             turn=approval.turn,

@@ -48,7 +48,7 @@ class BlockTools:
     schemas: Mapping[str, ToolSchema] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: ToolCatalogue) -> "BlockTools":
+    def from_catalogue(cls, found: ToolCatalogue) -> "BlockTools":
         """A catalogue that has come."""
         specs = found.tools or ()
         schemas = {spec.name: compact_schema(spec) for spec in (*specs, *found.own)}
@@ -68,16 +68,16 @@ class BlockProfile:
     problem: str = ""
     there: bool = True
 
-    def model(self, wish: str | None) -> str | None:
+    def preferred_model(self, wish: str | None) -> str | None:
         """The model that is wished for: by whoever asks, else the block, else the owner; None when nobody says.
 
         Raises:
             ModelError: a file that may say which one cannot be read, so no model is given the text.
         """
-        self.refuse_if_unknown()
+        self.raise_if_unreadable()
         return wish or self.block.model or self.preferences.model
 
-    def refuse_if_unknown(self) -> None:
+    def raise_if_unreadable(self) -> None:
         """Raises ModelError when nobody knows which models the block and the owner chose."""
         if self.problem:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", f"No model is asked. {self.problem}")
@@ -97,15 +97,15 @@ class BlockProfileCache:
         self._files = tuple(dict.fromkeys(files))
         self._tools: dict[str, BlockTools] = {}
         self._told: dict[str, tuple[str, ...]] = {}
-        self._known = MemoryCache(bus, self._ask, counts=self._counts, fresh_for=FRESH_SECONDS)
+        self._known = MemoryCache(bus, self._load, counts=self._is_relevant, fresh_for=FRESH_SECONDS)
         self.open = self._known.open
         self.close = self._known.close
 
-    async def of(self, block: str) -> BlockProfile:
+    async def get(self, block: str) -> BlockProfile:
         """What stands for a block. Raises BusError when a worker does not answer for PATIENCE seconds."""
-        return await self._known.of(block)
+        return await self._known.get(block)
 
-    async def _ask(self, block: str) -> BlockProfile:
+    async def _load(self, block: str) -> BlockProfile:
         files: dict[str, MemoryFile] = {}
         try:
             async with anyio.create_task_group() as tasks:
@@ -119,22 +119,22 @@ class BlockProfileCache:
             tools=self._tools[block],
             block=own,
             preferences=preferences,
-            problem=block_problem or problem or self._unread(block, files),
+            problem=block_problem or problem or self._unreadable_problem(block, files),
             there=_block_file(block) in files,
             files={
                 name: file for name in self._files if (file := _non_empty(files.get(root_path(block, name))))
             },
         )
-        self._tell_unknown(block, standing)
+        self._log_unknown_tools(block, standing)
         return standing
 
-    def _unread(self, block: str, files: Mapping[str, MemoryFile]) -> str:
+    def _unreadable_problem(self, block: str, files: Mapping[str, MemoryFile]) -> str:
         """What is said of the first of the sources' files that is there and cannot be read: it may hold what the owner
         forbids."""
         found = (files.get(root_path(block, name)) for name in self._files)
         return next((file.unread for file in found if file is not None and file.unread), "")
 
-    def _tell_unknown(self, block: str, standing: BlockProfile) -> None:
+    def _log_unknown_tools(self, block: str, standing: BlockProfile) -> None:
         """Log once which tools the owner wants to be shown always and nobody has (PA-F43)."""
         tools = standing.tools
         missing = unknown_tool_names(standing.always_send or (), tools.specs, tools.own)
@@ -148,7 +148,7 @@ class BlockProfileCache:
         wish = ListTools(block=block, version=known.version)
         found = await self._bus.call(LIST_TOOLS, wish, timeout=REPLY_TIMEOUT, repeatable=True)
         if found.tools is not None:
-            self._tools[block] = BlockTools.of(found)
+            self._tools[block] = BlockTools.from_catalogue(found)
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
         named = (root_path(block, name) for name in self._files)
@@ -156,7 +156,7 @@ class BlockProfileCache:
         found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=REPLY_TIMEOUT, repeatable=True)
         files.update({file.path: file for file in found.files})
 
-    def _counts(self, path: str) -> bool:
+    def _is_relevant(self, path: str) -> bool:
         """Whether a change of this file changes what stands."""
         if path == PREFERENCES or path.rpartition("/")[2] == "block.toml":
             return True

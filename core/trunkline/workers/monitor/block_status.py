@@ -35,12 +35,12 @@ class BlockStatusPublisher:
         self._blocks: dict[str, _BlockActivity] = {}
         self._changed = anyio.Event()
 
-    def begin(self, block: str, turn: str) -> None:
+    def turn_started(self, block: str, turn: str) -> None:
         """A turn runs."""
         self._blocks.setdefault(block, _BlockActivity()).running[turn] = utc_now()
         self._changed.set()
 
-    def end(self, block: str, turn: str, error: str | None) -> None:
+    def turn_ended(self, block: str, turn: str, error: str | None) -> None:
         """The turn is over; ``error`` is its code if it failed."""
         state = self._blocks.setdefault(block, _BlockActivity())
         state.running.pop(turn, None)
@@ -54,11 +54,11 @@ class BlockStatusPublisher:
                 await self._changed.wait()
             self._changed = anyio.Event()
             for block in tuple(self._blocks):
-                await self._tell(block)
+                await self._publish(block)
             await anyio.sleep(0.1)  # many turns that begin and end together are told once
 
-    async def _tell(self, block: str) -> None:
-        beat = PulseHeartbeat(block=block, monitor=self._monitor, pulse=self._pulse(self._blocks[block]))
+    async def _publish(self, block: str) -> None:
+        beat = PulseHeartbeat(block=block, monitor=self._monitor, pulse=self._status(self._blocks[block]))
         if beat.pulse.status == "SLEEPING":
             del self._blocks[block]
             return  # the entry vanishes by itself
@@ -67,7 +67,7 @@ class BlockStatusPublisher:
         except BusError as error:
             log.debug("the pulse of block %s could not be told: %s", block, error)
 
-    def _pulse(self, state: _BlockActivity) -> Pulse:
+    def _status(self, state: _BlockActivity) -> Pulse:
         task = next(iter(state.running), None)
         if task is not None:
             status = "BUSY"

@@ -63,7 +63,7 @@ class CompletionHandler:
         Raises:
             Refusal: with a code; see ``Completer``.
         """
-        yield await self._answered(request)
+        yield await self._complete(request)
 
     async def drain(self) -> None:
         """Wait until none is under way."""
@@ -74,14 +74,14 @@ class CompletionHandler:
         for scope in self._running:
             scope.cancel()
 
-    async def _answered(self, request: Request[Complete]) -> Completion:
+    async def _complete(self, request: Request[Complete]) -> Completion:
         wish = request.data
         with anyio.CancelScope() as stopping:
             self._running.add(stopping)
             self._idle = anyio.Event() if self._idle.is_set() else self._idle
             try:
                 with anyio.move_on_after(wish.timeout):
-                    return await self._asked(request)
+                    return await self._call_model(request)
                 raise Refusal(TIMEOUT, f"The model did not end its answer within {wish.timeout:g} s.")
             finally:
                 self._running.discard(stopping)
@@ -89,10 +89,10 @@ class CompletionHandler:
                     self._idle.set()
         raise _refused(ErrorCode.ENGINE_UNAVAILABLE)
 
-    async def _asked(self, request: Request[Complete]) -> Completion:
+    async def _call_model(self, request: Request[Complete]) -> Completion:
         wish, block = request.data, request.envelope.block or self._block
-        choice = await self._chosen(wish, block)
-        rate = self._terms.prices.of(choice.label, self._answered_by.get(choice.label, choice.label))
+        choice = await self._choose(wish, block)
+        rate = self._terms.prices.find_rate(choice.label, self._answered_by.get(choice.label, choice.label))
         asked = ModelRequest(
             messages=wish.messages,
             model=choice.model,
@@ -106,17 +106,17 @@ class CompletionHandler:
             adapter=choice.adapter.name,
         )
         asker = ModelCaller(self._models.ask(choice), choice, self._terms)
-        entry = await asker.answer(asked, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
+        entry = await asker.call(asked, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
         if isinstance(entry, ModelCallFailed):
             raise _refused(entry.code)
-        return self._told(wish, choice, asker.model, entry)
+        return self._completion(wish, choice, asker.model, entry)
 
-    async def _chosen(self, wish: Complete, block: str) -> SelectedModel:
+    async def _choose(self, wish: Complete, block: str) -> SelectedModel:
         try:
             standing = await self._standing(block)
             if any(message.images for message in wish.messages):
-                return self._seeing(wish, standing)
-            return self._models.choose(standing.model(wish.model))
+                return self._choose_vision_model(wish, standing)
+            return self._models.choose(standing.preferred_model(wish.model))
         except BusError as error:
             log.warning("a question for %s cannot be asked: %s", block, error)
             raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
@@ -124,9 +124,9 @@ class CompletionHandler:
             log.warning("a question for %s has no model: %s", block, error)
             raise _refused(error.code) from error
 
-    def _seeing(self, wish: Complete, standing: BlockProfile) -> SelectedModel:
+    def _choose_vision_model(self, wish: Complete, standing: BlockProfile) -> SelectedModel:
         """The model that somebody chose to look at pictures: not every model can, and none can tell."""
-        standing.refuse_if_unknown()
+        standing.raise_if_unreadable()
         name = wish.model or standing.block.vision_model or standing.preferences.vision_model
         if name is None:
             raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_VISION_HINT}")
@@ -136,16 +136,16 @@ class CompletionHandler:
             raise Refusal(NO_VISION_MODEL, f"{blind} {_VISION_HINT}")
         return choice
 
-    def _told(
+    def _completion(
         self, wish: Complete, choice: SelectedModel, model: str, entry: ModelCallFinished
     ) -> Completion:
         name = f"{choice.adapter.name}/{model}"
-        rate = self._terms.prices.of(choice.label, name)
-        self._learn(choice, name)
+        rate = self._terms.prices.find_rate(choice.label, name)
+        self._remember_model(choice, name)
         if rate is None:
-            self._warn(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')
+            self._warn_once(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')
         elif not entry.usage.input_tokens:
-            self._warn(f"{name} does not say how many tokens it used, and counts as free")
+            self._warn_once(f"{name} does not say how many tokens it used, and counts as free")
         cost = entry.cost or 0
         trace.get_current_span().set_attributes({semconv.COST: cost, semconv.PURPOSE: wish.purpose})
         return Completion(
@@ -159,11 +159,11 @@ class CompletionHandler:
             finish_reason=entry.finish_reason,
         )
 
-    def _learn(self, choice: SelectedModel, name: str) -> None:
+    def _remember_model(self, choice: SelectedModel, name: str) -> None:
         if not choice.model and len(self._answered_by) < MAX_REMEMBERED_MODELS:
             self._answered_by[choice.label] = name
 
-    def _warn(self, what: str) -> None:
+    def _warn_once(self, what: str) -> None:
         if what not in self._warned and len(self._warned) < MAX_REMEMBERED_MODELS:
             self._warned.add(what)
             log.warning(what)
@@ -180,7 +180,7 @@ def _token_limit(wish: Complete, rate: Rate | None) -> int | None:
     """How long the answer may be. Raises Refusal when the question alone costs too much."""
     if wish.max_cost is None or rate is None:
         return wish.max_tokens
-    affordable = rate.tokens_for(wish.messages, wish.max_cost)
+    affordable = rate.affordable_tokens(wish.messages, wish.max_cost)
     if affordable is None:
         return wish.max_tokens
     if affordable < 1:

@@ -34,12 +34,12 @@ class ContentCapture:
     def __init__(self) -> None:
         self._secrets = Redactor()
 
-    def around(self, ask: AskModel) -> AskModel:
+    def wrap(self, ask: AskModel) -> AskModel:
         """The same call, which tells the current span what it is asked and what comes back."""
 
         async def told(request: ModelRequest) -> AsyncIterator[ModelEvent]:
             span = trace.get_current_span()
-            self._tell_request(span, request)
+            self._record_request(span, request)
             text, calls, reason = "", list[ToolCall](), ""
             try:
                 async with aclosing(ask(request)) as events:  # type: ignore[type-var]
@@ -53,12 +53,16 @@ class ContentCapture:
                                 reason = event.reason
                         yield event
             finally:
-                answer = {"role": "assistant", "parts": self._said(text, calls), "finish_reason": reason}
+                answer = {
+                    "role": "assistant",
+                    "parts": self._message_parts(text, calls),
+                    "finish_reason": reason,
+                }
                 span.set_attribute(semconv.GEN_AI_OUTPUT_MESSAGES, json.dumps([answer], ensure_ascii=False))
 
         return told
 
-    def _tell_request(self, span: trace.Span, request: ModelRequest) -> None:
+    def _record_request(self, span: trace.Span, request: ModelRequest) -> None:
         system = [self._text(one.content) for one in request.messages if one.role == "system"]
         messages = [one for one in request.messages if one.role != "system"]
         span.set_attribute(semconv.GEN_AI_SYSTEM_INSTRUCTIONS, json.dumps(system, ensure_ascii=False))
@@ -79,10 +83,10 @@ class ContentCapture:
     def _parts(self, message: Message) -> list[SpanPart]:
         if message.role == "tool":
             answer = {"type": "tool_call_response", "id": message.tool_call_id}
-            return [{**answer, "response": self._clean(message.content)}]
-        return self._said(message.content, message.tool_calls)
+            return [{**answer, "response": self._redact(message.content)}]
+        return self._message_parts(message.content, message.tool_calls)
 
-    def _said(self, text: str, calls: Sequence[ToolCall]) -> list[SpanPart]:
+    def _message_parts(self, text: str, calls: Sequence[ToolCall]) -> list[SpanPart]:
         parts = [self._text(text)] if text else []
         return parts + [
             {"type": "tool_call", "id": call.id, "name": call.name, "arguments": self._arguments(call)}
@@ -90,10 +94,10 @@ class ContentCapture:
         ]
 
     def _arguments(self, call: ToolCall) -> str:
-        return self._clean(json.dumps(msgspec.to_builtins(call.arguments), ensure_ascii=False))
+        return self._redact(json.dumps(msgspec.to_builtins(call.arguments), ensure_ascii=False))
 
     def _text(self, text: str) -> SpanPart:
-        return {"type": "text", "content": self._clean(text)}
+        return {"type": "text", "content": self._redact(text)}
 
-    def _clean(self, text: str) -> str:
-        return self._secrets.redacted(text[: MAX_TEXT_CHARS + REDACTION_LOOKAHEAD])[:MAX_TEXT_CHARS]
+    def _redact(self, text: str) -> str:
+        return self._secrets.redact(text[: MAX_TEXT_CHARS + REDACTION_LOOKAHEAD])[:MAX_TEXT_CHARS]

@@ -59,7 +59,9 @@ class TurnContext:
         """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
         for ours of the same name."""
         tools = self.standing.tools
-        specs = select_tools(tools.specs, tools.own, self.showing, (*self.history, *new), tools.restricted)
+        specs = select_tools(
+            tools.specs, tools.own, self.selection_settings, (*self.history, *new), tools.restricted
+        )
         own = tuple(tools.schemas[spec.name] for spec in specs)
         if not self.request.client_tools:
             return own
@@ -73,7 +75,7 @@ class TurnContext:
         return (*self.request.client_tools, *tools.specs, *tools.own)
 
     @property
-    def showing(self) -> ToolSelectionSettings:
+    def selection_settings(self) -> ToolSelectionSettings:
         """How tools are shown: as the block says, else the owner, else by the number of those that may be used."""
         standing, tools = self.standing, self.standing.tools
         wish = self.block.discovery or standing.preferences.discovery or "auto"
@@ -81,15 +83,15 @@ class TurnContext:
         return selection_settings(wish, standing.always_send, count, self.discovery_above)
 
     @property
-    def gone(self) -> tuple[str, ...]:
+    def missing_tools(self) -> tuple[str, ...]:
         """Tools that were loaded in this conversation and are not there any more."""
         return missing_tools(self.standing.tools.specs, self.standing.tools.own, self.history)
 
     @property
-    def preference(self) -> str | None:
+    def preferred_model(self) -> str | None:
         """The model that is wished for: by the message, else the block, else the owner. Raises ModelError when nobody
         can know."""
-        return self.standing.model(self.request.model)
+        return self.standing.preferred_model(self.request.model)
 
 
 class ContextMessages(NamedTuple):
@@ -118,25 +120,25 @@ class ContextBuilder:
         )
         self.open = self._standings.open
         self.close = self._standings.close
-        self.standing = self._standings.of
+        self.standing = self._standings.get
 
-    async def brief(self, request: TurnRequested, known: list[Message]) -> TurnContext:
+    async def build(self, request: TurnRequested, known: list[Message]) -> TurnContext:
         """Collect all at once. ``known`` are the conversation's first messages; new ones are added to it.
 
         Raises BusError when a worker does not answer for PATIENCE seconds.
         """
         if request.history is not None:
-            standing = await self._standings.of(request.block)
-            return self._briefing(request, request.history, standing)
+            standing = await self._standings.get(request.block)
+            return self._turn_context(request, request.history, standing)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._load_history, request, known)
-                standing = await self._standings.of(request.block)
+                standing = await self._standings.get(request.block)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return self._briefing(request, known, standing)
+        return self._turn_context(request, known, standing)
 
-    def _briefing(
+    def _turn_context(
         self, request: TurnRequested, messages: Iterable[Message], standing: BlockProfile
     ) -> TurnContext:
         standing = _restricted(standing, initial_permissions(request))
@@ -157,12 +159,12 @@ class ContextBuilder:
             window=self._window(model),
         )
 
-    async def context(self, briefing: TurnContext, model: str) -> ContextMessages:
+    async def context_messages(self, briefing: TurnContext, model: str) -> ContextMessages:
         """What the context sources give, within the budget for ``model``, after the bootstrap line."""
         turn, settings = briefing.request.turn, self._settings
-        given = await self._given(self.info(briefing, model))
+        given = await self._collect_items(self.info(briefing, model))
         _trace_gaps(one for one in given if isinstance(one, ContextGap))
-        ours = (*_missing_tools_part(briefing.gone), *_channel_part(briefing.request))
+        ours = (*_missing_tools_part(briefing.missing_tools), *_channel_part(briefing.request))
         parts = [*ours, *(one for one in given if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
         staying, changing = fit_parts(settings.bootstrap, parts, budget)
@@ -174,7 +176,7 @@ class ContextBuilder:
     def _window(self, model: str) -> int:
         return self._windows.get(model, self._settings.window)
 
-    async def _given(self, info: TurnInfo) -> list[ContextItem]:
+    async def _collect_items(self, info: TurnInfo) -> list[ContextItem]:
         """What all sources give, in their order."""
         found: list[Sequence[ContextItem]] = [()] * len(self._sources)
         async with anyio.create_task_group() as tasks:
@@ -216,8 +218,10 @@ def _restricted(standing: BlockProfile, permissions: ActorPermissions) -> BlockP
     """Without the tools that the permissions of whoever asks leave out: a model is not shown them, and ``/tool`` names
     them as those that may not be used. Whether a call is permitted the tools worker decides."""
     tools = standing.tools
-    barred = frozenset(spec.name for spec in tools.specs if not permissions.tool(spec.name, spec.identity))
-    own = tuple(spec for spec in tools.own if permissions.tool(spec.name, spec.identity))
+    barred = frozenset(
+        spec.name for spec in tools.specs if not permissions.allows_tool(spec.name, spec.identity)
+    )
+    own = tuple(spec for spec in tools.own if permissions.allows_tool(spec.name, spec.identity))
     if not barred and len(own) == len(tools.own):
         return standing
     return replace(standing, tools=replace(tools, own=own, restricted=tools.restricted | barred))

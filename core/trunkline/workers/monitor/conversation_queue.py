@@ -76,7 +76,7 @@ class TurnExecutor(Protocol):
         """End a turn that cannot be run, with what it has so far. ``missing`` are entries that no journal has yet."""
         ...
 
-    def resting(self, turn: str, end: int | None) -> ParkedTurn | None:
+    def take_parked(self, turn: str, end: int | None) -> ParkedTurn | None:
         """A parked turn as it was put down here, if the journal still ends there."""
         ...
 
@@ -88,11 +88,11 @@ class TurnExecutor(Protocol):
         """Whether that worker lives and is about to end the turn that it runs there, and to begin no other."""
         ...
 
-    async def tell(self, request: TurnRequested, entry: JournalEntry) -> None:
+    async def publish_fact(self, request: TurnRequested, entry: JournalEntry) -> None:
         """Tell those who keep statistics or memories, if the entry is a fact for them."""
         ...
 
-    async def tell_approvals(self, turn: Turn, said: PublishedApprovals) -> None:
+    async def publish_approvals(self, turn: Turn, said: PublishedApprovals) -> None:
         """Tell everybody which of its calls wait for a person and which no longer do, but for what was ``said``. Raises
         BusError."""
         ...
@@ -146,12 +146,12 @@ class ConversationQueue:
             self._desk.release(held)
         return dropped
 
-    async def waits_in_vain(self) -> bool:
+    async def has_stale_items(self) -> bool:
         """Whether another monitor went on with the conversation while items wait here for a person. As long as they are
         held here, the server gives them to nobody else. Where a turn runs, its next write tells. Raises BusError."""
-        return self._waits() and await self._journal.is_overtaken() and self._waits()
+        return self._has_waiting_items() and await self._journal.is_fenced() and self._has_waiting_items()
 
-    def _waits(self) -> bool:
+    def _has_waiting_items(self) -> bool:
         return bool(self._queue) and not self.working
 
     def _enqueue(self, *items: HeldItem) -> None:
@@ -163,12 +163,12 @@ class ConversationQueue:
         """Work the queue off, as far as it can be. Raises Fenced when the conversation has another owner."""
         try:
             while not self.closed and (held := self._next()) is not None:
-                await self._work_on_next(held)
+                await self._handle_next(held)
         except Fenced:
             self.drop()
             raise
 
-    async def _work_on_next(self, expected: HeldItem) -> None:
+    async def _handle_next(self, expected: HeldItem) -> None:
         """Work on an item in a slot of its own, so that a conversation that always has one leaves room for others.
 
         ``expected`` is what is next as it looks now; by the time there is a slot it may be another item, or none.
@@ -177,7 +177,7 @@ class ConversationQueue:
             held = self._next()
             if held is not None:
                 self._queue.remove(held)
-                await self._insist(held)
+                await self._handle_with_retry(held)
 
     def _next(self) -> HeldItem | None:
         """The next item to work on: what is about the turn that has not ended, if there is one, else the oldest.
@@ -194,12 +194,12 @@ class ConversationQueue:
         if held.first and isinstance(held.item, TurnRequested):
             return False
         try:
-            return await self._journal.has(held.item.turn)
+            return await self._journal.has_turn(held.item.turn)
         except BusError as error:
             log.debug("whether turn %s has begun could not be seen: %s", held.item.turn, error)
             return False
 
-    async def _insist(self, held: HeldItem) -> None:
+    async def _handle_with_retry(self, held: HeldItem) -> None:
         """Work on an item until it is done. While others are away it keeps its place."""
         pause, tries = 0.2, 0
         while True:
@@ -221,9 +221,9 @@ class ConversationQueue:
 
     async def _handle(self, held: HeldItem) -> None:
         if held.first and isinstance(held.item, TurnRequested) and held.item.begins:
-            self._journal.begin()
+            self._journal.assume_empty()
         if isinstance(held.item, ApprovalDecided | TurnCancelRequested):
-            resting = self._desk.resting(held.item.turn, self._journal.end)
+            resting = self._desk.take_parked(held.item.turn, self._journal.last_seq)
             if resting is not None and resting.turn.request is not None:
                 return await self._run(held, resting.turn, resting.turn.request, resting.epoch, resting)
         records = await self._settled_records(held)
@@ -235,17 +235,17 @@ class ConversationQueue:
             return await self._desk.settle(held)
         if turn.phase is Phase.DONE:
             if turn.finished is not None and not held.first:  # who ended it may have died before it told
-                await self._desk.tell(request, turn.finished)
-                await self._desk.tell_approvals(turn, PublishedApprovals())
+                await self._desk.publish_fact(request, turn.finished)
+                await self._desk.publish_approvals(turn, PublishedApprovals())
             return await self._desk.settle(held)
         if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
-            await self._desk.tell_approvals(turn, PublishedApprovals())
+            await self._desk.publish_approvals(turn, PublishedApprovals())
             return await self._desk.settle(held)
         if self._journal.unfinished not in (None, request.turn):
-            return await self._wait_behind(self._journal.unfinished, held)
+            return await self._requeue_behind(self._journal.unfinished, held)
         await self._run(held, turn, request, records[-1].epoch + 1 if records else 1)
 
-    async def _wait_behind(self, ahead: str, held: HeldItem) -> None:
+    async def _requeue_behind(self, ahead: str, held: HeldItem) -> None:
         """Put the item back, and have the turn before it run first, unless that one waits for a person."""
         if not self._journal.parked and not any(other.item.turn == ahead for other in self._queue):
             request = await self._journal.request_of(ahead)
@@ -253,7 +253,7 @@ class ConversationQueue:
                 log.error(
                     "turn %s cannot be ended, and others go on: its journal does not tell its message", ahead
                 )
-                self._journal.pass_over()
+                self._journal.skip_unfinished_turn()
             else:
                 self._enqueue(RecoveredItem(request, held))
         self._enqueue(held)
@@ -271,7 +271,7 @@ class ConversationQueue:
         for waiting in tuple(self._queue):
             if self._mailbox.put(waiting):
                 self._queue.remove(waiting)
-        controls.extend(self._mailbox.cancels())
+        controls.extend(self._mailbox.take_cancels())
         said = resting.said if resting is not None else PublishedApprovals()
         run = TurnRun(
             turn,
@@ -288,11 +288,11 @@ class ConversationQueue:
         try:
             await self._desk.run(run)
         finally:
-            self._enqueue(*self._mailbox.rest())
+            self._enqueue(*self._mailbox.unsettled())
             self._mailbox = None
         if isinstance(held.item, TurnSteered) and _is_too_late(turn, held.item):
             return self._enqueue(held)
-        await self._desk.tell_approvals(turn, said)
+        await self._desk.publish_approvals(turn, said)
         await self._desk.settle(held)
 
     async def _settled_records(self, current: HeldItem) -> list[TurnRecord]:
@@ -309,14 +309,14 @@ class ConversationQueue:
             if cancelled or not await self._desk.is_finishing(records[-1].owner, current.conversation):
                 break
             await anyio.sleep(0.3)
-            self._journal.forget()
+            self._journal.forget_last_seq()
             records = await self._journal.replay(turn)
         return records
 
     async def _give_up(self, held: HeldItem) -> None:
         """End the turn, so that nobody waits for it for ever and the next one has its place."""
         entries, epoch = await self._journal.salvage(held.item.turn)
-        turn = await self._as_it_stands(held.item.turn)
+        turn = await self._readable_turn(held.item.turn)
         missing: tuple[JournalEntry, ...] = ()
         if turn.phase is Phase.NEW and (request := _find_request(entries, held.item)):
             missing = (TurnStarted(request=request, model=""),)
@@ -324,13 +324,13 @@ class ConversationQueue:
         if turn.phase is not Phase.NEW and not any(isinstance(entry, TurnFinished) for entry in entries):
             await self._desk.give_up(turn, missing, epoch + 1, self._journal)
         if isinstance(held.item, TurnSteered) and not (
-            turn.request and turn.knows(held.item.request.message.id)
+            turn.request and turn.has_message(held.item.request.message.id)
         ):
             held.item = held.item.request
             return self._enqueue(held)
         await self._desk.settle(held)
 
-    async def _as_it_stands(self, turn: str) -> Turn:
+    async def _readable_turn(self, turn: str) -> Turn:
         """The turn by its journal; a new one when that makes no sense."""
         try:
             return _replay_turn(await self._journal.replay(turn))
@@ -357,7 +357,7 @@ def _is_too_late(turn: Turn, steered: TurnSteered) -> bool:
     """Whether the turn ended, or never was, without having taken the message in."""
     if turn.phase is Phase.NEW:
         return True
-    return turn.phase is Phase.DONE and not turn.knows(steered.request.message.id)
+    return turn.phase is Phase.DONE and not turn.has_message(steered.request.message.id)
 
 
 def _request(records: list[TurnRecord], item: InboxItem) -> TurnRequested | None:

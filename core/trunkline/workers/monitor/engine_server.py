@@ -179,13 +179,13 @@ class EngineServer:
         if not wish.metadata.correlation_id:
             return _invalid_field(("metadata", "correlation_id"), "It is not empty.")
         block = wish.metadata.client_context.get("block", self._default_block)
-        refused = await self._turned_away(block, is_owner=request.scope[IDENTITY] == OWNER)
+        refused = await self._block_refusal(block, is_owner=request.scope[IDENTITY] == OWNER)
         if refused is not None:
             return refused
         events = self._events(_request(wish, messages, block, caller), wish.metadata.correlation_id)
         return StreamingResponse(events, media_type="text/event-stream")
 
-    async def _turned_away(self, block: object, *, is_owner: bool) -> "Response | None":
+    async def _block_refusal(self, block: object, *, is_owner: bool) -> "Response | None":
         """The refusal for a block that takes no messages, as the gateway has it; None for one that does. The default
         block is there before its first message made its file. Which file is wrong is told to the owner alone."""
         if not isinstance(block, str):
@@ -203,7 +203,7 @@ class EngineServer:
     async def _events(self, request: TurnRequested, correlation: str) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[FeedEvent](1000)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._loop, request, correlation, _CallerSink(send.send))
+            tasks.start_soon(self._run_safely, request, correlation, _CallerSink(send.send))
             async with receive:
                 async for event in receive:
                     for line in _sse_events(event):
@@ -212,7 +212,7 @@ class EngineServer:
                         break
             tasks.cancel_scope.cancel()
 
-    async def _loop(self, request: TurnRequested, correlation: str, show: "_CallerSink") -> None:
+    async def _run_safely(self, request: TurnRequested, correlation: str, show: "_CallerSink") -> None:
         """Run the loop; whatever happens, it ends with an event that says so."""
         try:
             await self._run(request, show)
@@ -224,9 +224,9 @@ class EngineServer:
         async def nowhere(*_: object) -> None:
             return None
 
-        briefing = await self._briefer.brief(request, [])
+        briefing = await self._briefer.build(request, [])
         try:
-            choice: SelectedModel | ModelError = self._models.choose(briefing.preference)
+            choice: SelectedModel | ModelError = self._models.choose(briefing.preferred_model)
         except ModelError as error:
             choice = error
         means = RunnerDeps(
@@ -259,7 +259,7 @@ class _CallerSink:
         for event in events:
             await self._send(event)
 
-    async def tell(self, *told: NumberedEvent) -> None:
+    async def emit_journaled(self, *told: NumberedEvent) -> None:
         """Send them on."""
         await self.emit(*(one.event for one in told))
 
@@ -269,7 +269,7 @@ def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
     permissions that the credential gives, whatever type of identity it is. None for anybody else."""
     given = ActorPermissions.parse(permissions).scopes
     own = ActorPermissions(identity.permissions)
-    return Caller(actor, own.narrowed(given)) if actor == identity.id or identity == OWNER else None
+    return Caller(actor, own.intersect(given)) if actor == identity.id or identity == OWNER else None
 
 
 def _message(given: EngineMessage) -> Message:

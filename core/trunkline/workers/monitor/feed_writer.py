@@ -39,7 +39,7 @@ class EventSink(Protocol):
 class FeedSink(EventSink, Protocol):
     """Where a runner shows what happens."""
 
-    async def tell(self, *told: NumberedEvent) -> None:
+    async def emit_journaled(self, *told: NumberedEvent) -> None:
         """Show what the journal tells, in this order."""
         ...
 
@@ -58,9 +58,9 @@ class FeedWriter:
 
     async def emit(self, *events: FeedEvent) -> None:
         """Send events at the next positions."""
-        await self.tell(*(NumberedEvent(event) for event in events))
+        await self.emit_journaled(*(NumberedEvent(event) for event in events))
 
-    async def tell(self, *told: NumberedEvent) -> None:
+    async def emit_journaled(self, *told: NumberedEvent) -> None:
         """Send what the journal tells at the next positions."""
         async with self._order:
             for event, number in told:
@@ -134,7 +134,7 @@ class TextStream:
         self._waiting.append((reasoning, piece))
         self._some.set()
 
-    async def cut(self) -> str:
+    async def close(self) -> str:
         """Send what is waiting and take no more; returns the text, which is then exactly what people see."""
         await self.flush()
         self._closed = True
@@ -151,7 +151,7 @@ class TextStream:
                 await self._feed.emit(*self._events(waiting))
             self._some = anyio.Event()
 
-    async def show(self, *events: FeedEvent) -> None:
+    async def emit(self, *events: FeedEvent) -> None:
         """Show something else, after the text that came before it."""
         with anyio.CancelScope(shield=True):
             await self.flush()
@@ -214,7 +214,7 @@ def replayed_events(turn: Turn, teller: JournalTranslator, *, begun: str = "") -
     the epoch before could not know it otherwise.
     """
     for entry in turn.entries:
-        yield from teller.tell(entry)
+        yield from teller.translate(entry)
     if begun:
         yield NumberedEvent(TextDelta(step=turn.step, offset=0, text=begun))
     elif not (turn.steps and turn.steps[-1].partial):

@@ -82,13 +82,13 @@ class Inbox:
 
     async def run(self) -> None:
         """Take items until ``close()``; keep what is held until cancelled."""
-        undo = self._bus.on_reconnect(self._take_out)
+        undo = self._bus.on_reconnect(self._delete_done)
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_holding)
+                tasks.start_soon(self._extend_leases)
                 with self._pulling:
                     async with anyio.create_task_group() as pulls:
-                        await self._sit_down(pulls)
+                        await self._balance_partitions(pulls)
         finally:
             undo()
 
@@ -107,16 +107,16 @@ class Inbox:
         if len(self._done) > MAX_DONE_IDS:
             self._done.popitem(last=False)
 
-    async def _sit_down(self, pulls: TaskGroup) -> None:
+    async def _balance_partitions(self, pulls: TaskGroup) -> None:
         """Begin and end pulling as monitors come and go."""
         while True:
             unattended: set[int] = set()
             try:
-                await self._roster.look()
+                await self._roster.refresh()
                 unattended = await self._unattended()
             except BusError as error:
                 log.debug("who lives could not be seen: %s", error)
-            wanted = self._roster.wanted(self._pins, unattended, self._partitions)
+            wanted = self._roster.partitions_to_pull(self._pins, unattended, self._partitions)
             for partition in wanted - self._seats.keys():
                 self._seats[partition] = anyio.CancelScope()
                 pulls.start_soon(self._pull, partition, self._seats[partition])
@@ -126,7 +126,7 @@ class Inbox:
 
     async def _unattended(self) -> set[int]:
         """The partitions that should be another monitor's, and that nobody else pulls."""
-        doubtful = self._roster.doubtful(self._partitions)
+        doubtful = self._roster.unconfirmed_partitions(self._partitions)
         return {one for one in doubtful if await waiting_pulls(self._bus, one) <= (one in self._seats)}
 
     async def _pull(self, partition: int, seat: anyio.CancelScope) -> None:
@@ -174,12 +174,12 @@ class Inbox:
         """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
         partition = int(delivery.keys["partition"])
         if self._searched.get(partition) != delivery.pin:
-            await self._take_left(delivery, TAKEOVER_LOOKAHEAD, partition=delivery.keys["partition"])
+            await self._take_unfinished(delivery, TAKEOVER_LOOKAHEAD, partition=delivery.keys["partition"])
             self._searched[partition] = delivery.pin
         elif delivery.redelivered:
-            await self._take_left(delivery, 0, **delivery.keys)
+            await self._take_unfinished(delivery, 0, **delivery.keys)
 
-    async def _take_left(self, delivery: Delivery[InboxItem], ahead: int, **keys: str) -> None:
+    async def _take_unfinished(self, delivery: Delivery[InboxItem], ahead: int, **keys: str) -> None:
         """Take all that lies before the delivery, and so many items from it on."""
         async for stored in self._bus.history(INBOX, after=0, **keys):
             ahead -= stored.seq >= delivery.seq
@@ -189,7 +189,7 @@ class Inbox:
                 same = stored.envelope.id == delivery.envelope.id
                 await self._hold(HeldItem(self._bus, delivery if same else stored))
 
-    async def _take_out(self) -> None:
+    async def _delete_done(self) -> None:
         """Take what was done out of the inbox. A server whose disk was full may come back with an item that it could
         not delete and knows to be acknowledged: it delivers that to nobody."""
         for partition in tuple(self._pins):
@@ -204,11 +204,11 @@ class Inbox:
         self._holding[held.id] = held
         await self._offer(held)
 
-    async def _keep_holding(self) -> None:
+    async def _extend_leases(self) -> None:
         while True:
             await anyio.sleep(IN_PROGRESS_INTERVAL)
             for held in tuple(self._holding.values()):
                 try:
-                    await held.keep()
+                    await held.mark_in_progress()
                 except BusError as error:
                     log.debug("inbox item %s could not be kept: %s", held.seq, error)

@@ -30,7 +30,7 @@ class HeldItem:
         """Whether the server says that nobody was given it before. After a crash it may err."""
         self.done = False
 
-    async def keep(self) -> None:
+    async def mark_in_progress(self) -> None:
         """Tell the server that the item is still being worked on."""
         if self.delivery is not None:
             await self.delivery.in_progress()
@@ -46,7 +46,7 @@ class HeldItem:
         except BusError:
             return  # gone already, or redelivered soon and settled then
 
-    async def hand_back(self, delay: float | None = None) -> None:
+    async def nak(self, delay: float | None = None) -> None:
         """Let the server deliver the item again, to whoever owns the partition then."""
         if self.delivery is not None:
             await self.delivery.nak(delay)
@@ -76,4 +76,4 @@ class RecoveredItem(HeldItem):
 async def nak_all(items: Iterable[HeldItem]) -> None:
     """Hand all of them back."""
     for held in items:
-        await held.hand_back()
+        await held.nak()

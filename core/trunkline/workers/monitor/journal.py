@@ -47,7 +47,7 @@ class Journal:
         self._bus = bus
         self._owner = owner
         self._conversation = conversation
-        self._filter = JOURNAL.subject.filter(conversation=conversation)
+        self._filter = JOURNAL.subject.wildcard_filter(conversation=conversation)
         self._last: int | None = None
         self.unfinished: str | None = None
         """The turn that the journal ends with, if that one has not ended: no other may begin. Known after a replay."""
@@ -55,20 +55,20 @@ class Journal:
         """Whether that one waits for a person."""
 
     @property
-    def end(self) -> int | None:
+    def last_seq(self) -> int | None:
         """The number of the last record, 0 for none; None when that is not known."""
         return self._last
 
-    def begin(self) -> None:
+    def assume_empty(self) -> None:
         """Take it that nobody has written yet, without asking. Where that is wrong, the first write is Fenced."""
         if self._last is None:
             self._last = 0
 
-    def forget(self) -> None:
+    def forget_last_seq(self) -> None:
         """Find out anew where the journal ends, because somebody else may write to it."""
         self._last = None
 
-    async def has(self, turn: str) -> bool:
+    async def has_turn(self, turn: str) -> bool:
         """Whether anything is recorded of a turn. Does not learn where the journal ends. Raises StreamError kinds."""
         return await self._bus.last_seq(JOURNAL, conversation=self._conversation, turn=turn) > 0
 
@@ -81,7 +81,7 @@ class Journal:
         while True:
             known = self._last is not None
             if not known:
-                await self._find_end()
+                await self._load_last_seq()
             if not self._last:
                 return []
             stored = await self._records(turn)
@@ -89,33 +89,33 @@ class Journal:
                 return [one.data for one in stored]
             if known:
                 raise Fenced(f"turn {turn} has a newer owner")
-            self.forget()
+            self.forget_last_seq()
 
-    async def is_overtaken(self) -> bool:
+    async def is_fenced(self) -> bool:
         """Whether another owner has written since this one knew the end. Raises StreamError kinds."""
         known = self._last
         return (
             known is not None and await self._bus.last_seq(JOURNAL, conversation=self._conversation) != known
         )
 
-    async def _find_end(self) -> None:
+    async def _load_last_seq(self) -> None:
         try:
             tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
         except DecodeError as error:
             log.warning("the journal of %s ends with what nobody can read: %s", self._conversation, error)
             self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
-            return self.pass_over()
+            return self.skip_unfinished_turn()
         self._last = 0 if tail is None else tail.seq
         if tail is None:
-            return self.pass_over()
-        self._ends_with(tail.keys["turn"], _readable(tail.data.entries[-1:]))
+            return self.skip_unfinished_turn()
+        self._note_last_entry(tail.keys["turn"], _readable(tail.data.entries[-1:]))
 
-    def _ends_with(self, turn: str, entries: Sequence[JournalEntry]) -> None:
+    def _note_last_entry(self, turn: str, entries: Sequence[JournalEntry]) -> None:
         last = entries[-1] if entries else None
         self.unfinished = None if isinstance(last, TurnFinished) else turn
         self.parked = isinstance(last, TurnParked)
 
-    def pass_over(self) -> None:
+    def skip_unfinished_turn(self) -> None:
         """Let others begin though the journal ends with a turn that has not ended: nobody can end that one."""
         self.unfinished, self.parked = None, False
 
@@ -127,7 +127,7 @@ class Journal:
     async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
         """What can be read of a turn's journal, whatever else is in it, and its last owner's epoch, 0 for none."""
         if self._last is None:
-            await self._find_end()
+            await self._load_last_seq()
         entries: list[JournalEntry] = []
         epoch = 0
         try:
@@ -171,7 +171,7 @@ class Journal:
         except SequenceConflict as error:
             raise Fenced(f"turn {turn} has a newer owner") from error
         self._last = ack.seq
-        self._ends_with(turn, entries)
+        self._note_last_entry(turn, entries)
 
 
 def _readable(entries: Iterable[msgspec.Raw]) -> list[JournalEntry]:

@@ -39,7 +39,7 @@ class TurnMailbox:
         self._on_put()
         return True
 
-    def cancels(self) -> list[HeldItem]:
+    def take_cancels(self) -> list[HeldItem]:
         """Take out the cancels, so that they are heeded before anything is begun."""
         found = [held for held in self._items if isinstance(held.item, TurnCancelRequested)]
         for held in found:
@@ -60,12 +60,12 @@ class TurnMailbox:
         self._taken.append(self._items.popleft())
         return self._taken[-1]
 
-    def settled(self, held: HeldItem) -> None:
+    def settle(self, held: HeldItem) -> None:
         """The journal has what became of the item."""
         if held in self._taken:
             self._taken.remove(held)
 
-    def rest(self) -> list[HeldItem]:
+    def unsettled(self) -> list[HeldItem]:
         """What was not settled: it came too late for the turn, or the run failed before."""
         return [*self._taken, *self._items]
 
@@ -81,7 +81,7 @@ def journal_entry_for(held: HeldItem, turn: Turn) -> JournalEntry | None:
         case TurnCancelRequested(by=by, mode=mode, of_block=of_block):
             return CancelRecorded(by=by, mode=mode, of_block=of_block)
         case TurnSteered(request=request):
-            return None if turn.knows(request.message.id) else _steered(request)
+            return None if turn.has_message(request.message.id) else _steered(request)
         case ApprovalDecided() as decision:
             return _decision(decision, turn)
         case _:

@@ -36,11 +36,11 @@ class Membership:
         self._me = me
         self._seen: dict[str, _Member] = {}
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read who lives. Raises BusError; what was seen before stays."""
         entries = [entry for entry in await self._bucket.entries() if self._is_another(entry)]
         for entry in entries:
-            self._note(entry)
+            self._record(entry)
         present = {entry.key for entry in entries}
         self._seen = {key: seen for key, seen in self._seen.items() if key in present}
 
@@ -52,13 +52,13 @@ class Membership:
         entry = None if monitor == self._me else await self._bucket.get(monitor)
         if entry is None or not self._is_another(entry):
             return False
-        seen = self._note(entry)
+        seen = self._record(entry)
         return _is_alive(seen) and (seen.beat.draining or conversation in seen.beat.finishing)
 
     def _is_another(self, entry: KeyValueEntry[WorkerHeartbeat]) -> bool:
         return entry.value is not None and entry.value.kind == "monitor" and entry.key != self._me
 
-    def _note(self, entry: KeyValueEntry[WorkerHeartbeat]) -> _Member:
+    def _record(self, entry: KeyValueEntry[WorkerHeartbeat]) -> _Member:
         assert entry.value is not None
         now = current_time()
         seen = self._seen.setdefault(entry.key, _Member(entry.value, entry.revision, now, now))
@@ -73,15 +73,17 @@ class Membership:
         others = (key for key, seen in self._seen.items() if _is_alive(seen) and not seen.beat.draining)
         return frozenset({self._me, *others})
 
-    def doubtful(self, partitions: int) -> set[int]:
+    def unconfirmed_partitions(self, partitions: int) -> set[int]:
         """What would be this monitor's without an owner that was given nothing of it yet. Whether that one pulls it has
         to be looked at: a dead one counts as living for a while."""
         monitors = self.monitors
         owner = owners(monitors, partitions)
         heirs = standbys(monitors, partitions)
-        return {one for one, heir in heirs.items() if heir == self._me and not self._holds(owner[one], one)}
+        return {one for one, heir in heirs.items() if heir == self._me and not self._has_pin(owner[one], one)}
 
-    def wanted(self, held: Collection[int], unattended: Collection[int], partitions: int) -> set[int]:
+    def partitions_to_pull(
+        self, held: Collection[int], unattended: Collection[int], partitions: int
+    ) -> set[int]:
         """What this monitor should pull: its share, what it ``held`` until the owner is there, and as a standby what
         another holds, so that a dead owner's pin comes here at once, and what is ``unattended``: nobody pulls it."""
         monitors = self.monitors
@@ -91,15 +93,15 @@ class Membership:
             partition
             for partition in range(partitions)
             if owner[partition] == self._me
-            or (partition in held and not self._steady(owner[partition]))
-            or (standby.get(partition) == self._me and self._holds(owner[partition], partition))
+            or (partition in held and not self._is_steady(owner[partition]))
+            or (standby.get(partition) == self._me and self._has_pin(owner[partition], partition))
             or partition in unattended
         }
 
-    def _steady(self, monitor: str) -> bool:
+    def _is_steady(self, monitor: str) -> bool:
         return current_time() - self._seen[monitor].since >= STEADY_SECONDS
 
-    def _holds(self, monitor: str, partition: int) -> bool:
+    def _has_pin(self, monitor: str, partition: int) -> bool:
         """Whether the monitor was given something of the partition. Before that a standby would only be in its way:
         an unheld partition goes to whichever of those who pull it asked first."""
         return partition in self._seen[monitor].beat.pins

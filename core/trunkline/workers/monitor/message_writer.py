@@ -36,7 +36,7 @@ class MessageWriter:
         self._late: set[str] = set()
 
     @property
-    def late(self) -> int:
+    def late_count(self) -> int:
         """How many answers memory has not taken for longer than people are left without a word."""
         return len(self._late)
 
@@ -47,7 +47,7 @@ class MessageWriter:
         """
         key, pause, began = wish.turn or wish.conversation, PAUSE, anyio.current_time()
         try:
-            while (problem := await self._asked(wish)) is not None:
+            while (problem := await self._try_store(wish)) is not None:
                 if pause == PAUSE:
                     log.warning("turn %s waits to be stored: %s", key, problem)
                 if key not in self._late and anyio.current_time() - began >= LATE_AFTER_SECONDS:
@@ -59,7 +59,7 @@ class MessageWriter:
         finally:
             self._late.discard(key)
 
-    async def _asked(self, wish: AppendConversation) -> BusError | None:
+    async def _try_store(self, wish: AppendConversation) -> BusError | None:
         """Why the messages are not stored now; None when they are."""
         try:
             await self._bus.call(STORE_MESSAGES, wish, timeout=TRY_SECONDS, repeatable=True)

@@ -70,19 +70,19 @@ class AnswerBuilder:
         """How long the first event took, in seconds."""
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether more came than there is room for; what was too much is gone."""
         return self._room < 0
 
-    def take(self, event: ModelEvent) -> None:
+    def add(self, event: ModelEvent) -> None:
         """Add an event, or as much of it as there is room for. Raises ModelError for one after the end."""
         if self.finish is not None:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "an event after the finish")
         match event:
             case Text(text):
-                self.stream.add(self._fitting(text))
+                self.stream.add(self._truncate(text))
             case Reasoning(text):
-                self.stream.add(self._fitting(text), reasoning=True)
+                self.stream.add(self._truncate(text), reasoning=True)
             case Call(call):
                 call = json_safe_call(call)
                 if self._fits(call):
@@ -90,14 +90,14 @@ class AnswerBuilder:
             case ToolRan(call, output, error):
                 call = json_safe_call(call)
                 if self._fits(call):
-                    output, at = self._fitting(output), len(self.stream.text)
+                    output, at = self._truncate(output), len(self.stream.text)
                     self.ran.append(ProviderToolResult(call=call, output=output, error=error, at=at))
             case Finish():
                 self.finish = event
 
-    def entry(self, used: set[str]) -> ModelCallFinished:
+    def build(self, used: set[str]) -> ModelCallFinished:
         """The complete answer. Raises ModelError when the model never finished."""
-        if self.full:
+        if self.is_full:
             self.finish = Finish(reason="max_tokens")
         if self.finish is None:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "interrupted", "the stream ended without a finish")
@@ -112,7 +112,7 @@ class AnswerBuilder:
             first_chunk=self.first_chunk,
         )
 
-    def _fitting(self, text: str) -> str:
+    def _truncate(self, text: str) -> str:
         """As much of the text as fits, with a question mark for each half character (lone surrogate): no message
         can carry one."""
         whole = text.encode(errors="replace")
@@ -123,7 +123,7 @@ class AnswerBuilder:
     def _fits(self, call: ToolCall) -> bool:
         """Whether there is room for the call, which then is taken."""
         self._room -= len(msgspec.json.encode(call))
-        return not self.full
+        return not self.is_full
 
 
 def _finish_reason(said: str) -> FinishReason:
@@ -180,7 +180,7 @@ class ModelCaller:
         self.model = choice.model
         """Which model was asked; where nobody named one, it is known when that has answered."""
 
-    async def answer(
+    async def call(
         self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
     ) -> ModelCallFinished | ModelCallFailed:
         """Ask; return what to record. The text is in ``stream`` also when this is cancelled. The span
@@ -202,13 +202,15 @@ class ModelCaller:
                 return self._failed(fault, step, stream, span)
             if answer.finish is not None and answer.finish.model:
                 self.model = answer.finish.model
-                told = self._answered_by(request, answer.finish.model)
+                told = self._response_attributes(request, answer.finish.model)
                 span.set_attributes(told)
                 around.set_attributes(told)
             span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
             span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
             span.set_attribute(semconv.GEN_AI_FINISH_REASONS, [entry.finish_reason])
-            rate = self._terms.prices.of(self._choice.label, f"{self._choice.adapter.name}/{self.model}")
+            rate = self._terms.prices.find_rate(
+                self._choice.label, f"{self._choice.adapter.name}/{self.model}"
+            )
             return entry if rate is None else msgspec.structs.replace(entry, cost=rate.cost(entry.usage))
 
     async def _collect(
@@ -225,7 +227,7 @@ class ModelCaller:
         await answer.stream.flush()
         if failure is not None:
             raise failure
-        return answer.entry(used)
+        return answer.build(used)
 
     async def _events(self, request: ModelRequest, answer: AnswerBuilder, span: trace.Span) -> None:
         began = anyio.current_time()
@@ -234,14 +236,14 @@ class ModelCaller:
                 if not answer.first_chunk:
                     span.add_event(semconv.FIRST_TOKEN)
                     answer.first_chunk = round(anyio.current_time() - began, 6) or 1e-6
-                answer.take(event)
-                if answer.full:
+                answer.add(event)
+                if answer.is_full:
                     log.warning(
                         "the answer in turn %s is cut at %d bytes", request.turn, self._terms.max_answer
                     )
                     return
                 if isinstance(event, ToolRan):
-                    await answer.stream.show(*provider_tool_events(step=answer.step, ran=answer.ran[-1]))
+                    await answer.stream.emit(*provider_tool_events(step=answer.step, ran=answer.ran[-1]))
 
     async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
         """The next event, None at the end. Raises ModelError when the model is silent for too long."""
@@ -259,7 +261,7 @@ class ModelCaller:
             semconv.PURPOSE: request.purpose,
         }
 
-    def _answered_by(self, request: ModelRequest, model: str) -> dict[str, str]:
+    def _response_attributes(self, request: ModelRequest, model: str) -> dict[str, str]:
         """Where nobody named a model, the adapter chose it, and nobody knew which before."""
         asked = model_attributes(request.adapter, self._choice.adapter.vendor, request.model or model)
         return {**asked, semconv.GEN_AI_RESPONSE_MODEL: model}
@@ -268,5 +270,5 @@ class ModelCaller:
         log.warning("model call failed: %s", error)
         span.set_status(trace.StatusCode.ERROR, error.fault)
         span.set_attribute(semconv.ERROR_TYPE, error.fault)
-        why = self._terms.explainer.why(error, self._choice.label)
+        why = self._terms.explainer.describe(error, self._choice.label)
         return ModelCallFailed(step=step, code=error.code, fault=error.fault, detail=why, partial=stream.text)

@@ -71,16 +71,18 @@ class ModelErrorFormatter:
     def __init__(self, redactor: LogRedactor) -> None:
         self._redactor = redactor
 
-    def why(self, error: ModelError, asked: str = "") -> str:
+    def describe(self, error: ModelError, asked: str = "") -> str:
         """Who was asked (``adapter/model``, "" for nobody), what happened, and what the error says of it."""
         if not asked:
-            return _shorten(self._bare(error.detail))  # our own words, which name files: AGENT.md is no host
-        said = _DOTTED.sub("[address]", self._bare(error.detail))
+            return _shorten(
+                self._redact(error.detail)
+            )  # our own words, which name files: AGENT.md is no host
+        said = _DOTTED.sub("[address]", self._redact(error.detail))
         return _shorten(f"{asked}: {FAULT_TEXT[error.fault]}{f' ({said})' if said else ''}.")
 
-    def _bare(self, text: str) -> str:
+    def _redact(self, text: str) -> str:
         """The text without what others must not see."""
-        text = self._redactor.redacted(text.partition("Traceback")[0])
+        text = self._redactor.redact(text.partition("Traceback")[0])
         if (
             len(text) > MAX_INPUT_CHARS
         ):  # some patterns take the square of what they are given, and turns wait for this

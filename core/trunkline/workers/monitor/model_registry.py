@@ -79,14 +79,14 @@ class ModelRegistry:
         """
         ask: AskModel = choice.adapter.stream
         if self._capture is not None:
-            ask = self._capture.around(ask)
+            ask = self._capture.wrap(ask)
         ask = _with_repaired_transcript(ask)
         for middleware in reversed(self._middleware):
             ask = _wrap_middleware(middleware, ask)
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
 
     def _stopped(self) -> bool:
-        return self._latch is not None and self._latch.holds
+        return self._latch is not None and self._latch.is_engaged
 
     async def aclose(self) -> None:
         """Let all adapters go of their connections."""

@@ -30,7 +30,7 @@ class Rate:
     output: Decimal
 
     @classmethod
-    def of(cls, price: Price) -> "Rate":
+    def from_price(cls, price: Price) -> "Rate":
         """The rate of a configured price."""
         cached = price.input if price.cached is None else price.cached
         return cls(*(Decimal(str(each)) for each in (price.input, cached, price.output)))
@@ -46,7 +46,7 @@ class Rate:
         exact = fresh * self.input + usage.cached_tokens * self.cached + usage.output_tokens * self.output
         return int(exact.to_integral_value(ROUND_HALF_UP))
 
-    def tokens_for(self, messages: tuple[Message, ...], max_cost: int) -> int | None:
+    def affordable_tokens(self, messages: tuple[Message, ...], max_cost: int) -> int | None:
         """How many tokens an answer to these messages may have so that both cost at most ``max_cost``; 0 or fewer
         when the question alone is too dear, None when an answer costs nothing."""
         left = max_cost - estimate_max_tokens(messages) * max(self.input, self.cached)
@@ -59,11 +59,11 @@ class PriceTable:
     """The configured prices, by ``adapter/model``."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
-        self._exact = {name: Rate.of(price) for name, price in prices.items() if "*" not in name}
+        self._exact = {name: Rate.from_price(price) for name, price in prices.items() if "*" not in name}
         patterns = sorted((name for name in prices if "*" in name), key=len, reverse=True)
-        self._patterns = [(name, Rate.of(prices[name])) for name in patterns]
+        self._patterns = [(name, Rate.from_price(prices[name])) for name in patterns]
 
-    def of(self, *labels: str) -> Rate | None:
+    def find_rate(self, *labels: str) -> Rate | None:
         """The rate of the first of these names that has one, exact names before patterns."""
         for label in labels:
             if label in self._exact:

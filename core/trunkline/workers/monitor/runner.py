@@ -130,17 +130,17 @@ class TurnRunner:
         Raises Fenced (from ``record``) when the turn has another owner, and BusError when the bus stays away.
         """
         async with anyio.create_task_group() as tasks:
-            await self._take([*first], controls, tasks)
+            await self._advance([*first], controls, tasks)
             self._mailbox.watch(lambda: self._send.send_nowait(None))
             while self.turn.phase not in (Phase.DONE, Phase.PARKED):
-                await self._take(*await self._happened(), tasks)
+                await self._advance(*await self._next_input(), tasks)
             tasks.cancel_scope.cancel()
 
     def cancel(self, by: str) -> None:
         """Have the turn end now, as if a person had cancelled it; what it was doing is cut."""
         self._send.send_nowait(CancelRecorded(by=by, mode="now"))
 
-    async def _happened(self) -> tuple[list[JournalEntry], tuple[HeldItem, ...]]:
+    async def _next_input(self) -> tuple[list[JournalEntry], tuple[HeldItem, ...]]:
         """What happened next. Results of parallel tools that are there already are taken together."""
         entry = await self._receive.receive()
         if entry is None:
@@ -155,23 +155,23 @@ class TurnRunner:
             entries.append(entry)
         return entries, ()
 
-    async def _take(
+    async def _advance(
         self, inputs: list[JournalEntry], controls: tuple[HeldItem, ...], tasks: TaskGroup
     ) -> None:
         """Let the machine take it in, record what it says, show it, and begin what it commands."""
         wishes = [(held, journal_entry_for(held, self.turn)) for held in controls]
         inputs = [known for entry in inputs for known in self._within_limit(entry)]
         inputs = [*inputs, *(wish for _, wish in wishes if wish is not None)]
-        settled = [await self._settled(entry) for entry in inputs]
+        settled = [await self._cut_if_cancelled(entry) for entry in inputs]
         entries, commands = self.turn.advance(*settled, stop=self._means.stop)
         if entries:
             await self._means.record(entries)
-            await self._feed.tell(*self._told(entries))
+            await self._feed.emit_journaled(*self._feed_events(entries))
         for held, wish in wishes:
             too_late = isinstance(wish, SteerRecorded) and wish not in entries
             if not too_late:  # else it stays in the mailbox, and becomes a turn of its own
                 await self._means.settle(held)
-                self._mailbox.settled(held)
+                self._mailbox.settle(held)
         for command in commands:
             self._start(command, tasks)
 
@@ -182,49 +182,49 @@ class TurnRunner:
             return (entry,)
         return (entry, *refuse_excess_calls(entry, self._client_tools, self._means.max_calls))
 
-    def _told(self, entries: tuple[JournalEntry, ...]) -> Iterable[NumberedEvent]:
+    def _feed_events(self, entries: tuple[JournalEntry, ...]) -> Iterable[NumberedEvent]:
         """What people are shown of new entries; a new owner's first ones come with all that was before them."""
         if isinstance(entries[0], TurnResumed):
             return replayed_events(self.turn, self._teller, begun=self.begun)
-        return (told for entry in entries for told in self._teller.tell_new(entry))
+        return (told for entry in entries for told in self._teller.translate_new(entry))
 
-    async def _settled(self, entry: JournalEntry) -> JournalEntry:
+    async def _cut_if_cancelled(self, entry: JournalEntry) -> JournalEntry:
         """A cancel cuts the work under way first and takes along the text that it leaves behind."""
         if not isinstance(entry, CancelRecorded) or entry.mode != "now":
             return entry
         for scope in self._scopes:
             scope.cancel()
         for action in self.turn.steps[-1].sent if self.turn.steps else ():
-            await self._means.actor.stop(action.key, f"cancelled by {entry.by}")
+            await self._means.actor.cancel(action.key, f"cancelled by {entry.by}")
         if self.turn.phase is not Phase.THINKING:
             return entry
         if self._text is None:  # the owner before this one showed it
             partial, self.begun = self.begun, ""
         else:
-            partial = await self._text.cut()
+            partial = await self._text.close()
         return msgspec.structs.replace(entry, partial=partial)
 
     def _start(self, command: Command, tasks: TaskGroup) -> None:
         match command:
             case CallModel():
-                tasks.start_soon(self._ask, command)
+                tasks.start_soon(self._call_model, command)
             case RunToolCall():
-                tasks.start_soon(self._act, command)
+                tasks.start_soon(self._run_tool, command)
             case StoreTurn():
                 tasks.start_soon(self._store, command)
             case ParkTurn():
                 pass
 
-    async def _ask(self, command: CallModel) -> None:
-        if (wanted := self._wanted()) is not None:
-            await self._stand_in(wanted, command.step)
+    async def _call_model(self, command: CallModel) -> None:
+        if (wanted := self._tool_command()) is not None:
+            await self._answer_command(wanted, command.step)
             return
         if isinstance(self._choice, ModelError):
             log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
             code, fault, detail = (
                 self._choice.code,
                 self._choice.fault,
-                self._means.terms.explainer.why(self._choice),
+                self._means.terms.explainer.describe(self._choice),
             )
             await self._send.send(ModelCallFailed(step=command.step, code=code, fault=fault, detail=detail))
             return
@@ -233,11 +233,11 @@ class TurnRunner:
         means = self._means
         asker = ModelCaller(means.models.ask(self._choice), self._choice, means.terms)
         used = {action.call.id for step in self.turn.steps for action in step.actions}
-        with self._cuttable():
-            entry = await asker.answer(self._request(self._choice, begun), command.step, self._text, used)
+        with self._cancellable():
+            entry = await asker.call(self._request(self._choice, begun), command.step, self._text, used)
             await self._send.send(entry)
 
-    def _wanted(self) -> str | None:
+    def _tool_command(self) -> str | None:
         """The command that stands in for the model: as long as nobody steers, and settings that cannot be read have not
         ended the turn."""
         turn, standing = self.turn, self._briefing.standing
@@ -246,12 +246,12 @@ class TurnRunner:
             return None
         return find_command(self._briefing.request)
 
-    async def _stand_in(self, wanted: str, step: int) -> None:
+    async def _answer_command(self, wanted: str, step: int) -> None:
         briefing, self.begun = self._briefing, ""
         barred = briefing.standing.tools.restricted
         entry = answer_command(wanted, briefing.request.turn, self.turn.steps, briefing.all_tools, barred)
         self._text = TextStream(self._feed, step, self._means.window)
-        with self._cuttable():
+        with self._cancellable():
             if entry.text:
                 self._text.add(entry.text)
             await self._text.flush()
@@ -274,11 +274,11 @@ class TurnRunner:
             adapter=choice.adapter.name,
         )
 
-    async def _act(self, command: RunToolCall) -> None:
-        with self._cuttable():
+    async def _run_tool(self, command: RunToolCall) -> None:
+        with self._cancellable():
             request = self._briefing.request
             origin = request.fork.origin.conversation if request.fork is not None else None
-            outcome = await self._means.actor.outcome(command, self._scope, request.actor, origin)
+            outcome = await self._means.actor.call(command, self._scope, request.actor, origin)
             await self._send.send(_result(command, outcome, self._means.patience))
 
     async def _store(self, command: StoreTurn) -> None:
@@ -288,18 +288,18 @@ class TurnRunner:
         end = command.end(self.turn, answer)
         try:
             with start_span(tracer, semconv.STORE):
-                await self._means.store(wish, self._tell_late)
+                await self._means.store(wish, self._notify_late)
         except RemoteFault as fault:
             log.error("turn %s could not be stored: %s", self._scope.turn, fault)
             end = TurnFinished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
         await self._send.send(end)
 
-    async def _tell_late(self) -> None:
+    async def _notify_late(self) -> None:
         """Those who watch have the whole answer; they are told why it does not end."""
         await self._feed.emit(NOT_STORED)
 
     @contextmanager
-    def _cuttable(self) -> Iterator[None]:
+    def _cancellable(self) -> Iterator[None]:
         """Work that a cancel ends at once."""
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)

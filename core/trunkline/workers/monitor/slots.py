@@ -20,13 +20,13 @@ class TurnSlots:
         self._others: deque[anyio.Event] = deque()
 
     @asynccontextmanager
-    async def one(self, begun: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
+    async def acquire(self, begun: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
         """Hold a slot. ``begun`` tells whether the turn had begun; it is asked only when there is no slot at once."""
         await self._take(begun)
         try:
             yield
         finally:
-            self._pass_on()
+            self._release()
 
     async def _take(self, begun: Callable[[], Awaitable[bool]]) -> None:
         waiting = self._others
@@ -41,12 +41,12 @@ class TurnSlots:
             await passed.wait()
         except anyio.get_cancelled_exc_class():
             if passed.is_set():
-                self._pass_on()
+                self._release()
             else:
                 waiting.remove(passed)
             raise
 
-    def _pass_on(self) -> None:
+    def _release(self) -> None:
         for waiting in (self._begun, self._others):
             if waiting:
                 return waiting.popleft().set()

@@ -99,12 +99,12 @@ class Step:
         return self._by_id.get(call_id)
 
     @contextmanager
-    def changing(self, action: ToolAction) -> Iterator[ToolAction]:
+    def update(self, action: ToolAction) -> Iterator[ToolAction]:
         """Change one of the step's calls."""
         yield action
         self._sort(action)
 
-    def forget_sent(self) -> None:
+    def mark_all_unsent(self) -> None:
         """Take it that every call which was sent has to be sent again."""
         for action in self.actions:
             action.again = action.again or action.sent

@@ -31,7 +31,7 @@ class ToolCaller:
         self._bus = bus
         self._silence = silence
 
-    async def outcome(
+    async def call(
         self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
     ) -> ToolOutcome:
         """How the call ended; every failure of the way there is an outcome too."""
@@ -82,7 +82,7 @@ class ToolCaller:
             await anyio.sleep(pause)
             pause = min(2 * pause, longest)
 
-    async def stop(self, key: str, reason: str) -> None:
+    async def cancel(self, key: str, reason: str) -> None:
         """Have whoever runs the call stop it. Said once: a call that goes on all the same has its own timeout."""
         try:
             await self._bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=key)
@@ -90,7 +90,7 @@ class ToolCaller:
             log.warning("tool call %s could not be told to stop: %s", key, error)
 
     async def _ask(self, request: CallTool, scope: Scope) -> ToolOutcome:
-        endpoint = CALL_DECIDED_TOOL if request.decided else CALL_TOOL
+        endpoint = CALL_DECIDED_TOOL if request.has_decisions else CALL_TOOL
         async with self._bus.call_streaming(
             endpoint, request, scope=scope, idle_timeout=self._silence
         ) as replies:
@@ -103,19 +103,19 @@ class ToolCaller:
 class UnattendedToolCaller(ToolCaller):
     """Sends calls of a loop at which nobody can be asked: one that needs a person's yes is refused."""
 
-    async def outcome(
+    async def call(
         self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
     ) -> ToolOutcome:
         """How the call ended; never ``approval``."""
-        outcome = await super().outcome(command, scope, actor, forked_from)
+        outcome = await super().call(command, scope, actor, forked_from)
         if outcome.status != "approval":
             return outcome
         is_question = isinstance(outcome.detail, ApprovalDetail) and outcome.detail.is_question
         need = "asks a person something" if is_question else "needs a person's approval"
         text = f"{command.call.name} {need}, and nobody can be asked here."
-        if not outcome.waits:
+        if not outcome.is_waiting:
             return _failed(command, f"{text} It was not run.", "no_answer")
-        await self.stop(command.key, "nobody can be asked here")
+        await self.cancel(command.key, "nobody can be asked here")
         text = (
             f"{text} It was stopped in its middle, and may have had an effect; check before doing it again."
         )

@@ -152,7 +152,7 @@ class Turn:
         """The tool calls of the last answer."""
         return self.steps[-1].actions if self.steps else ()
 
-    def knows(self, message_id: str) -> bool:
+    def has_message(self, message_id: str) -> bool:
         """Whether this message was taken into the turn already."""
         assert self.request is not None
         taken = [message.id for step in self.steps for message in step.steered]
@@ -205,12 +205,12 @@ class Turn:
             yield CancelRecorded(by=enough, mode="after_step") if enough else ModelCallPlanned(step=self.step)
         elif self.phase is Phase.ACTING:
             step = self.steps[-1]
-            for action in islice(step.due.values(), self._room(step)):
+            for action in islice(step.due.values(), self._free_slots(step)):
                 yield ToolPlanned(call=action.call, key=action.key)
             if not step.due and not step.running:
                 yield TurnParked()
 
-    def _room(self, step: Step) -> int:
+    def _free_slots(self, step: Step) -> int:
         """How many more calls of the step may be under way."""
         limit = self.started.parallel if self.started is not None else None
         return max(0, limit - len(step.running)) if isinstance(limit, int) else len(step.due)
@@ -263,7 +263,7 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
 def _note_resumed(turn: Turn) -> None:
     _settle(turn)
     if turn.steps:
-        turn.steps[-1].forget_sent()
+        turn.steps[-1].mark_all_unsent()
 
 
 def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
@@ -331,7 +331,7 @@ def _settle(turn: Turn) -> None:
 
 def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked | ApprovalRecorded) -> None:
     step, action = _action(turn, entry.call.id if isinstance(entry, ToolPlanned) else entry.call_id)
-    with step.changing(action):
+    with step.update(action):
         match entry:
             case ToolPlanned():
                 action.sent = True

@@ -145,7 +145,7 @@ class TurnService:
         finally:
             lane.working = False
             self._idle.set()
-            self._forget_idle_lanes()
+            self._forget_idle_queues()
         if lane.closed:
             self._forget(conversation)
             await nak_all(lane.drop())
@@ -154,12 +154,12 @@ class TurnService:
         self._lanes.pop(conversation, None)
         self._leaving.pop(conversation, None)
 
-    def _forget_idle_lanes(self) -> None:
+    def _forget_idle_queues(self) -> None:
         for conversation, lane in list(self._lanes.items())[: max(0, len(self._lanes) - MAX_IDLE_QUEUES)]:
             if not lane.working and not lane.waiting:
                 del self._lanes[conversation]
 
-    def leave(self, partition: int) -> list[HeldItem]:
+    def release_partition(self, partition: int) -> list[HeldItem]:
         """Begin nothing more of a partition, and return what has not begun. What runs is ended here, and told of in
         ``finishing``; what another owner may write to is forgotten."""
         returned: list[HeldItem] = []
@@ -172,35 +172,35 @@ class TurnService:
                     self._forget(conversation)
         return returned
 
-    async def keep_looking(self) -> None:
+    async def drop_stale_items(self) -> None:
         """Let go of what waits here in vain, until cancelled. A monitor that stood still, or was cut off, is told by
         nobody that it has lost a partition."""
         while True:
             await anyio.sleep(FAILOVER_SECONDS)
             for lane in tuple(self._lanes.values()):
                 try:
-                    if await lane.waits_in_vain():
-                        self._let_go(lane)
+                    if await lane.has_stale_items():
+                        self._drop_stale(lane)
                 except BusError as error:
                     log.debug("whether somebody else went on could not be seen: %s", error)
 
-    def _let_go(self, lane: ConversationQueue) -> None:
+    def _drop_stale(self, lane: ConversationQueue) -> None:
         for held in lane.drop():
             log.info("conversation %s has another owner now: %s is let go", held.conversation, held.id)
             if self._lanes.get(held.conversation) is lane:
                 self._forget(held.conversation)
 
     @property
-    def finishing(self) -> tuple[str, ...]:
+    def finishing_conversations(self) -> tuple[str, ...]:
         """The conversations whose turns run here though their partition was left; not for ever, so that a message
         for a very long turn is not kept waiting: then its new owner takes the turn over."""
         now = anyio.current_time()
         return tuple(conversation for conversation, until in self._leaving.items() if now < until)
 
     @property
-    def unstored(self) -> int:
+    def unstored_count(self) -> int:
         """How many answers wait for memory longer than they should."""
-        return self._storing.late
+        return self._storing.late_count
 
     async def drain(self) -> None:
         """Begin nothing more, give back what has not begun, and return when what runs is done."""
@@ -227,7 +227,7 @@ class TurnService:
 
     def slot(self, begun: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
         """See ``Desk.slot``."""
-        return self._slots.one(begun)
+        return self._slots.acquire(begun)
 
     async def is_finishing(self, worker: str, conversation: str) -> bool:
         """See ``Desk.is_finishing``."""
@@ -239,7 +239,7 @@ class TurnService:
         """See ``Desk.run``."""
         request = run.request
         error: str | None = "interrupted"
-        self._pulse.begin(request.block, request.turn)
+        self._pulse.turn_started(request.block, request.turn)
         attributes: dict[str, str | int] = {
             semconv.GEN_AI_OPERATION: "invoke_agent",
             semconv.GEN_AI_AGENT_NAME: request.block,
@@ -267,7 +267,7 @@ class TurnService:
                 error = None  # the turn is another monitor's, and no failure of this one
             raise failure from failures
         finally:
-            self._pulse.end(request.block, request.turn, error)
+            self._pulse.turn_ended(request.block, request.turn, error)
             self._ran(request)
 
     async def _run(self, run: TurnRun) -> None:
@@ -276,33 +276,35 @@ class TurnService:
         teller = rest.teller if rest is not None else JournalTranslator()
         put_down = False
         try:
-            await self._go_through(run, feed, teller)
-            put_down = self._put_down(run, feed, teller)
+            await self._execute(run, feed, teller)
+            put_down = self._keep_parked(run, feed, teller)
         finally:
             if not put_down:
                 self._feeds.close(feed)
 
-    async def _go_through(self, run: TurnRun, feed: FeedWriter, teller: JournalTranslator) -> None:
+    async def _execute(self, run: TurnRun, feed: FeedWriter, teller: JournalTranslator) -> None:
         """The turn until it is done or parked."""
         request = run.request
         if run.turn.phase is Phase.NEW and request.fork is not None:
             request = await with_fork_history(self._bus, request, request.fork)
-        briefing = await self._briefer.brief(request, run.known)
+        briefing = await self._briefer.build(request, run.known)
         choice = self._choose(briefing)
         if isinstance(choice, SelectedModel):
             asked = model_attributes(choice.adapter.name, choice.adapter.vendor, choice.model)
             trace.get_current_span().set_attributes(asked)
-        runner = TurnRunner(run.turn, briefing, choice, feed, self._means(run, briefing), run.mailbox, teller)
+        runner = TurnRunner(
+            run.turn, briefing, choice, feed, self._runner_deps(run, briefing), run.mailbox, teller
+        )
         first: tuple[JournalEntry, ...] = (TurnResumed(),) if run.resting is None else ()
         if run.turn.phase is Phase.NEW:
             first = (await self._started(request, briefing, choice),)
         elif run.turn.phase is Phase.THINKING and (
             _continues(choice) or any(is_immediate_cancel(c.item) for c in run.controls)
         ):
-            runner.begun = await self._begun(run)
+            runner.begun = await self._partial_text(run)
         self._runners.add(runner)
         try:
-            await self._around(run, briefing, lambda: runner.run(first, run.controls))
+            await self._with_middleware(run, briefing, lambda: runner.run(first, run.controls))
         finally:
             self._runners.discard(runner)
 
@@ -314,7 +316,7 @@ class TurnService:
         self, request: TurnRequested, briefing: TurnContext, choice: SelectedModel | ModelError
     ) -> TurnStarted:
         label = choice.label if isinstance(choice, SelectedModel) else ""
-        context, statuses = await self._briefer.context(briefing, label)
+        context, statuses = await self._briefer.context_messages(briefing, label)
         return TurnStarted(
             request=request,
             model=label,
@@ -324,19 +326,19 @@ class TurnService:
             derived=_derived(choice),
         )
 
-    def _put_down(self, run: TurnRun, feed: FeedWriter, teller: JournalTranslator) -> bool:
+    def _keep_parked(self, run: TurnRun, feed: FeedWriter, teller: JournalTranslator) -> bool:
         """Keep a turn that is parked for whoever decides next. Returns whether it is kept."""
-        end = run.journal.end
+        end = run.journal.last_seq
         if run.turn.phase is not Phase.PARKED or end is None:
             return False
         self._resting.put(run.request.turn, ParkedTurn(run.turn, run.epoch, end, feed, teller, run.said))
         return True
 
-    def resting(self, turn: str, end: int | None) -> ParkedTurn | None:
+    def take_parked(self, turn: str, end: int | None) -> ParkedTurn | None:
         """See ``Desk.resting``."""
         return self._resting.take(turn, end)
 
-    async def _around(
+    async def _with_middleware(
         self, run: TurnRun, briefing: TurnContext, proceed: Callable[[], Awaitable[None]]
     ) -> None:
         """The turn with the plugins' middleware around it, the first plugin's outermost."""
@@ -345,13 +347,13 @@ class TurnService:
             proceed = _wrap(owned.item, info, proceed)
         await proceed()
 
-    def _means(self, run: TurnRun, briefing: TurnContext) -> RunnerDeps:
+    def _runner_deps(self, run: TurnRun, briefing: TurnContext) -> RunnerDeps:
         async def record(entries: tuple[JournalEntry, ...]) -> None:
             await run.journal.write(run.request, run.epoch, entries)
             self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
-                await self.tell(run.request, entry)
-            await self._approvals.try_to_tell(run.turn, run.said, affected_calls(entries))
+                await self.publish_fact(run.request, entry)
+            await self._approvals.try_publish(run.turn, run.said, affected_calls(entries))
 
         async def settle(held: HeldItem) -> None:
             if held is not run.carrier:
@@ -367,7 +369,7 @@ class TurnService:
             terms=self._terms,
             window=self._window,
             max_calls=self._max_calls,
-            patience=self._approvals.patience(run.request),
+            patience=self._approvals.decision_timeout(run.request),
             commands=True,
         )
 
@@ -378,7 +380,7 @@ class TurnService:
 
     def _choose(self, briefing: TurnContext) -> SelectedModel | ModelError:
         try:
-            preference = briefing.preference
+            preference = briefing.preferred_model
             if briefing.request.model is None:
                 info = self._info(Turn(), briefing)
                 preference = self._plugins.select_model(info, preference or "") or preference
@@ -386,7 +388,7 @@ class TurnService:
         except ModelError as error:
             return error
 
-    async def _begun(self, run: TurnRun) -> str:
+    async def _partial_text(self, run: TurnRun) -> str:
         """The text of the interrupted model call, as far as people have seen it."""
         text = ""
         keys = {"conversation": run.request.conversation, "turn": run.request.turn}
@@ -398,7 +400,7 @@ class TurnService:
                 text = text[: event.offset] + event.text
         return text
 
-    async def tell(self, request: TurnRequested, entry: JournalEntry) -> None:
+    async def publish_fact(self, request: TurnRequested, entry: JournalEntry) -> None:
         """See ``Desk.tell``."""
         fact = _FACTS.get(type(entry))
         if fact is None:
@@ -416,13 +418,13 @@ class TurnService:
         except BusError as error:
             log.debug("a fact about turn %s was not told: %s", request.turn, error)
 
-    async def tell_approvals(self, turn: Turn, said: PublishedApprovals) -> None:
+    async def publish_approvals(self, turn: Turn, said: PublishedApprovals) -> None:
         """See ``Desk.tell_approvals``."""
-        await self._approvals.tell_missing(turn, said)
+        await self._approvals.publish_missing(turn, said)
 
     def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
-        self._tally.take(record, utc_now())
+        self._tally.record(record, utc_now())
 
     async def give_up(
         self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
@@ -438,9 +440,9 @@ class TurnService:
         await journal.write(request, epoch, (*missing, end))
         self._count(request.turn, epoch, (*missing, end))
         turn.apply(end)
-        await self._approvals.try_to_tell(turn, PublishedApprovals())
+        await self._approvals.try_publish(turn, PublishedApprovals())
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
-        await feed.tell(*JournalTranslator().tell(end))
+        await feed.emit_journaled(*JournalTranslator().translate(end))
         self._feeds.close(feed)
 
 

@@ -78,7 +78,7 @@ class MonitorWorker(Worker):
             context.bus,
             self._roster,
             offer=self._offer,
-            leave=lambda partition: self._desk.leave(partition),
+            leave=lambda partition: self._desk.release_partition(partition),
             announce=lambda: self.announce(),
         )
         self._engine = EngineServer(
@@ -91,10 +91,12 @@ class MonitorWorker(Worker):
             lambda: _http_auth(context),
         )
 
-    def standing(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
+    def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Which partitions it has, which turns it ends for others, and how many it could not have stored so far."""
         desk = self._desk
-        return replace(beat, pins=self._inbox.pins, finishing=desk.finishing, unstored=desk.unstored)
+        return replace(
+            beat, pins=self._inbox.pins, finishing=desk.finishing_conversations, unstored=desk.unstored_count
+        )
 
     @property
     def engine_url(self) -> str:
@@ -110,7 +112,7 @@ class MonitorWorker(Worker):
         self.resources.push_async_callback(self._models.aclose)
         self._feeds = FeedRegistry(self.context.bus, tasks)
         self.resources.callback(self._feeds.undo)
-        self._desk = self._make_desk(tasks)
+        self._desk = self._make_turn_service(tasks)
         await self._inbox.open()
         self._engine.open()
         self.resources.callback(self._engine.close)
@@ -119,7 +121,7 @@ class MonitorWorker(Worker):
         heed = PanicHandler(self._latch, self._stop_everything)
         tasks.start_soon(heed.watch)
         await heed.listen(self.context.bus, self.context.id, self.kind)
-        await self.context.service.add(ANSWERER, self._answerers.answerer)
+        await self.context.service.add(ANSWERER, self._answerers.get_answerer)
         await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
 
     async def serve(self) -> None:
@@ -128,7 +130,7 @@ class MonitorWorker(Worker):
             tasks.start_soon(self._pulse.run)
             tasks.start_soon(self._engine.run)
             tasks.start_soon(self._inbox.run)
-            tasks.start_soon(self._desk.keep_looking)
+            tasks.start_soon(self._desk.drop_stale_items)
 
     async def drain(self) -> None:
         """Let another monitor have the partitions, and finish the turns and completions that run."""
@@ -152,7 +154,7 @@ class MonitorWorker(Worker):
     async def _offer(self, held: HeldItem) -> None:
         await self._desk.offer(held)
 
-    def _make_desk(self, tasks: anyio.abc.TaskGroup) -> TurnService:
+    def _make_turn_service(self, tasks: anyio.abc.TaskGroup) -> TurnService:
         return TurnService(
             bus=self.context.bus,
             worker=self.context.id,
@@ -172,10 +174,10 @@ class MonitorWorker(Worker):
             max_calls=self._settings.max_tool_calls,
             parallel_calls=self._settings.parallel_tool_calls,
             release=self._inbox.release,
-            ran=self._look_at(tasks),
+            ran=self._trace_callback(tasks),
         )
 
-    def _look_at(self, tasks: anyio.abc.TaskGroup) -> Callable[[TurnRequested], None]:
+    def _trace_callback(self, tasks: anyio.abc.TaskGroup) -> Callable[[TurnRequested], None]:
         """What is done about the trace of a turn that ran here: a collector is told of what dead workers left open."""
         if not self.context.config.settings.telemetry.traces or not is_exported("traces"):
             return lambda request: None
@@ -183,7 +185,7 @@ class MonitorWorker(Worker):
 
         def look(request: TurnRequested) -> None:
             if request.traceparent:
-                left_open.look_at(request.traceparent.split("-")[1])
+                left_open.check_later(request.traceparent.split("-")[1])
 
         return look
 

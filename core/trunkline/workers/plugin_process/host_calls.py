@@ -17,7 +17,7 @@ class HostCallClient:
         self._count = 0
         self._waiting: dict[int, _PendingCall] = {}
 
-    async def ask(self, made: Callable[[int], HostCall]) -> HostCallReply:
+    async def call(self, made: Callable[[int], HostCall]) -> HostCallReply:
         """Send the wish that is made with a number of its own, and wait for its answer."""
         self._count += 1
         number, question = self._count, _PendingCall()
@@ -30,7 +30,7 @@ class HostCallClient:
         assert question.answer is not None
         return question.answer
 
-    def answered(self, answer: HostCallReply) -> None:
+    def deliver(self, answer: HostCallReply) -> None:
         """Hand an answer to whoever waits for it."""
         question = self._waiting.get(answer.number)
         if question is not None:

@@ -38,27 +38,27 @@ async def serve_plugin(config: Config, name: str, bus: BusSettings, stop: anyio.
     Raises:
         CannotServe: it is not installed, does not load, is in quarantine, or has nothing that can be served from here.
     """
-    hosting = config.hosting(name)
+    hosting = config.plugin_host(name)
     apply_limits(hosting)
     plugins = Plugins.load(config, only=name)
     state = _state(plugins, name)
     settings = msgspec.structs.replace(bus, name=new_id("plugin"), claim_threshold=WHOLE)
     async with AsyncExitStack() as stack:
-        stack.callback(plugins.crumbs.close)
+        stack.callback(plugins.activity_log.close)
         connection = await stack.enter_async_context(connect(settings))
         service = Service(connection, f"trunkline-plugin-{name}", trunkline.__version__, f"plugin-{name}", "")
         own = PluginToolService(plugins, settings.name)
-        await service.add(LIST_PLUGIN_TOOLS, own.listed, plugin=name)
+        await service.add(LIST_PLUGIN_TOOLS, own.list_tools, plugin=name)
         await service.add(RUN_PLUGIN_TOOL, own.run, limit=256, plugin=name)
-        await service.add(HOST_CALL_REPLY, own.answered, limit=256, plugin=name)
+        await service.add(HOST_CALL_REPLY, own.receive_answer, limit=256, plugin=name)
         tasks = await stack.enter_async_context(background_tasks())
-        spoken = {*hosting.speaks_for(state.name)} & {*config.settings.channels.enabled}
+        spoken = {*hosting.channels_of(state.name)} & {*config.settings.channels.enabled}
         for owned in plugins.channels():
             if owned.item.name in spoken:
                 tasks.start_soon(supervise_channel, owned, plugins, connection)
         log.info("plugin %s serves from a process of its own", name)
         await stop.wait()
-        plugins.crumbs.leave()
+        plugins.activity_log.mark_leaving()
         with anyio.move_on_after(DRAIN_SECONDS):
             await service.close()
         tasks.cancel_scope.cancel()

@@ -230,7 +230,7 @@ class ProxyMemory:
 
         answer = None
         with anyio.move_on_after(PATIENCE):
-            answer = await self._wishes.ask(wish)
+            answer = await self._wishes.call(wish)
         if answer is None:
             raise ToolError(
                 "Memory did not answer in time. Whether it did the work is unknown: look.", kind="timeout"

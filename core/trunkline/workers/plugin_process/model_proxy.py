@@ -17,7 +17,7 @@ class ProxyCompleter(CompleterBase):
 
     async def ask(self, question: Complete) -> Completion:
         """Have it asked."""
-        answer = await self._wishes.ask(lambda number: ModelHostCall(number=number, question=question))
+        answer = await self._wishes.call(lambda number: ModelHostCall(number=number, question=question))
         if answer.error is not None:
             raise CompletionError(answer.code, answer.error)
         return msgspec.json.decode(answer.result, type=Completion)

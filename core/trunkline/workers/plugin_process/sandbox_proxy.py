@@ -37,7 +37,7 @@ class ProxySandbox(Sandbox):
 
     async def unavailable(self) -> str | None:
         """Why programs cannot be run, as the tools worker finds."""
-        answer = await self._wishes.ask(lambda number: SandboxHostCall(number=number))
+        answer = await self._wishes.call(lambda number: SandboxHostCall(number=number))
         return answer.error
 
     async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
@@ -71,7 +71,7 @@ class ProxySandbox(Sandbox):
             raise ToolError(
                 f"That is too much for standard input from here: at most {MOST_IN} bytes.", kind="too_large"
             )
-        answer = await self._wishes.ask(
+        answer = await self._wishes.call(
             lambda number: SandboxHostCall(
                 number=number,
                 argv=tuple(argv),

@@ -47,15 +47,15 @@ class PluginToolService:
         self._tools = {owned.item.spec.name: owned for owned in plugins.tools()}
         self._wishes: dict[str, HostCallClient] = {}
 
-    async def listed(self, request: Request[ListPluginTools]) -> PluginTools:
+    async def list_tools(self, request: Request[ListPluginTools]) -> PluginTools:
         """All tools."""
         return PluginTools(life=self._life, tools=tuple(owned.item.spec for owned in self._tools.values()))
 
-    async def answered(self, request: Request[HostCallReply]) -> HostCallAcknowledged:
+    async def receive_answer(self, request: Request[HostCallReply]) -> HostCallAcknowledged:
         """Hand the answer to a wish to the call that waits for it."""
         wishes = self._wishes.get(request.data.call)
         if wishes is not None:
-            wishes.answered(request.data)
+            wishes.deliver(request.data)
         return HostCallAcknowledged()
 
     async def run(self, request: Request[RunPluginTool]) -> AsyncIterator[PluginToolReply]:
@@ -99,7 +99,7 @@ class PluginToolService:
                 report=_ProgressReporter(call.call, send), load=loads.extend,
                 derived=lambda: derived.append(True),
             )  # fmt: skip
-            with self._plugins.at_work(owner, "tool"):
+            with self._plugins.record_activity(owner, "tool"):
                 ended, text = await _run_to_end(tool, context, call)
             for start in range(0, len(text), PIECE):
                 await send.send(PluginToolText(text=text[start : start + PIECE]))

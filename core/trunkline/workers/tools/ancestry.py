@@ -25,12 +25,12 @@ class ConversationAncestry:
         self._bus = bus
         self._origins: dict[tuple[str, str], str] = {}
 
-    def note(self, call: CallTool) -> None:
+    def record_fork(self, call: CallTool) -> None:
         """Heed what a call says of its conversation: memory hears of a fork only when its first turn has ended."""
         if call.forked_from is not None:
             self._remember(call.block, call.conversation, call.forked_from)
 
-    async def of(self, block: str, conversation: str) -> AsyncIterator[str]:
+    async def ancestors(self, block: str, conversation: str) -> AsyncIterator[str]:
         """The conversation, then the one that it was forked from, and on."""
         current: str | None = conversation
         for _ in range(DEEPEST):
@@ -39,7 +39,7 @@ class ConversationAncestry:
             yield current
             current = await self._origin(block, current)
 
-    async def lives(self, block: str, conversation: str) -> bool:
+    async def exists(self, block: str, conversation: str) -> bool:
         """Whether memory has the conversation."""
         return (await self._load(block, conversation))[0]
 

@@ -71,7 +71,7 @@ class CallAuthorizer:
         wishes = [*_call_requests(invocation, policies), *_memory_requests(invocation, policies)]
         return await self._decided(invocation.context.block, wishes, policies)
 
-    async def of_tools(
+    async def decide_tools(
         self, specs: Sequence[ToolSpec], block: str, actor: str, conversation: str = ""
     ) -> list[Decision]:
         """For each tool whether there is any call of it that may be made, as far as that can be said without
@@ -80,12 +80,12 @@ class CallAuthorizer:
         who = _Caller(block, actor, conversation)
         return [_first_allowed(block, _possible_requests(spec, who), policies, now) for spec in specs]
 
-    async def in_short(self, context: ToolContext) -> list[tuple[str, str]]:
+    async def summary(self, context: ToolContext) -> list[tuple[str, str]]:
         """What the block's agent may do in general: what, and whether it may."""
         lines = explain_permissions(context.block, await self.policies(context.block), datetime.now(UTC))
         return [(line.what, WORDS[line.answer]) for line in lines]
 
-    async def take(self, invocation: ToolInvocation) -> None:
+    async def use_quota(self, invocation: ToolInvocation) -> None:
         """Count the call where a policy sets a daily limit. Raises ToolError when the limit is reached."""
         policies = await self.policies(invocation.context.block)
         if not any(policy.conditions.max_per_day is not None for policy in policies):
@@ -95,11 +95,11 @@ class CallAuthorizer:
             if policy.id in decision.counts:
                 await self._quotas.take(policy, datetime.now(UTC))
 
-    async def permit(self, invocation: ToolInvocation) -> None:
+    async def require(self, invocation: ToolInvocation) -> None:
         """Raises ToolError when the call may not be made."""
         refuse_unless_allowed(invocation, await self.decide(invocation))
 
-    async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[FileScope]:
+    async def path_scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[FileScope]:
         """How far beyond the block's own folder the files of a call of this tool may reach."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         wish = AccessRequest(
@@ -114,7 +114,7 @@ class CallAuthorizer:
             if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
         )
 
-    async def bounds(self, call: CallTool) -> ProgramBounds:
+    async def program_bounds(self, call: CallTool) -> ProgramBounds:
         """What the programs of a call may at most."""
         wish = AccessRequest(
             subjects=_subjects(call.block, call.actor),
@@ -132,7 +132,7 @@ class CallAuthorizer:
             hint=refusal_hint(call.block, wish, decision.by),
         )
 
-    async def memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
+    async def decide_memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
         """Whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         wish = AccessRequest(
@@ -301,7 +301,7 @@ def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     if spec.effect == "exec":
         return READ_ONLY_EXEC if is_read_only_call(spec, arguments) else "exec:run"
     if spec.effect == "write":
-        if spec.plan and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.away):
+        if spec.plan and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.is_remote):
             return NOTE_ACTION
         paths = list(path_arguments(spec, arguments))
         return PLAN_ACTION if spec.plan and all(map(_is_plan, paths)) else "write:make"

@@ -40,7 +40,7 @@ class BlockToolLimits:
         """Whether the block may use the tool."""
         if spec.blocks and self.block not in spec.blocks:
             return False
-        if spec.away and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
+        if spec.is_remote and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
             return False
         return self.names is None or spec.name in self.names or (bool(self.names) and _is_platform_tool(spec))
 

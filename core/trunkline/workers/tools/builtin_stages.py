@@ -45,7 +45,7 @@ class PathStage:
             path if is_absolute_path(path) else check_path(path) for path in invocation_paths(invocation)
         ]
         if paths:
-            await self._permissions.permit(invocation)
+            await self._permissions.require(invocation)
             with invocation.context.files() as folder:
                 for path in paths:
                     _refuse_links(folder, path)
@@ -71,7 +71,7 @@ class QuotaStage:
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise ToolError when the limit is reached."""
-        await self._permissions.take(invocation)
+        await self._permissions.use_quota(invocation)
         return await proceed(invocation)
 
 

@@ -34,7 +34,7 @@ def with_audit(work: CallHandler, audit: AuditLog) -> CallHandler:
                 size=len(outcome.output)
                 if isinstance(outcome.stored, UnsetType)
                 else outcome.stored.characters,
-                **audit.content(run.call.arguments, outcome.output),
+                **audit.describe_content(run.call.arguments, outcome.output),
             )
         return outcome
 
@@ -43,7 +43,7 @@ def with_audit(work: CallHandler, audit: AuditLog) -> CallHandler:
 
 async def _note(audit: AuditLog, run: ActiveCall, seconds: float, **more: object) -> None:
     call = run.call
-    await audit.note(
+    await audit.record(
         event="call",
         block=call.block,
         actor=call.actor,

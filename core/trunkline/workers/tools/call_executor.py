@@ -58,12 +58,12 @@ class ExecutorDeps:
     shelf: LiveCatalogue
     resources: PathLocks
     context_of: ContextFactory
-    judged_by: Callable[[str], Awaitable[None]]
+    wait_for_policies: Callable[[str], Awaitable[None]]
     limits_of: Callable[[str], Awaitable[BlockToolLimits]]
     slots: AbstractAsyncContextManager[object]
     timeout: float
     tasks: TaskGroup
-    at_work: ActivityRecorder
+    record_activity: ActivityRecorder
     results: ResultStore | None = None
 
 
@@ -88,42 +88,42 @@ class CallExecutor:
     def __init__(self, parts: ExecutorDeps) -> None:
         self._parts = parts
 
-    async def carry_out(self, run: ActiveCall) -> ToolOutcome | None:
+    async def execute(self, run: ActiveCall) -> ToolOutcome | None:
         """The outcome of the call, recorded where it has to be; None when another worker has it and we must leave.
 
         Raises nothing that a tool or guard raised.
         """
         attempt = _Attempt()
-        outcome = await self._once_only(run, attempt)
+        outcome = await self._run_once(run, attempt)
         if outcome is not None and attempt.spec is not None:
             outcome = _with_tool_facts(run, attempt.spec, outcome)
-            outcome = await self._fitting(run, attempt.spec, outcome)
+            outcome = await self._fit_result(run, attempt.spec, outcome)
         if outcome is None or not attempt.record or outcome.status == "approval":
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
-            await self._parts.ledger.note(run.call, outcome, attempt.seq)
+            await self._parts.ledger.record_soon(run.call, outcome, attempt.seq)
             return outcome  # nobody waits for that: a read whose result is not recorded may run again
         patient = attempt.spec is None or not attempt.spec.repeatable
-        return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
+        return await self._parts.ledger.record_outcome(run.call, outcome, attempt.seq, patient=patient)
 
-    async def _fitting(self, run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+    async def _fit_result(self, run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded, and
         mark by themselves."""
         if run.loads and outcome.status == "ok" and not outcome.repeated:
             outcome = msgspec.structs.replace(outcome, loads=tuple(dict.fromkeys(run.loads))[:MOST_LOADED])
         if self._parts.results is None or outcome.repeated or spec.source == PLATFORM_SOURCE:
             return outcome
-        return await self._parts.results.fitting(run.call, spec, outcome)
+        return await self._parts.results.fit(run.call, spec, outcome)
 
-    async def _once_only(self, run: ActiveCall, attempt: _Attempt) -> ToolOutcome | None:
+    async def _run_once(self, run: ActiveCall, attempt: _Attempt) -> ToolOutcome | None:
         """Run the call unless the ledger knows how it ended; as often as another worker is quicker.
 
         Of a call that nobody has asked for before the ledger knows nothing. Should it know something all the same, the
         start cannot be written, and it is looked at then.
         """
-        look = run.call.again or run.call.decided
+        look = run.call.again or run.call.has_decisions
         while True:
-            state, trouble = await self._looked(run) if look else (NotStarted(), None)
+            state, trouble = await self._ledger_state_or_leave(run) if look else (NotStarted(), None)
             look = True
             if state is None:
                 return None
@@ -131,7 +131,7 @@ class CallExecutor:
                 return as_repeated(state.outcome)
             if isinstance(state, ApprovalPending) and run.call.approved != state.outcome.call_hash:
                 return state.outcome
-            catalogue = await self._parts.shelf.catalogue()
+            catalogue = await self._parts.shelf.current()
             listed = _resolve_tool(catalogue, run)
             attempt.seq, attempt.lost = state.seq, False
             if isinstance(state, Abandoned) and not (
@@ -143,16 +143,16 @@ class CallExecutor:
                 listed = await self._with_hint(catalogue, listed, run.call.block)
             if isinstance(listed, ToolError):
                 refusal = error_outcomes.refusal_outcome(run.call.call, listed)
-                if await self._stands(run, refusal, attempt):
+                if await self._is_final(run, refusal, attempt):
                     return refusal
                 continue
-            run.resumed, run.away = isinstance(state, Abandoned), listed.spec.away
+            run.resumed, run.away = isinstance(state, Abandoned), listed.spec.is_remote
             if trouble is not None and not listed.spec.repeatable:
                 return error_outcomes.unreadable_record_outcome(run.call.call, run.call.name, trouble)
-            outcome = await self._attempted(run, catalogue, listed, attempt)
+            outcome = await self._try_dispatch(run, catalogue, listed, attempt)
             if run.stopped is not None and not attempt.started:
-                return await self._elsewhere(run) or outcome
-            if not attempt.lost and await self._stands(run, outcome, attempt):
+                return await self._outcome_elsewhere(run) or outcome
+            if not attempt.lost and await self._is_final(run, outcome, attempt):
                 return outcome
 
     async def _with_hint(self, catalogue: Catalogue, missing: NoSuchTool, block: str) -> ToolError:
@@ -161,9 +161,9 @@ class CallExecutor:
             limits = await self._parts.limits_of(block)
         except ToolError:
             return missing
-        return NoSuchTool(missing.name, catalogue.near(missing.name, limits))
+        return NoSuchTool(missing.name, catalogue.suggest(missing.name, limits))
 
-    async def _stands(self, run: ActiveCall, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
+    async def _is_final(self, run: ActiveCall, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
         """Whether the outcome may be told. A refusal of a call that another worker may have, under other rules or by
         other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited for. So is
         a question to a person: none begins the call but with that approval."""
@@ -173,32 +173,32 @@ class CallExecutor:
         if attempt.spec is not None:
             outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
         try:
-            await self._parts.ledger.refuse(run.call, outcome, attempt.seq)
+            await self._parts.ledger.record_refusal(run.call, outcome, attempt.seq)
         except LedgerConflict:
             return False
         return True
 
-    async def _elsewhere(self, run: ActiveCall) -> ToolOutcome | None:
+    async def _outcome_elsewhere(self, run: ActiveCall) -> ToolOutcome | None:
         """What came of a call that was stopped before it began here: another worker may have begun it meanwhile."""
-        state, _ = await self._settled(run)
+        state, _ = await self._ledger_state(run)
         return as_repeated(state.outcome) if isinstance(state, Completed) else None
 
-    async def _looked(self, run: ActiveCall) -> tuple[SettledState | None, BusError | None]:
+    async def _ledger_state_or_leave(self, run: ActiveCall) -> tuple[SettledState | None, BusError | None]:
         """The same as ``_settled``; None when we must leave before another worker has come to the end of the call."""
         with anyio.CancelScope() as run.waiting:
-            return await self._settled(run)
+            return await self._ledger_state(run)
         return None, None
 
-    async def _settled(self, run: ActiveCall) -> tuple[SettledState, BusError | None]:
+    async def _ledger_state(self, run: ActiveCall) -> tuple[SettledState, BusError | None]:
         """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
-        listed = _resolve_tool(await self._parts.shelf.catalogue(), run)
+        listed = _resolve_tool(await self._parts.shelf.current(), run)
         patient = not (isinstance(listed, CatalogueEntry) and listed.spec.repeatable)
         try:
-            return await self._parts.ledger.settled(run.call.call, patient=patient), None
+            return await self._parts.ledger.settled_state(run.call.call, patient=patient), None
         except BusError as error:
             return NotStarted(), error
 
-    async def _attempted(
+    async def _try_dispatch(
         self, run: ActiveCall, catalogue: Catalogue, listed: CatalogueEntry, attempt: _Attempt
     ) -> ToolOutcome | None:
         """Dispatch the call, unless it is stopped before or meanwhile; None when it is handed back."""
@@ -206,16 +206,16 @@ class CallExecutor:
         if run.stopped is not None:
             return _stopped_outcome(run, attempt)
         with anyio.CancelScope() as run.attempt:
-            return await self._dispatched(run, catalogue, listed, attempt)
+            return await self._dispatch(run, catalogue, listed, attempt)
         if run.question is not None and run.stopped is None:
             return run.question
         return None if run.handed_back else _stopped_outcome(run, attempt)
 
-    async def _dispatched(
+    async def _dispatch(
         self, run: ActiveCall, catalogue: Catalogue, listed: CatalogueEntry, attempt: _Attempt
     ) -> ToolOutcome:
         try:
-            invocation = await self._invocation(run, listed)
+            invocation = await self._make_invocation(run, listed)
         except ToolError as error:
             return error_outcomes.refusal_outcome(run.call.call, error)
         except TrunklineError as error:
@@ -224,18 +224,18 @@ class CallExecutor:
             )
 
         async def perform(checked: ToolInvocation) -> ToolOutcome:
-            return await self._performed(run, listed, checked, attempt)
+            return await self._perform(run, listed, checked, attempt)
 
         outcome = await catalogue.dispatch(invocation, perform)
         return msgspec.structs.replace(outcome, call=run.call.call)
 
-    async def _invocation(self, run: ActiveCall, listed: CatalogueEntry) -> ToolInvocation:
+    async def _make_invocation(self, run: ActiveCall, listed: CatalogueEntry) -> ToolInvocation:
         call = run.call
         if BLOCK.fullmatch(call.block) is None:
             raise ToolError(
                 f"{call.block!r} is not the name of a block. Nothing was run.", kind="invalid_arguments"
             )
-        await self._parts.judged_by(call.block)
+        await self._parts.wait_for_policies(call.block)
         return ToolInvocation(
             spec=listed.spec,
             arguments=run.arguments,
@@ -244,16 +244,16 @@ class CallExecutor:
             approved=call.approved,
         )
 
-    async def _performed(
+    async def _perform(
         self, run: ActiveCall, listed: CatalogueEntry, invocation: ToolInvocation, attempt: _Attempt
     ) -> ToolOutcome:
         """The last step: take the resources, record the start, run the tool."""
         spec, parts = listed.spec, self._parts
-        slot = nullcontext() if spec.away else parts.slots  # what runs elsewhere takes no place here
-        async with parts.resources.held(invocation), slot:
+        slot = nullcontext() if spec.is_remote else parts.slots  # what runs elsewhere takes no place here
+        async with parts.resources.acquire(invocation), slot:
             if spec.effect != "read":
                 try:
-                    attempt.seq = await parts.ledger.start(run.call, spec, attempt.seq)
+                    attempt.seq = await parts.ledger.record_start(run.call, spec, attempt.seq)
                 except LedgerConflict:
                     attempt.lost = True
                     return error_outcomes.error_outcome(run.call.call, "", "internal")
@@ -263,7 +263,7 @@ class CallExecutor:
             await anyio.lowlevel.checkpoint_if_cancelled()  # it was stopped while its start was recorded
             attempt.started = True
             timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
-            noted = parts.at_work(listed.owner, "tool")
+            noted = parts.record_activity(listed.owner, "tool")
             return await run_tool(
                 listed.tool,
                 with_planning_end(with_read_only_sandbox(invocation)),
@@ -285,7 +285,7 @@ def _with_tool_facts(run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> T
 
 def _resolve_tool(catalogue: Catalogue, run: ActiveCall) -> CatalogueEntry | ToolError:
     try:
-        listed, run.arguments = catalogue.meant(run.call.name, run.call.arguments)
+        listed, run.arguments = catalogue.resolve(run.call.name, run.call.arguments)
     except ToolError as error:
         return error
     run.tool = listed.spec.name

@@ -50,10 +50,10 @@ class CallPerson(Person):
                 f"This call has asked {MOST_QUESTIONS} times, which is as often as one may. Nobody was asked again."
             )
         if answer is None and self._spec.repeatable:
-            await run.give_up(outcome)
+            await run.suspend(outcome)
         if answer is None:
-            with run.without_limit(), anyio.move_on_after(self._hold):
-                answer = await run.hold(msgspec.structs.replace(outcome, within=self._hold))
+            with run.pause_timeout(), anyio.move_on_after(self._hold):
+                answer = await run.wait_for_answer(msgspec.structs.replace(outcome, within=self._hold))
         return _answer_text(answer)
 
     async def tell(self, channel: str, text: str) -> None:

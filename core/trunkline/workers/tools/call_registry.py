@@ -77,7 +77,7 @@ class ActiveCall:
         """Have the model given these tools if the call succeeds. May be called from any thread."""
         self.loads = (*self.loads, *(encodable_text(str(name)) for name in names))
 
-    def derive(self) -> None:
+    def mark_derived(self) -> None:
         """Take it that the result repeats what memory holds. May be called from any thread."""
         self.derived = True
 
@@ -92,14 +92,14 @@ class ActiveCall:
         """What a person said to the question with this hash."""
         return next((answer for answer in self.call.answers if answer.question == question), None)
 
-    async def give_up(self, question: ToolOutcome) -> None:
+    async def suspend(self, question: ToolOutcome) -> None:
         """End the call here, to be run again with an answer. Does not return."""
         self.question = question
         if self.attempt is not None:
             self.attempt.cancel()
         await anyio.sleep_forever()
 
-    async def hold(self, question: ToolOutcome) -> QuestionAnswer:
+    async def wait_for_answer(self, question: ToolOutcome) -> QuestionAnswer:
         """Let the caller know the question, and wait until somebody asks for the call again with the answer."""
         self.question = question
         self.unanswered += 1
@@ -112,7 +112,7 @@ class ActiveCall:
         self.unanswered -= 1
         return answer
 
-    def take(self, answers: tuple[QuestionAnswer, ...]) -> None:
+    def add_answers(self, answers: tuple[QuestionAnswer, ...]) -> None:
         """Take in what people said meanwhile."""
         if len(answers) > len(self.call.answers):
             self.call = msgspec.structs.replace(self.call, answers=answers)
@@ -121,7 +121,7 @@ class ActiveCall:
             self._answered = anyio.Event()
 
     @contextmanager
-    def without_limit(self) -> Iterator[None]:
+    def pause_timeout(self) -> Iterator[None]:
         """The tool's time stands still."""
         left, self.limit.deadline = self.limit.deadline - anyio.current_time(), math.inf
         try:
@@ -129,7 +129,7 @@ class ActiveCall:
         finally:
             self.limit.deadline = anyio.current_time() + left
 
-    def hand_back(self) -> None:
+    def release(self) -> None:
         """Wait no longer for another worker's outcome, or another host's."""
         if self.away and self.attempt is not None:
             self.handed_back = True
@@ -153,7 +153,7 @@ class CallRegistry:
         self._early: dict[str, str] = {}
         """Why calls were stopped that are not under way here: a stop is not stored, and may overtake its call."""
 
-    async def replies(self, call: CallTool) -> AsyncIterator[ToolReply]:
+    async def call(self, call: CallTool) -> AsyncIterator[ToolReply]:
         """Start or join the call; a sign of life each second, then its outcome, or its question to a person.
 
         Raises:
@@ -172,7 +172,7 @@ class CallRegistry:
                 yield run.outcome
                 return
         run = run or self._begin(call)
-        run.take(call.answers)
+        run.add_answers(call.answers)
         async for sign in _heartbeats(run, attrgetter("news")):
             yield sign
         told = run.outcome or run.question
@@ -217,7 +217,7 @@ class CallRegistry:
         for run in list(self._runs.values()):
             if not run.away:
                 run.stop("the tools worker was shut down")
-            run.hand_back()
+            run.release()
         await self._all_ended()
 
     async def _all_ended(self) -> None:

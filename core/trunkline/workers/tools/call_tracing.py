@@ -46,9 +46,9 @@ def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
             instruments.add(semconv.TOOL_DURATION, perf_counter() - began, _measured(outcome))
             if capture and span.is_recording():
                 span.set_attribute(
-                    semconv.GEN_AI_TOOL_ARGUMENTS, secrets.redacted(json.dumps(run.call.arguments))
+                    semconv.GEN_AI_TOOL_ARGUMENTS, secrets.redact(json.dumps(run.call.arguments))
                 )
-                span.set_attribute(semconv.GEN_AI_TOOL_RESULT, secrets.redacted(outcome.output))
+                span.set_attribute(semconv.GEN_AI_TOOL_RESULT, secrets.redact(outcome.output))
             return outcome
 
     return with_span

@@ -61,7 +61,7 @@ class Catalogue:
         self._shown: dict[tuple[BlockToolLimits, tuple[str, ...]], ToolCatalogue] = {}
         for owned in tools:
             self._add(owned.owner, owned.item)
-        self._name_all()
+        self._record_aliases()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """All of them by name, without the platform's own."""
@@ -82,7 +82,7 @@ class Catalogue:
             raise NoSuchTool(name)
         return found
 
-    def near(self, name: str, limits: BlockToolLimits) -> str | None:
+    def suggest(self, name: str, limits: BlockToolLimits) -> str | None:
         """The name of a tool that the block may use which a model is told of in place of one that no tool has. Only of
         one that reads: nobody knows what the missing one would have done, so every other might do more."""
         usable = [one.spec for one in self._tools.values() if limits.allow(one.spec)]
@@ -90,7 +90,7 @@ class Catalogue:
         meant = suggest_tool(name, effects)
         return meant if meant is not None and effects[meant] == "read" else None
 
-    def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[CatalogueEntry, dict[str, Any]]:
+    def resolve(self, name: str, arguments: dict[str, Any] | str) -> tuple[CatalogueEntry, dict[str, Any]]:
         """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.
         A tool's own name goes before an alias of its plugin.
 
@@ -122,7 +122,7 @@ class Catalogue:
             )
         return self.find(meant.name), meant.arguments
 
-    def shown(
+    def for_block(
         self, limits: BlockToolLimits, version: str | None, restricted: tuple[str, ...] = ()
     ) -> ToolCatalogue:
         """The tools of a block with these limits; without them when the asker has this version."""
@@ -163,7 +163,7 @@ class Catalogue:
         else:
             self._aliases[name] = _Alias(alias, owner, [tool])
 
-    def _name_all(self) -> None:
+    def _record_aliases(self) -> None:
         """Have each tool say by which other names it goes; what anybody wrote there himself does not count."""
         names: dict[str, list[str]] = {}
         for name in sorted(self._aliases.keys() - self._tools.keys()):
@@ -179,7 +179,7 @@ class Catalogue:
         found = spec_problems(tool.spec)
         if found:
             return f"{tool.spec.name}: {'; '.join(found)}"
-        if tool.spec.away and tool.spec.source != owner:
+        if tool.spec.is_remote and tool.spec.source != owner:
             return f"{tool.spec.name}: only a remote's tools may have the source {tool.spec.source!r}"
         if tool.spec.source == PLATFORM_SOURCE and owner != PLATFORM_OWNER:
             return f"{tool.spec.name}: only the platform's own tools may have the source {PLATFORM_SOURCE!r}"

@@ -22,7 +22,7 @@ async def launch_detached(record: DetachedProgram, order: ProgramSpec) -> None:
     Raises:
         ToolError: it does not; nothing is left of it then.
     """
-    lock = await anyio.to_thread.run_sync(record.make, order)
+    lock = await anyio.to_thread.run_sync(record.create, order)
     try:
         with anyio.CancelScope(shield=True):  # else nobody would know whether it was begun
             said = await _launch_supervisor(record, order.home, lock)

@@ -41,7 +41,7 @@ class _CachedRestrictions:
     until: float
     names: tuple[str, ...]
 
-    def holds(self, catalogue: Catalogue, limits: BlockToolLimits, policies: list[Policy]) -> bool:
+    def is_valid(self, catalogue: Catalogue, limits: BlockToolLimits, policies: list[Policy]) -> bool:
         """Whether they still follow."""
         same = self.catalogue is catalogue and self.limits == limits and self.policies == policies
         return same and anyio.current_time() < self.until
@@ -64,16 +64,16 @@ class ToolDiscovery:
         self._ranked: tuple[Catalogue, ToolSearchIndex] | None = None
         self._kept: dict[str, _CachedRestrictions] = {}
 
-    async def about(self, context: ToolContext, question: str) -> list[ToolSpec]:
+    async def search(self, context: ToolContext, question: str) -> list[ToolSpec]:
         """The tools that a question is about, the most fitting first; without a question all, by name."""
         catalogue = await self._catalogue()
         specs = catalogue.specs()
         if question.strip():
             ranking = await self._ranking(catalogue)
-            specs = tuple(await anyio.to_thread.run_sync(ranking.best, question))
+            specs = tuple(await anyio.to_thread.run_sync(ranking.search, question))
         return [spec for spec in specs if not spec.blocks or context.block in spec.blocks]
 
-    async def named(self, context: ToolContext, name: str) -> ToolSpec:
+    async def find(self, context: ToolContext, name: str) -> ToolSpec:
         """The tool of that name. Raises ToolError when the block has none; the text names what is meant."""
         catalogue = await self._catalogue()
         try:
@@ -81,13 +81,13 @@ class ToolDiscovery:
         except NoSuchTool:
             spec = None
         if spec is None or (spec.blocks and context.block not in spec.blocks):
-            raise NoSuchTool(name, catalogue.near(name, await self._limits_of(context.block)))
+            raise NoSuchTool(name, catalogue.suggest(name, await self._limits_of(context.block)))
         return spec
 
-    async def known(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[ToolAvailability]:
+    async def availability(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[ToolAvailability]:
         """How the block stands to these tools."""
         limits = await self._limits_of(context.block)
-        decisions = await self._permissions.of_tools(
+        decisions = await self._permissions.decide_tools(
             specs, context.block, context.actor, context.conversation
         )
         unsafe = await self._no_sandbox()
@@ -106,7 +106,7 @@ class ToolDiscovery:
         try:
             limits, policies = await self._limits_of(block), await self._permissions.policies(block)
             kept = self._kept.get(block)
-            if kept is None or not kept.holds(catalogue, limits, policies):
+            if kept is None or not kept.is_valid(catalogue, limits, policies):
                 names = await self._refused(block, catalogue, limits)
                 until = anyio.current_time() + KEPT_FOR
                 kept = self._kept[block] = _CachedRestrictions(catalogue, limits, policies, until, names)
@@ -116,15 +116,15 @@ class ToolDiscovery:
 
     async def _refused(self, block: str, catalogue: Catalogue, limits: BlockToolLimits) -> tuple[str, ...]:
         specs = catalogue.specs()
-        decisions = await self._permissions.of_tools(specs, block, OWNER_ACTOR)
+        decisions = await self._permissions.decide_tools(specs, block, OWNER_ACTOR)
         both = list(zip(specs, decisions, strict=True))
         runs = any(decision.allowed and _needs_sandbox(spec) for spec, decision in both)
         unsafe = await self._no_sandbox() if runs else ""  # a probe runs a program: only for who may run one
         return tuple(spec.name for spec, one in both if _restriction(spec, one, limits, block, unsafe))
 
-    async def permissions(self, context: ToolContext) -> str:
+    async def permissions_summary(self, context: ToolContext) -> str:
         """What the block's agent may do in general, in a line."""
-        return ", ".join(f"{what}: {answer}" for what, answer in await self._permissions.in_short(context))
+        return ", ".join(f"{what}: {answer}" for what, answer in await self._permissions.summary(context))
 
     async def _ranking(self, catalogue: Catalogue) -> ToolSearchIndex:
         known = self._ranked
@@ -136,14 +136,14 @@ class ToolDiscovery:
     async def _no_sandbox(self) -> str:
         """Why no program can be run here; empty when one can."""
         try:
-            await self._sandboxes.chosen()
+            await self._sandboxes.select()
         except ToolError as error:
             return str(error)
         return ""
 
 
 def _restriction(spec: ToolSpec, decision: Decision, limits: BlockToolLimits, block: str, unsafe: str) -> str:
-    if spec.away and not limits.allow(spec):
+    if spec.is_remote and not limits.allow(spec):
         return f"it is on another host. A person can add {block} to that host's file in the home's remotes folder."
     if not limits.allow(spec):
         return f"{block} is limited to some tools. A person can add it to tools in the block's block.toml."
@@ -153,4 +153,4 @@ def _restriction(spec: ToolSpec, decision: Decision, limits: BlockToolLimits, bl
 
 
 def _needs_sandbox(spec: ToolSpec) -> bool:
-    return not spec.away and (spec.effect == "exec" or spec.source.startswith(CLI_SOURCE))
+    return not spec.is_remote and (spec.effect == "exec" or spec.source.startswith(CLI_SOURCE))

@@ -32,14 +32,14 @@ def discovery_tools(discovery: ToolDiscovery) -> tuple[Tool, Tool]:
         Args:
             query: What you want to do, in a few words; without it all tools are listed.
         """
-        specs = await discovery.about(context, query)
+        specs = await discovery.search(context, query)
         shown = specs[:MOST_SHOWN] if query.strip() else specs
         if not shown:
             return f"No tool has to do with {query!r}. Try other words, or none to have all listed."
-        known, more = await discovery.known(context, shown), len(specs) - len(shown)
-        return _listing(context.block, await discovery.permissions(context), known, more)
+        known, more = await discovery.availability(context, shown), len(specs) - len(shown)
+        return _listing(context.block, await discovery.permissions_summary(context), known, more)
 
-    @discover_tools.also
+    @discover_tools.alias
     def list_tools_available(query: str = "") -> CanonicalCall:
         """List the tools that there are."""
         return CanonicalCall(DISCOVER_TOOLS, {"query": query})
@@ -69,10 +69,10 @@ def discovery_tools(discovery: ToolDiscovery) -> tuple[Tool, Tool]:
 async def _refusal(discovery: ToolDiscovery, context: ToolContext, name: str) -> str:
     """Why the tool is not loaded; empty when it may be."""
     try:
-        spec = await discovery.named(context, name)
+        spec = await discovery.find(context, name)
     except ToolError as error:
         return str(error).removesuffix(" Nothing was run.")
-    (known,) = await discovery.known(context, [spec])
+    (known,) = await discovery.availability(context, [spec])
     return f"{name} is restricted and was not loaded: {known.restricted}" if known.restricted else ""
 
 

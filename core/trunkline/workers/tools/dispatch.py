@@ -69,9 +69,9 @@ class Dispatch:
 
     async def __call__(self, invocation: ToolInvocation, perform: Proceed) -> ToolOutcome:
         """Bring the call past every guard to ``perform``, or return the outcome of the one that refused."""
-        return await self._pass(0, invocation, perform, _DispatchState())
+        return await self._run_guards(0, invocation, perform, _DispatchState())
 
-    async def _pass(
+    async def _run_guards(
         self, index: int, invocation: ToolInvocation, perform: Proceed, trip: _DispatchState
     ) -> ToolOutcome:
         if trip.questions and self._is_past_gates(index):
@@ -82,7 +82,7 @@ class Dispatch:
         guard = self.guards[index]
 
         async def proceed(following: ToolInvocation) -> ToolOutcome:
-            return await self._pass(index + 1, _checked(guard, invocation, following), perform, trip)
+            return await self._run_guards(index + 1, _checked(guard, invocation, following), perform, trip)
 
         try:
             with self._at_work(guard.owner, "guard"):
@@ -95,10 +95,10 @@ class Dispatch:
         if not isinstance(outcome, ToolOutcome) or (asking and trip.performed):
             return _guard_failure(guard, invocation, None, trip)
         if asking:
-            return await self._asked(index, invocation, outcome, perform, trip)
+            return await self._continue_asking(index, invocation, outcome, perform, trip)
         return outcome
 
-    async def _asked(
+    async def _continue_asking(
         self,
         index: int,
         invocation: ToolInvocation,
@@ -118,7 +118,7 @@ class Dispatch:
             return msgspec.structs.replace(trip.merged, detail=detail)
         if invocation.approved is None or invocation.approved != invocation.call_hash:
             trip.questions.append(outcome)
-        return await self._pass(index + 1, invocation, perform, trip)
+        return await self._run_guards(index + 1, invocation, perform, trip)
 
     def _is_past_gates(self, index: int) -> bool:
         return index == len(self.guards) or self.guards[index].middleware.stage == "execute"

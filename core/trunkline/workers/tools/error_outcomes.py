@@ -43,7 +43,7 @@ def incident_outcome(
 def leaves_doubt(spec: ToolSpec) -> bool:
     """Whether a call that was cut off leaves a doubt behind: not if it can be repeated. One on another host can be
     under its own key alone, which the model's next call does not have."""
-    return spec.effect != "read" if spec.away else not spec.repeatable
+    return spec.effect != "read" if spec.is_remote else not spec.repeatable
 
 
 def interrupted_outcome(call: str, spec: ToolSpec, sentence: str, kind: ToolErrorKind) -> ToolOutcome:

@@ -62,7 +62,10 @@ class Gatekeeper:
     async def _question(self, invocation: ToolInvocation) -> ToolOutcome:
         spec, context = invocation.spec, invocation.context
         detail = msgspec.structs.replace(
-            await self._shown(invocation), tool=spec.name, effect=spec.effect, **self._for_longer(invocation)
+            await self._shown(invocation),
+            tool=spec.name,
+            effect=spec.effect,
+            **self._lasting_approval(invocation),
         )
         return ToolOutcome(
             call=context.call,
@@ -73,7 +76,7 @@ class Gatekeeper:
             detail=detail,
         )
 
-    def _for_longer(self, invocation: ToolInvocation) -> dict[str, str]:
+    def _lasting_approval(self, invocation: ToolInvocation) -> dict[str, str]:
         """What a lasting approval would cover. There is no lasting approval for the end of planning."""
         spec, arguments = invocation.spec, resolved_arguments(invocation.spec, invocation.arguments)
         if spec.ends_planning:
@@ -81,16 +84,16 @@ class Gatekeeper:
         free = f"; any {', '.join(spec.free)}" if spec.free else ""
         arguments_text = arguments_summary(bound_arguments(spec, arguments)) or "no arguments"
         covers = f"{_tool_with_origin(spec)} with {arguments_text}{free}"
-        return {"shape": shape_of(spec, arguments), "covers": self._secrets.redacted(covers)}
+        return {"shape": shape_of(spec, arguments), "covers": self._secrets.redact(covers)}
 
     async def _shown(self, invocation: ToolInvocation) -> ApprovalDetail:
         """What the tool says that it would do, else its arguments; without secrets that can be told as such."""
-        shown = await self._told(invocation) or arguments_preview(invocation.arguments)
-        text = self._secrets.redacted(printable(shown.text))
+        shown = await self._tool_preview(invocation) or arguments_preview(invocation.arguments)
+        text = self._secrets.redact(printable(shown.text))
         again = preview(shown.kind, text)  # a tool's own words are bounded here too
         return msgspec.structs.replace(again, left_out=again.left_out + shown.left_out)
 
-    async def _told(self, invocation: ToolInvocation) -> ApprovalDetail | None:
+    async def _tool_preview(self, invocation: ToolInvocation) -> ApprovalDetail | None:
         tool = await self._tool_of(invocation.spec.name)
         if tool is None:
             return None

@@ -64,14 +64,14 @@ class GuardCache(Generic[T]):
     async def open(self) -> None:
         """Listen for changes from now on."""
         await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
-        self._undo = self._bus.on_reconnect(self.renew)
+        self._undo = self._bus.on_reconnect(self.invalidate)
 
     def close(self) -> None:
         """Stop watching for reconnections; the subscription ends with the bus."""
         if self._undo is not None:
             self._undo()
 
-    async def of(self, name: str) -> T:
+    async def get(self, name: str) -> T:
         """What is known by that name.
 
         Raises:
@@ -83,19 +83,19 @@ class GuardCache(Generic[T]):
             log.error("%s (%s): %s", self._unknown, name, error)
             raise ToolError(f"{self._unknown} Try again later.", kind="unavailable") from error
 
-    async def wait_for(self, name: str) -> None:
+    async def wait_until_known(self, name: str) -> None:
         """Return once ``of`` need not refuse because memory is away, or after ``PATIENCE`` seconds: then it refuses.
 
         The wait is told by a span.
         """
-        if await self._is_told(name):
+        if await self._is_answered(name):
             return
         log.warning("%s (%s): a call waits for memory", self._unknown, name)
         with start_span(tracer, semconv.WAIT_FOR_MEMORY), anyio.move_on_after(PATIENCE):
-            while not await self._is_told(name):  # noqa: ASYNC110 - nobody tells that memory is back
+            while not await self._is_answered(name):  # noqa: ASYNC110 - nobody tells that memory is back
                 await anyio.sleep(PAUSE)
 
-    async def _is_told(self, name: str) -> bool:
+    async def _is_answered(self, name: str) -> bool:
         """Whether waiting is of no more use: it is known, or memory says why not."""
         try:
             await self._usable(name)
@@ -142,9 +142,9 @@ class GuardCache(Generic[T]):
 
     async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
         if any(map(self._counts, message.data.paths)):
-            await self.renew()
+            await self.invalidate()
 
-    async def renew(self) -> None:
+    async def invalidate(self) -> None:
         """Look again at the next use; what was known stays usable while memory does not answer."""
         self._changes += 1
         now = anyio.current_time()

@@ -236,23 +236,23 @@ class IsolatedToolIndex:
         return tuple(
             Owned(
                 state.owner,
-                IsolatedTool(spec, state.name, self._bus, self._config.hosting(state.name, state.owner)),
+                IsolatedTool(spec, state.name, self._bus, self._config.plugin_host(state.name, state.owner)),
             )
             for state in self._plugins
             if state.name in self._told
             for spec in self._told[state.name].tools[:MOST_TOOLS]
         )
 
-    async def keep_looking(self) -> None:
+    async def poll(self) -> None:
         """Ask each plugin every few seconds, each by itself. Runs until cancelled."""
         async with anyio.create_task_group() as tasks:
             for state in self._plugins:
-                tasks.start_soon(self._keep_looking_at, state.name)
+                tasks.start_soon(self._poll_plugin, state.name)
 
-    async def _keep_looking_at(self, name: str) -> None:
+    async def _poll_plugin(self, name: str) -> None:
         missed = 0
         while True:
-            told = await self._look(name)
+            told = await self._list_plugin_tools(name)
             missed = 0 if told is not None else missed + 1
             if told is not None and told != self._told.get(name):
                 self._told[name] = told
@@ -263,7 +263,7 @@ class IsolatedToolIndex:
                 log.warning("plugin %s does not answer; its tools are out of the catalogue", name)
             await anyio.sleep(POLL_SECONDS if missed == 0 else POLL_SECONDS / 10)
 
-    async def _look(self, name: str) -> PluginTools | None:
+    async def _list_plugin_tools(self, name: str) -> PluginTools | None:
         try:
             return await self._bus.call(
                 LIST_PLUGIN_TOOLS, ListPluginTools(), plugin=name, timeout=POLL_SECONDS

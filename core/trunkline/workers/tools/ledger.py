@@ -117,11 +117,11 @@ class Ledger:
         self._late: dict[str, ToolOutcome] = {}
         """What came of calls of which the ledger still says that they are under way here."""
 
-    def owes(self, call: str) -> bool:
+    def has_unrecorded(self, call: str) -> bool:
         """Whether this worker has an outcome of the call that it could not record yet."""
         return call in self._late
 
-    async def settled(self, call: str, *, patient: bool) -> SettledState:
+    async def settled_state(self, call: str, *, patient: bool) -> SettledState:
         """How the call stands, once no live worker is at it. The caller must not be running it itself.
 
         ``patient`` is how long the ledger is waited for: what is told of a call without it may be wrong.
@@ -135,7 +135,7 @@ class Ledger:
         late = self._late.get(call)
         return Abandoned(state.seq, state.started) if late is None else Completed(state.seq, late)
 
-    async def start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
+    async def record_start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
         """Record that this worker is about to run the call; returns the record's sequence.
 
         Raises:
@@ -153,7 +153,9 @@ class Ledger:
             raise LedgerConflict(call.call) from conflict
         return ack.seq
 
-    async def finish(self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool) -> ToolOutcome:
+    async def record_outcome(
+        self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool
+    ) -> ToolOutcome:
         """Record the outcome and return the one that counts: another's, when that was recorded first.
 
         An outcome that cannot be recorded now is returned all the same, since its effect has happened, and recorded
@@ -171,7 +173,7 @@ class Ledger:
                 self._tasks.start_soon(self._record_late, call, outcome, over)
         return outcome
 
-    async def note(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+    async def record_soon(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
         """Have the outcome of a call recorded that was never recorded as started, if that can be done: without it the
         call may run again. Returns at once, unless many are being recorded."""
         await self._noting.acquire()
@@ -185,7 +187,7 @@ class Ledger:
         finally:
             self._noting.release()
 
-    async def refuse(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+    async def record_refusal(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
         """Record that the call was refused, or that a person is asked about it. A ledger that cannot be written lets
         nobody begin either.
 
@@ -252,12 +254,12 @@ class Ledger:
         """Wait until the worker that holds the call finishes it or has left it."""
         bell = _Wakeup()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
-            tasks.start_soon(bell.ring_for, records)
+            tasks.start_soon(bell.ring_on_items, records)
             while True:
                 state = await self._look(call, timeout)
                 if not isinstance(state, InProgress):
                     break
-                if await self._liveness.left(state.started.worker, call):
+                if await self._liveness.has_left(state.started.worker, call):
                     state = await self._look(call, timeout)  # it may have finished just before it left
                     break
                 await bell.wait(POLL)
@@ -271,7 +273,7 @@ class _Wakeup:
     def __init__(self) -> None:
         self._rung = anyio.Event()
 
-    async def ring_for(self, items: AsyncIterator[Any]) -> None:
+    async def ring_on_items(self, items: AsyncIterator[Any]) -> None:
         async for _ in items:
             self._rung.set()
 

@@ -65,13 +65,13 @@ class LiveCatalogue:
         self._marks = tuple(_manifest_stamps(self._places))
         self._lock = anyio.Lock()
         self._moving = self._versions()
-        self._catalogue = self._made()
+        self._catalogue = self._build()
 
-    async def catalogue(self) -> Catalogue:
+    async def current(self) -> Catalogue:
         """The tools and guards that are there now."""
         if self._moving != self._versions():
             self._moving = self._versions()
-            self._catalogue = self._made()
+            self._catalogue = self._build()
         if self._changed():
             async with self._lock:
                 if self._changed():
@@ -85,21 +85,21 @@ class LiveCatalogue:
         if self._remotes.version != self._seen:
             return True
         return bool(self._places) and (
-            self._files.outdated() or tuple(_manifest_stamps(self._places)) != self._marks
+            self._files.is_outdated() or tuple(_manifest_stamps(self._places)) != self._marks
         )
 
     def _renew(self) -> None:
         self._marks, self._seen = tuple(_manifest_stamps(self._places)), self._remotes.version
-        if self._places and self._files.outdated():
+        if self._places and self._files.is_outdated():
             self._files = Plugins.load(self._supplies.config)
-        self._catalogue = self._made()
+        self._catalogue = self._build()
 
-    def _made(self) -> Catalogue:
+    def _build(self) -> Catalogue:
         fixed, files = self._supplies.plugins, self._files
         guards = _merge_owned(fixed.tool_middleware(), files.tool_middleware())
         tools = _merge_owned(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
-        dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
+        dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.record_activity)
         apart = without_alias_clashes(tools, self._supplies.isolated.tools())
         own = (Owned(PLATFORM_OWNER, tool) for tool in self._supplies.own)
         settled = (*own, *tools, *apart, *self._programs(), *self._remotes.tools())

@@ -29,7 +29,7 @@ class Liveness:
         self.close: Callable[[], None] = bus.on_reconnect(self._settle)
         """Stop watching for reconnections."""
 
-    async def left(self, worker: str, call: str) -> bool:
+    async def has_left(self, worker: str, call: str) -> bool:
         """True only when nothing more is to come of the call from that worker: it says so, or it surely does not live
         any more. Its id names one life, so it stays gone.
 

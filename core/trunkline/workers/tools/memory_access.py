@@ -20,18 +20,18 @@ class MemoryAccess:
         self._named: frozenset[tuple[str, bool]] = frozenset()
         self._writes = False
 
-    def named(self, paths: frozenset[tuple[str, bool]], *, writes: bool) -> None:
+    def allow_named(self, paths: frozenset[tuple[str, bool]], *, writes: bool) -> None:
         """These were asked about, with all below them or without; to be read, or to be written too."""
         self._named, self._writes = paths, writes
 
     async def __call__(self, path: str, action: str, whole: bool) -> None:
         """Raises ToolError when the path may not be read or written."""
         where = normal_path(path)
-        if not self._given.memory(where, whole):
+        if not self._given.allows_memory(where, whole):
             raise ToolError(
                 f"The permissions of this request do not include {where} in memory.", kind="permission_denied"
             )
-        decision = await self._permissions.memory(self._call, path, action, whole)
+        decision = await self._permissions.decide_memory(self._call, path, action, whole)
         answered = (where, True) in self._named or (not whole and (where, False) in self._named)
         if decision.allowed and (not decision.asks or (answered and (self._writes or action == "read"))):
             return
@@ -50,7 +50,7 @@ class MemoryStage:
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed."""
         memory = invocation.context.memory
-        if isinstance(memory, BlockMemory) and isinstance(memory.permit, MemoryAccess):
+        if isinstance(memory, BlockMemory) and isinstance(memory.check_access, MemoryAccess):
             writes = invocation.spec.effect != "read"
-            memory.permit.named(frozenset(memory_paths_of(invocation)), writes=writes)
+            memory.check_access.allow_named(frozenset(memory_paths_of(invocation)), writes=writes)
         return await proceed(invocation)

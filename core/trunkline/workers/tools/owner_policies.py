@@ -61,7 +61,7 @@ class PolicyListing:
     ``others``, the paths of files that are none by their endings."""
 
     paths: tuple[str, ...] = ()
-    shut: tuple[MemoryFile, ...] = ()
+    unread: tuple[MemoryFile, ...] = ()
     others: tuple[str, ...] = ()
 
 
@@ -79,7 +79,7 @@ def classify_listing(listing: MemoryListing) -> PolicyListing:
     shut = [path for path in left if path in hiding or path.lower().endswith(ENDING)]
     return PolicyListing(
         paths,
-        shut=tuple(unread_policy_file(path, left[path]) for path in shut),
+        unread=tuple(unread_policy_file(path, left[path]) for path in shut),
         others=tuple(path for path in left if path not in shut),
     )
 
@@ -92,7 +92,7 @@ def unread_policy_file(path: str, why: str) -> MemoryFile:
 async def read_policy_files(bus: Bus) -> list[MemoryFile]:
     """The files of the owner's policies, as they are; among them what may be one and is not read. Raises BusError."""
     found = await _list_folder(bus)
-    files = list(found.shut)
+    files = list(found.unread)
     for first in range(0, len(found.paths), AT_ONCE):
         wish = ReadManyMemory(paths=found.paths[first : first + AT_ONCE])
         files += (await bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)).files
@@ -107,7 +107,7 @@ async def _list_folder(bus: Bus) -> PolicyListing:
         if fault.code == "not_found":
             return PolicyListing()
         if fault.code == "invalid_path":  # a link or a file is in the place of the folder
-            return PolicyListing(shut=(unread_policy_file(POLICY_FOLDER, fault.message),))
+            return PolicyListing(unread=(unread_policy_file(POLICY_FOLDER, fault.message),))
         raise
 
 

@@ -29,7 +29,7 @@ class PathLocks:
         self._held: dict[str, _CountedLock] = {}
 
     @asynccontextmanager
-    async def held(self, invocation: ToolInvocation) -> AsyncIterator[None]:
+    async def acquire(self, invocation: ToolInvocation) -> AsyncIterator[None]:
         """The block's turn at all resources of the call. Taken in one order, so no two calls wait for each other."""
         async with AsyncExitStack() as stack:
             for key in sorted(set(lock_keys(invocation))):

@@ -37,7 +37,7 @@ class PlanCleanup:
         self._bus = bus
         self._lineage = lineage
 
-    async def keep_swept(self) -> None:
+    async def run(self) -> None:
         """Look now and every hour. Runs until cancelled."""
         while True:
             done = await self.sweep()
@@ -47,11 +47,11 @@ class PlanCleanup:
         if policy.created is None or datetime.now(UTC) - policy.created < GRACE:
             return False
         block, conversation = policy.subject.removeprefix("block:"), policy.conditions.conversation or ""
-        if await self._lineage.lives(block, conversation) or await self._is_put_away(block):
+        if await self._lineage.exists(block, conversation) or await self._is_archived(block):
             return False
-        return not await self._lineage.lives(block, conversation)  # it may have been restored meanwhile
+        return not await self._lineage.exists(block, conversation)  # it may have been restored meanwhile
 
-    async def _is_put_away(self, block: str) -> bool:
+    async def _is_archived(self, block: str) -> bool:
         """Whether a block of that name can be restored, with its conversations."""
         try:
             wish = ListMemory(path=ARCHIVE_FOLDER)
@@ -69,13 +69,13 @@ class PlanCleanup:
         try:
             for file in await read_policy_files(self._bus):
                 if file.path.startswith(f"{POLICY_FOLDER}/{POLICY_ID_PREFIX}"):
-                    await self._look_at(file)
+                    await self._sweep_file(file)
         except BusError as error:
             log.info("what bound agents to planning is looked through later: %s", error)
             return False
         return True
 
-    async def _look_at(self, file: MemoryFile) -> None:
+    async def _sweep_file(self, file: MemoryFile) -> None:
         try:
             policy = require_policy(file)
         except ToolError:

@@ -43,7 +43,7 @@ class CallPlanning(Planning):
         self._call = call
         self._ends = ends
 
-    def ending(self) -> "CallPlanning":
+    def allowing_end(self) -> "CallPlanning":
         """The same for a call that may end it."""
         return CallPlanning(self._bus, self._rules, self._call, ends=True)
 
@@ -61,7 +61,7 @@ class CallPlanning(Planning):
             raise ToolError(
                 "Planning could not be begun: memory does not take it. Try again.", kind="unavailable"
             ) from error
-        await self._rules.renew()
+        await self._rules.invalidate()
 
     async def end(self) -> None:
         """See ``Planning.end``."""
@@ -70,14 +70,14 @@ class CallPlanning(Planning):
                 "Only a person ends planning, by approving the call that asks for it. It goes on.",
                 kind="permission_denied",
             )
-        held = {policy.id for policy in await self._rules.of(POLICY_FOLDER)}
+        held = {policy.id for policy in await self._rules.get(POLICY_FOLDER)}
         for id in held & self._ids().keys():
             await self._delete(id)
-        await self._rules.renew()
+        await self._rules.invalidate()
 
     async def holds(self) -> bool:
         """See ``Planning.holds``."""
-        rules = await self._rules.of(POLICY_FOLDER)
+        rules = await self._rules.get(POLICY_FOLDER)
         return self._ids().keys() <= {one.id for one in rules if one.conditions.until is None}
 
     async def _delete(self, id: str) -> None:
@@ -118,7 +118,7 @@ def with_planning_end(invocation: ToolInvocation) -> ToolInvocation:
     planning, allowed = invocation.context.planning, invocation.approved == invocation.call_hash
     if not (invocation.spec.ends_planning and allowed and isinstance(planning, CallPlanning)):
         return invocation
-    return replace(invocation, context=replace(invocation.context, planning=planning.ending()))
+    return replace(invocation, context=replace(invocation.context, planning=planning.allowing_end()))
 
 
 def _path(id: str) -> str:

@@ -42,7 +42,7 @@ class UnknownName(msgspec.Struct, frozen=True, kw_only=True):
     near: tuple[str, ...]
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """How a person reads it."""
         return f"{self.what} Did you mean {' or '.join(self.near)}?" if self.near else self.what
 

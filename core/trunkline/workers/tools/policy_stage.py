@@ -37,10 +37,10 @@ class PolicyStage:
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise ToolError with what a person could do about it."""
-        self._latch.refuse()
+        self._latch.raise_if_engaged()
         spec, block = invocation.spec, invocation.context.block
         limits = await self._limits_of(block)
-        if spec.away and not limits.allow(spec):
+        if spec.is_remote and not limits.allow(spec):
             raise ToolError(
                 f"{spec.name} is on another host, whose tools the block {block} may not use. "
                 f"A person can add the block to that host's file in the home's remotes folder. Nothing was run.",
@@ -52,7 +52,7 @@ class PolicyStage:
                 f"A person can add it to tools in the block's block.toml. Nothing was run.",
                 kind="permission_denied",
             )
-        if not invocation.context.permissions.tool(spec.name, spec.identity):
+        if not invocation.context.permissions.allows_tool(spec.name, spec.identity):
             raise ToolError(
                 f"{spec.name} exists, but the permissions of this request do not include it. Nothing was run.",
                 kind="permission_denied",
@@ -60,10 +60,10 @@ class PolicyStage:
         decision = await self._permissions.decide(invocation)
         await self._note(invocation, decision)
         refuse_unless_allowed(invocation, decision)
-        if spec.away:  # it has its own sandbox, and its own worker asks for it
+        if spec.is_remote:  # it has its own sandbox, and its own worker asks for it
             return await proceed(invocation)
         if spec.effect == "exec" or spec.source.startswith(CLI_SOURCE):
-            await self._sandboxes.chosen()
+            await self._sandboxes.select()
         return await proceed(invocation)
 
     async def _note(self, invocation: ToolInvocation, decision: Decision) -> None:
@@ -74,7 +74,7 @@ class PolicyStage:
             return
         if made == "asked" and invocation.approved == invocation.call_hash:
             return  # that was noted when it was asked, and what the person said when they did
-        await self._audit.note(
+        await self._audit.record(
             event="decision",
             block=context.block,
             actor=context.actor,

@@ -58,21 +58,21 @@ def _keep(folder: Path, told: int) -> None:
     except BaseException as error:
         sentence = _sentence(error)
         with suppress(OSError):  # nobody waits for it any more, or the disk is full
-            record.end(ExitRecord(at=utc_now(), fault=sentence))
+            record.write_exit(ExitRecord(at=utc_now(), fault=sentence))
             os.write(told, sentence.encode()[:4000])
         raise SystemExit(1) from error
 
 
 async def _kept(record: DetachedProgram, told: int) -> None:
-    order = record.order()
+    order = record.spec()
     if order is None:
         raise ToolError("The order cannot be read.", kind="internal")
     process = await _begun(order)
     os.write(told, BEGAN)
     try:
-        record.end(await _until_it_ends(process, record, order))
+        record.write_exit(await _until_it_ends(process, record, order))
     except Exception as error:
-        record.end(ExitRecord(at=utc_now(), killed="broken", fault=_sentence(error)))
+        record.write_exit(ExitRecord(at=utc_now(), killed="broken", fault=_sentence(error)))
 
 
 def _sentence(error: BaseException) -> str:
@@ -94,7 +94,7 @@ async def _until_it_ends(process: SandboxProcess, record: DetachedProgram, order
                 code = await process.wait()
                 watching.cancel_scope.cancel()
             await process.kill()
-    killed = "panic" if process.killed and KillSwitch(Path(order.home)).holds else process.killed
+    killed = "panic" if process.killed and KillSwitch(Path(order.home)).is_engaged else process.killed
     return ExitRecord(at=utc_now(), exit_code=None if killed else code, killed=killed)
 
 
@@ -127,7 +127,7 @@ async def _watch(process: SandboxProcess, record: DetachedProgram, order: Progra
     """End it when its time is over, when somebody wants it to end, and at panic."""
     latch = KillSwitch(Path(order.home))
     with anyio.move_on_after(order.seconds):
-        while not (why := record.cancelled()) and not latch.holds:  # noqa: ASYNC110  others write these files
+        while not (why := record.cancel_reason()) and not latch.is_engaged:  # noqa: ASYNC110  others write these files
             await anyio.sleep(POLL_SECONDS)
         await process.kill(why or "panic")
         return

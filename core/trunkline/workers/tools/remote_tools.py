@@ -56,41 +56,41 @@ class RemoteToolIndex:
         self._cache = cache
         self._patience = patience
         self._offers: dict[str, ToolCatalogue] = {}
-        self._mark = registry.mark()
-        for remote in self._let_in():
-            self._remember(remote.name)
+        self._mark = registry.stamp()
+        for remote in self._enrolled():
+            self._load_cached(remote.name)
 
-    async def watch(self) -> None:
+    async def poll(self) -> None:
         """Ask every remote what it offers, for ever."""
         while True:
             async with anyio.create_task_group() as tasks:
-                for remote in self._let_in():
-                    tasks.start_soon(self._ask, remote.name)
-            if self._registry.mark() != self._mark:
-                self._mark = self._registry.mark()
+                for remote in self._enrolled():
+                    tasks.start_soon(self._poll_remote, remote.name)
+            if self._registry.stamp() != self._mark:
+                self._mark = self._registry.stamp()
                 self.version += 1
             await anyio.sleep(ASK_SECONDS)
 
-    def open_to(self, block: str) -> frozenset[str]:
+    def allowed_for(self, block: str) -> frozenset[str]:
         """The remotes whose tools the block may use."""
-        return frozenset(remote.name for remote in self._let_in() if block in remote.blocks)
+        return frozenset(remote.name for remote in self._enrolled() if block in remote.blocks)
 
     def tools(self) -> Sequence[Owned[Tool]]:
         """A stand-in for each tool that is known."""
         return [
             Owned(f"{REMOTE_SOURCE}{remote.name}", RemoteTool(self._bus, remote.name, spec, self._patience))
-            for remote in self._let_in()
+            for remote in self._enrolled()
             for spec in self._offers.get(remote.name, _NOTHING).tools or ()
         ]
 
-    def _let_in(self) -> tuple[Remote, ...]:
+    def _enrolled(self) -> tuple[Remote, ...]:
         try:
             return self._registry.all()
         except ConfigError as error:
             log.error("no remote's tools may be used: %s", error)
             return ()
 
-    async def _ask(self, name: str) -> None:
+    async def _poll_remote(self, name: str) -> None:
         known = self._offers.get(name, _NOTHING).version
         try:
             wish = ListTools(block="", version=known)
@@ -100,15 +100,15 @@ class RemoteToolIndex:
         if offer.tools is not None and offer.version != known:
             self._offers[name] = offer
             self.version += 1
-            await anyio.to_thread.run_sync(self._keep, name, offer)
+            await anyio.to_thread.run_sync(self._store_cached, name, offer)
 
-    def _remember(self, name: str) -> None:
+    def _load_cached(self, name: str) -> None:
         try:
             self._offers[name] = msgspec.json.decode(self._file(name).read_bytes(), type=ToolCatalogue)
         except (OSError, msgspec.MsgspecError) as error:
             log.debug("nothing is known of remote %s yet: %s", name, error)
 
-    def _keep(self, name: str, offer: ToolCatalogue) -> None:
+    def _store_cached(self, name: str, offer: ToolCatalogue) -> None:
         file = self._file(name)
         try:
             make_private(file.parent)
@@ -153,13 +153,13 @@ class RemoteTool(Tool):
                 f"The arguments are too large to send to {self._remote}. Nothing was run.", kind="too_large"
             )
         if not context.resumed:
-            await self._knock()
-        outcome = await self._carried_out(context, arguments)
+            await self._check_reachable()
+        outcome = await self._run_remotely(context, arguments)
         if not isinstance(outcome.loads, msgspec.UnsetType):
             context.load([f"{self._remote}{SEPARATOR}{name}" for name in outcome.loads])
         return _text_of(outcome, self._remote)
 
-    async def _knock(self) -> None:
+    async def _check_reachable(self) -> None:
         """Make sure that the host is there before it is asked: what was never sent can be refused for sure."""
         try:
             await self._bus.call(
@@ -172,7 +172,7 @@ class RemoteTool(Tool):
                 kind="unavailable",
             ) from error
 
-    async def _carried_out(self, context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
+    async def _run_remotely(self, context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
         request = CallTool(
             call=context.call, name=self._name, arguments=arguments, block=context.block,
             conversation=context.conversation, turn=context.turn, actor=context.actor, again=context.resumed,

@@ -46,8 +46,8 @@ class RemoteToolsWorker(ToolsWorker):
         """Hear cancels, and answer the hub."""
         context, name = self.context, read_enrolment(self.context.home.hub).name
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
-        await context.service.add(REMOTE_LIST_TOOLS, self._offer, remote=name)
-        await context.service.add(REMOTE_CALL_TOOL, self._carry, limit=MOST_ASKING, remote=name)
+        await context.service.add(REMOTE_LIST_TOOLS, self._list_for_hub, remote=name)
+        await context.service.add(REMOTE_CALL_TOOL, self._call_for_hub, limit=MOST_ASKING, remote=name)
 
     async def limits_of(self, block: str) -> BlockToolLimits:
         """None: the hub has checked."""
@@ -57,18 +57,18 @@ class RemoteToolsWorker(ToolsWorker):
         """What this host's own configuration permits. Its questions would reach nobody: people are asked at the hub."""
         return replace(self.context.config.settings.permissions, approvals="none")
 
-    async def judged_by(self, block: str) -> None:
+    async def wait_for_policies(self, block: str) -> None:
         """Nothing that could be away: the hub judges."""
 
-    async def rules(self) -> OwnerPolicies:
+    async def owner_policies(self) -> OwnerPolicies:
         """None: those are the hub's."""
         return ()
 
-    def own_tools(self, results: ResultStore | None) -> tuple[Tool, ...]:
+    def platform_tools(self, results: ResultStore | None) -> tuple[Tool, ...]:
         """None: the hub has them."""
         return ()
 
-    def long_results(self) -> None:
+    def make_result_store(self) -> None:
         """None: the hub cuts them."""
 
     def memory_of(self, call: CallTool) -> Memory:
@@ -79,10 +79,10 @@ class RemoteToolsWorker(ToolsWorker):
         """None: it can ask nothing of the hub."""
         return NoModel()
 
-    def tidy(self, tasks: TaskGroup) -> None:
+    def start_cleanup(self, tasks: TaskGroup) -> None:
         """Nothing: memory is the hub's."""
 
-    async def keep_watching(self) -> None:
+    async def watch_folders(self) -> None:
         """Nothing: memory is the hub's."""
 
     def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
@@ -97,11 +97,11 @@ class RemoteToolsWorker(ToolsWorker):
         """None: the hub holds the agent to it."""
         return NoPlanning()
 
-    async def _offer(self, request: Request[ListTools]) -> ToolCatalogue:
-        return (await self._shelf.catalogue()).shown(BlockToolLimits(), request.data.version)
+    async def _list_for_hub(self, request: Request[ListTools]) -> ToolCatalogue:
+        return (await self._shelf.current()).for_block(BlockToolLimits(), request.data.version)
 
-    async def _carry(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        async for reply in self._undecided(request):
+    async def _call_for_hub(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        async for reply in self._call_untrusted(request):
             yield _bounded(reply)
 
 

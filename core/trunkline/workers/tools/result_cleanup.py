@@ -27,13 +27,13 @@ class ResultCleanup:
         self._results = results
         self._lineage = lineage
 
-    async def keep_swept(self) -> None:
+    async def run(self) -> None:
         """Look now and every hour, in case a deletion was missed. Runs until cancelled."""
         while True:
             try:
-                for found in await self._results.all():
+                for found in await self._results.entries():
                     if _age(found) > GRACE_SECONDS:
-                        await self._sweep(found)
+                        await self._delete_if_orphaned(found)
             except BusError as error:
                 log.warning("stored results are not looked through now: %s", error)
             await anyio.sleep(SWEEP_SECONDS)
@@ -49,16 +49,16 @@ class ResultCleanup:
             return
         block = folders[0][1].partition("_")[0]
         try:
-            for found in await self._results.all():
+            for found in await self._results.entries():
                 if found.metadata.get(BLOCK_KEY) == block:
-                    await self._sweep(found)
+                    await self._delete_if_orphaned(found)
         except BusError as error:
             log.warning("results of %s are deleted later: %s", block, error)
 
-    async def _sweep(self, found: ObjectInfo) -> None:
+    async def _delete_if_orphaned(self, found: ObjectInfo) -> None:
         block, conversation = found.metadata.get(BLOCK_KEY, ""), found.metadata.get(CONVERSATION_KEY, "")
-        if not await self._lineage.lives(block, conversation):
-            await self._results.forget(found)
+        if not await self._lineage.exists(block, conversation):
+            await self._results.delete(found)
 
 
 def _age(found: ObjectInfo) -> float:

@@ -52,7 +52,7 @@ class ResultStore:
         self._shown = shown
         self._largest = min(largest, room // 2)
 
-    async def fitting(self, call: CallTool, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+    async def fit(self, call: CallTool, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome, with an output that a conversation can take; what is too long is kept before this returns."""
         text = outcome.output
         marked = _marking(spec, outcome)
@@ -77,11 +77,11 @@ class ResultStore:
         async for piece in self._objects.pieces(found):
             yield piece.decode()
 
-    async def all(self) -> list[ObjectInfo]:
+    async def entries(self) -> list[ObjectInfo]:
         """What is kept, the oldest first. Raises BusError."""
         return await self._objects.infos()
 
-    async def forget(self, found: ObjectInfo) -> None:
+    async def delete(self, found: ObjectInfo) -> None:
         """Delete a result. Raises BusError."""
         await self._objects.delete(found.name)
 

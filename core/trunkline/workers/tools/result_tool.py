@@ -71,7 +71,7 @@ _GONE = (
 async def _found(
     results: ResultStore, lineage: ConversationAncestry, context: ToolContext, id: str
 ) -> ObjectInfo:
-    async for conversation in lineage.of(context.block, context.conversation):
+    async for conversation in lineage.ancestors(context.block, context.conversation):
         found = await results.find(context.block, conversation, id.strip())
         if found is not None:
             return found

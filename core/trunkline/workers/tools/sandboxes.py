@@ -47,13 +47,13 @@ class SandboxSelector:
         self._chosen: Sandbox | None = None
         self._until = 0.0
 
-    async def chosen(self) -> Sandbox:
+    async def select(self) -> Sandbox:
         """The sandbox to use.
 
         Raises:
             ToolError: there is none, and the text says what to install or permit; or panic holds.
         """
-        self.latch.refuse()
+        self.latch.raise_if_engaged()
         if self._chosen is not None and anyio.current_time() < self._until:
             return self._chosen
         reasons = []
@@ -94,9 +94,9 @@ class ProgramBounds:
     host: Literal["no", "asked", "lent"] = "no"
     seconds: float | None = None
     hint: str = ""
-    look: bool = False
+    read_only: bool = False
 
-    def within(self, limits: SandboxLimits) -> SandboxLimits:
+    def bound(self, limits: SandboxLimits) -> SandboxLimits:
         """The limits, no wider than this. Raises ToolError for a network that is not permitted, and for a limit that
         is none: a backend takes 0 for no limit at all."""
         bounded = (limits.timeout, limits.memory, limits.cpus, limits.processes, limits.output)
@@ -104,7 +104,7 @@ class ProgramBounds:
             raise ToolError(
                 "A program's limits are numbers above 0. Nothing was run.", kind="invalid_arguments"
             )
-        if self.look:
+        if self.read_only:
             limits = replace(limits, writable=False, network=False, host_network=False, repository="")
         if limits.host_network and self.host == "no":
             raise ToolError(
@@ -140,17 +140,17 @@ class CallSandbox(Sandbox):
         self._bounds = bounds
         self._look = look
 
-    def looking(self) -> "CallSandbox":
+    def read_only(self) -> "CallSandbox":
         """The same sandbox, read-only and without a network."""
         return CallSandbox(self._sandboxes, self._label, self._bounds, look=True)
 
     async def _within(self, limits: SandboxLimits) -> SandboxLimits:
-        return replace(await self._bounds(), look=self._look).within(limits)
+        return replace(await self._bounds(), read_only=self._look).bound(limits)
 
     async def unavailable(self) -> str | None:
         """Why there is no backend; None when there is."""
         try:
-            await self._sandboxes.chosen()
+            await self._sandboxes.select()
         except ToolError as error:
             return str(error)
         return None
@@ -158,12 +158,12 @@ class CallSandbox(Sandbox):
     async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
         """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
         limits = await self._within(given.get("limits", DEFAULT_LIMITS))
-        backend = await self._sandboxes.chosen()
+        backend = await self._sandboxes.select()
         label = given.get("label") or self._label
         process = await backend.start(argv, **{**given, "label": label, "limits": limits})
-        if self._sandboxes.latch.holds:  # pulled while it was begun: panic may have missed it
+        if self._sandboxes.latch.is_engaged:  # pulled while it was begun: panic may have missed it
             await process.__aexit__(None, None, None)
-            self._sandboxes.latch.refuse()
+            self._sandboxes.latch.raise_if_engaged()
         return process
 
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
@@ -193,7 +193,7 @@ class CallSandbox(Sandbox):
             )
         order = ProgramSpec(
             home=str(self._sandboxes.latch.home),
-            backend=(await self._sandboxes.chosen()).name,
+            backend=(await self._sandboxes.select()).name,
             argv=tuple(argv),
             workspace=str(workspace),
             env=dict(env),
@@ -218,7 +218,7 @@ def with_read_only_sandbox(invocation: ToolInvocation) -> ToolInvocation:
     looks = spec.effect == "read" or is_read_only_call(spec, invocation.arguments)
     if not (looks and isinstance(sandbox, CallSandbox)):
         return invocation
-    return replace(invocation, context=replace(invocation.context, sandbox=sandbox.looking()))
+    return replace(invocation, context=replace(invocation.context, sandbox=sandbox.read_only()))
 
 
 async def _serve(owned: Owned[Sandbox]) -> None:

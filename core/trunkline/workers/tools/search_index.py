@@ -31,7 +31,7 @@ class ToolSearchIndex:
         self._entries = [_entry(spec) for spec in specs]
         self._count = Counter(word for entry in self._entries for word in entry.name | entry.words)
 
-    def best(self, question: str) -> list[ToolSpec]:
+    def search(self, question: str) -> list[ToolSpec]:
         """The tools that have a word of the question, the most fitting first; of equals in the order given."""
         languages = {entry.language for entry in self._entries}
         asked = {language: frozenset(concepts(_split_words(question), language)) for language in languages}

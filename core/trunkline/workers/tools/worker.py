@@ -128,28 +128,28 @@ class ToolsWorker(Worker):
         self._rules = owner_policy_cache(context.bus)
         self._lineage = ConversationAncestry(context.bus)
         self.audit = AuditLog(context.bus, context.config.settings.audit.detail, self._secrets())
-        self.permissions = CallAuthorizer(self.table_of, self.rules, Quotas(context.bus))
+        self.permissions = CallAuthorizer(self.table_of, self.owner_policies, Quotas(context.bus))
         self._discovery = ToolDiscovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
 
     async def open(self) -> None:
         """Find the tools, and answer."""
         context, settings = self.context, self._settings
         tasks = await self.resources.enter_async_context(background_tasks())
-        tasks.start_soon(self.audit.keep)
+        tasks.start_soon(self.audit.run)
         liveness = Liveness(context.bus, context.id)
         self.resources.callback(liveness.close)
         for known in (self._blocks, self._rules):
             self.resources.callback(known.close)
             await known.open()
-        self._remotes = self._known_remotes()
-        tasks.start_soon(self._remotes.watch)
-        results = self.long_results()
-        supplies = self._supplies(self.own_tools(results))
-        tasks.start_soon(supplies.isolated.keep_looking)
+        self._remotes = self._make_remote_tools()
+        tasks.start_soon(self._remotes.poll)
+        results = self.make_result_store()
+        supplies = self._make_tool_supply(self.platform_tools(results))
+        tasks.start_soon(supplies.isolated.poll)
         tasks.start_soon(supplies.sources.run)
         bounds = context.config.settings.documents
         self._reading = await self.resources.enter_async_context(reader_pool(bounds))
-        tasks.start_soon(self.keep_watching)
+        tasks.start_soon(self.watch_folders)
         self._shelf = LiveCatalogue(supplies, self._remotes)
         self._ledger = Ledger(context.bus, context.id, liveness, tasks)
         carrier = CallExecutor(
@@ -158,19 +158,19 @@ class ToolsWorker(Worker):
                 shelf=self._shelf,
                 resources=PathLocks(),
                 context_of=self._context_of,
-                judged_by=self.judged_by,
+                wait_for_policies=self.wait_for_policies,
                 limits_of=self.limits_of,
                 slots=anyio.Semaphore(settings.concurrency, fast_acquire=True),
                 timeout=settings.timeout,
                 tasks=tasks,
-                at_work=context.plugins.at_work,
+                record_activity=context.plugins.record_activity,
                 results=results,
             )
         )
         capture = context.config.settings.telemetry.capture_content
         most = settings.concurrency + settings.backlog
         self._calls = CallRegistry(
-            tasks, with_tracing(with_audit(carrier.carry_out, self.audit), capture=capture), most
+            tasks, with_tracing(with_audit(carrier.execute, self.audit), capture=capture), most
         )
         _allow_threads(settings.concurrency * SPARE_THREADS)
         tasks.start_soon(self._heed.watch)
@@ -178,15 +178,15 @@ class ToolsWorker(Worker):
         if results is not None:
             sweeper = ResultCleanup(context.bus, results, self._lineage)
             await sweeper.open()
-            tasks.start_soon(sweeper.keep_swept)
-        self.tidy(tasks)
+            tasks.start_soon(sweeper.run)
+        self.start_cleanup(tasks)
         await context.service.add(CHECK_LIVENESS, self._alive, worker=context.id)
         await context.service.add(END_TASKS, self._end, worker=context.id)
         await self.answer()
 
-    def tidy(self, tasks: TaskGroup) -> None:
+    def start_cleanup(self, tasks: TaskGroup) -> None:
         """Take out of memory what binds conversations that are gone."""
-        tasks.start_soon(PlanCleanup(self.context.bus, self._lineage).keep_swept)
+        tasks.start_soon(PlanCleanup(self.context.bus, self._lineage).run)
 
     async def answer(self) -> None:
         """Hear cancels, and answer on the bus."""
@@ -194,17 +194,17 @@ class ToolsWorker(Worker):
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
         await self._heed.listen(context.bus, context.id, self.kind)
         await context.service.add(LIST_TOOLS, self._list)
-        await context.service.add(CALL_TOOL, self._undecided, limit=MOST_ASKING)
-        await context.service.add(CALL_DECIDED_TOOL, self._call, limit=MOST_ASKING)
-        lending = DelegationService(self.listed, self.undecided, self.stop)
+        await context.service.add(CALL_TOOL, self._call_untrusted, limit=MOST_ASKING)
+        await context.service.add(CALL_DECIDED_TOOL, self._call_decided, limit=MOST_ASKING)
+        lending = DelegationService(self.list_tools, self.call_untrusted, self.stop)
         await lending.answer(context.bus, context.service)
 
-    def own_tools(self, results: ResultStore | None) -> tuple[Tool, ...]:
+    def platform_tools(self, results: ResultStore | None) -> tuple[Tool, ...]:
         """The platform's own tools."""
         reading = () if results is None else (read_result_tool(results, self._lineage),)
         return (*discovery_tools(self._discovery), *reading)
 
-    def long_results(self) -> ResultStore | None:
+    def make_result_store(self) -> ResultStore | None:
         """Where results that are too long for a conversation are kept."""
         settings, retention = self._settings, self.context.config.settings.retention
         return ResultStore(
@@ -216,23 +216,25 @@ class ToolsWorker(Worker):
 
     async def limits_of(self, block: str) -> BlockToolLimits:
         """What a block may use. Raises ToolError when that cannot be known."""
-        names = (await self._blocks.of(block)).tools
+        names = (await self._blocks.get(block)).tools
         return BlockToolLimits(
-            None if names is None else frozenset(names), self._remotes.open_to(block), block
+            None if names is None else frozenset(names), self._remotes.allowed_for(block), block
         )
 
     async def table_of(self, block: str) -> PermissionTable:
         """The block's table of permissions, with the deployment's where it says nothing. Raises ToolError."""
-        return (await self._blocks.of(block)).permissions.over(self.context.config.settings.permissions)
+        return (await self._blocks.get(block)).permissions.with_defaults(
+            self.context.config.settings.permissions
+        )
 
-    async def judged_by(self, block: str) -> None:
+    async def wait_for_policies(self, block: str) -> None:
         """Wait, not for ever, while memory is away and what calls of the block are judged by was never read."""
-        await self._blocks.wait_for(block)
-        await self._rules.wait_for(POLICY_FOLDER)
+        await self._blocks.wait_until_known(block)
+        await self._rules.wait_until_known(POLICY_FOLDER)
 
-    async def rules(self) -> OwnerPolicies:
+    async def owner_policies(self) -> OwnerPolicies:
         """The owner's policies. Raises ToolError."""
-        return await self._rules.of(POLICY_FOLDER)
+        return await self._rules.get(POLICY_FOLDER)
 
     async def drain(self) -> None:
         """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
@@ -243,13 +245,13 @@ class ToolsWorker(Worker):
         self._calls.stop_all("everything was stopped by panic")
         await self._sandboxes.end_all()
 
-    def _known_remotes(self) -> RemoteToolIndex:
+    def _make_remote_tools(self) -> RemoteToolIndex:
         home, settings = self.context.home, self.context.config.settings.remotes
         return RemoteToolIndex(
             self.context.bus, RemoteRegistry(home.remotes), home.cache / "remotes", settings.patience
         )
 
-    def _supplies(self, own: tuple[Tool, ...]) -> ToolSupply:
+    def _make_tool_supply(self, own: tuple[Tool, ...]) -> ToolSupply:
         plugins = self.context.plugins
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
@@ -275,18 +277,18 @@ class ToolsWorker(Worker):
         return Redactor(self.context.config.settings.memory.redact)
 
     async def _catalogue(self) -> Catalogue:
-        return await self._shelf.catalogue()
+        return await self._shelf.current()
 
     async def _tool_of(self, name: str) -> Tool | None:
         try:
-            return (await self._shelf.catalogue()).find(name).tool
+            return (await self._shelf.current()).find(name).tool
         except ToolError:
             return None
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
-        return await self.listed(request.data)
+        return await self.list_tools(request.data)
 
-    async def listed(self, wish: ListTools) -> ToolCatalogue:
+    async def list_tools(self, wish: ListTools) -> ToolCatalogue:
         """A block's catalogue. Refused when nobody can tell what it may use."""
         block = _block(wish.block)
         try:
@@ -296,25 +298,25 @@ class ToolsWorker(Worker):
         except ToolError as error:
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
         restricted = await self._discovery.restricted(block)
-        return (await self._shelf.catalogue()).shown(limits, wish.version, restricted)
+        return (await self._shelf.current()).for_block(limits, wish.version, restricted)
 
     async def _alive(self, request: Request[CheckLiveness]) -> LivenessReply:
         call = request.data.call
-        return LivenessReply(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
+        return LivenessReply(at_work=not call or self._calls.has(call) or self._ledger.has_unrecorded(call))
 
     async def _end(self, request: Request[EndTasks]) -> TasksEnded:
         wish = request.data
         return await end_detached_programs(self.context.home.path, _block(wish.block), forget=wish.forget)
 
-    async def _undecided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        async for reply in self.undecided(request.data):
+    async def _call_untrusted(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        async for reply in self.call_untrusted(request.data):
             yield reply
 
-    async def undecided(self, call: CallTool) -> AsyncIterator[ToolReply]:
+    async def call_untrusted(self, call: CallTool) -> AsyncIterator[ToolReply]:
         """A call of whoever may call tools. What people decided is not theirs to say: the server lets the monitor
         alone speak where that counts."""
-        if call.decided:
-            await self.audit.note(
+        if call.has_decisions:
+            await self.audit.record(
                 event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
                 call=call.call, tool=call.name, decision="denied", why=DECISION_FORBIDDEN,
             )  # fmt: skip
@@ -322,7 +324,7 @@ class ToolsWorker(Worker):
         async for reply in self._replies(call):
             yield reply
 
-    async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+    async def _call_decided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         async for reply in self._replies(request.data):
             yield reply
 
@@ -332,8 +334,8 @@ class ToolsWorker(Worker):
             EFFECT.subject.format(call=call.call)
         except SubjectError as error:
             raise Refusal("invalid_request", "The key of the call is not a key.") from error
-        self._lineage.note(call)
-        async for reply in self._calls.replies(call):
+        self._lineage.record_fork(call)
+        async for reply in self._calls.call(call):
             yield reply
 
     async def _cancel(self, message: ReceivedMessage[CancelCall]) -> None:
@@ -351,7 +353,7 @@ class ToolsWorker(Worker):
         workspace = context.home.workspace(call.block)
         make_folder(workspace)
         memory = self.memory_of(call)
-        reach = reach_of(await self.permissions.scopes(spec, call), context.config, context.home)
+        reach = reach_of(await self.permissions.path_scopes(spec, call), context.config, context.home)
         files = partial(open_beneath, workspace, reach)
         return ToolContext(
             block=call.block,
@@ -363,12 +365,12 @@ class ToolsWorker(Worker):
             memory=memory,
             report=run.report,
             load=run.load,
-            derived=run.derive,
+            derived=run.mark_derived,
             resumed=run.resumed,
             model=self.model_of(call),
             documents=self.documents_of(call, files, memory),
             sandbox=CallSandbox(
-                self._sandboxes, f"{call.block} {call.call}", partial(self.permissions.bounds, call)
+                self._sandboxes, f"{call.block} {call.call}", partial(self.permissions.program_bounds, call)
             ),
             reach=reach,
             person=self.person_of(run, spec),
@@ -376,7 +378,7 @@ class ToolsWorker(Worker):
             permissions=ActorPermissions(call.permissions),
         )
 
-    async def keep_watching(self) -> None:
+    async def watch_folders(self) -> None:
         """Bring what changes in the watched folders into memory; of several workers on a machine one does."""
         context, bounds = self.context, self.context.config.settings.documents
         if not bounds.watch:
@@ -391,7 +393,7 @@ class ToolsWorker(Worker):
 
     def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """What a tool reads and searches documents with. They are part of memory, for whose request may not see it."""
-        if not ActorPermissions(call.permissions).memory("/", whole=True):
+        if not ActorPermissions(call.permissions).allows_memory("/", whole=True):
             return NoDocuments()
         context = self.context
         readers, reading = self._readers, self._reading
@@ -402,8 +404,8 @@ class ToolsWorker(Worker):
         somebody else or elsewhere."""
         memory = BlockMemory(self.context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
-        memory.permit = MemoryAccess(self.permissions, call)
-        memory.to = recipient_of(call.block, call.actor)
+        memory.check_access = MemoryAccess(self.permissions, call)
+        memory.recipient = recipient_of(call.block, call.actor)
         return memory
 
     def model_of(self, call: CallTool) -> Completer:

@@ -55,11 +55,11 @@ def summary_tool(summaries: SummaryCache) -> Tool:
         """
         document = await context.documents.read(path)
         about = (context.block, focus.strip(), document.text)
-        known = await anyio.to_thread.run_sync(summaries.find, *about)
+        known = await anyio.to_thread.run_sync(summaries.get, *about)
         if known is not None:
             return known
         made = await _SummaryJob(context, path, focus.strip()).summary(document.text)
-        await anyio.to_thread.run_sync(summaries.keep, made, *about)
+        await anyio.to_thread.run_sync(summaries.put, made, *about)
         return made
 
     return summarize_document
@@ -86,17 +86,17 @@ class _SummaryJob:
                     "are summarised at once. Use ingest_document, then search_in_documents.",
                     kind="too_large",
                 )
-            text = "\n\n".join(await self._each(parts))
-        return await self._asked(text, LONGEST_SUMMARY)
+            text = "\n\n".join(await self._summarize_parts(parts))
+        return await self._summarize(text, LONGEST_SUMMARY)
 
-    async def _each(self, parts: list[str]) -> list[str]:
+    async def _summarize_parts(self, parts: list[str]) -> list[str]:
         made = [""] * len(parts)
         done = 0
 
         async def one(number: int) -> None:
             nonlocal done
             async with self._limit:
-                made[number] = await self._asked(parts[number], LONGEST_PART_SUMMARY)
+                made[number] = await self._summarize(parts[number], LONGEST_PART_SUMMARY)
             done += 1
             self._context.report(f"{done} of {len(parts)} parts are read")
 
@@ -108,7 +108,7 @@ class _SummaryJob:
             raise group.exceptions[0] from group
         return made
 
-    async def _asked(self, text: str, longest: int) -> str:
+    async def _summarize(self, text: str, longest: int) -> str:
         prompt = self._frame + wrap_context(self._path, text)
         try:
             answer = await self._context.model.complete(prompt, purpose="summary", max_tokens=longest)

@@ -17,14 +17,14 @@ class SummaryCache:
     def __init__(self, home: Path) -> None:
         self._folder = home / "cache" / "summaries"
 
-    def find(self, *about: str) -> str | None:
+    def get(self, *about: str) -> str | None:
         """The summary of these texts, if it was made before."""
         try:
             return self._file(about).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return None
 
-    def keep(self, summary: str, *about: str) -> None:
+    def put(self, summary: str, *about: str) -> None:
         """Keep a summary; the oldest go beyond ``MAX_SUMMARIES``. A reader sees the whole of it or nothing."""
         file = self._file(about)
         beside = file.with_suffix(f".{os.getpid()}")
@@ -35,7 +35,7 @@ class SummaryCache:
             for old in sorted(self._folder.iterdir(), key=lambda one: one.stat().st_mtime)[:-MAX_SUMMARIES]:
                 old.unlink()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Throw all of them away. Raises OSError."""
         for file in self._folder.iterdir() if self._folder.is_dir() else ():
             file.unlink(missing_ok=True)
@@ -57,5 +57,5 @@ class SummaryPurger(trunkline.Purger):
 
     async def erase(self, purge: trunkline.Purge) -> Sequence[trunkline.Kept]:
         """Throw them away."""
-        self._summaries.forget()
+        self._summaries.clear()
         return ()

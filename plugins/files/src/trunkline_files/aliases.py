@@ -21,9 +21,9 @@ from trunkline_files.write_tools import (
 EVERY_FOLDER = 32
 
 
-@read_file.also
-@list_directory.also
-@search_files.also
+@read_file.alias
+@list_directory.alias
+@search_files.alias
 def fs_read(
     path: BlockPath,
     mode: Literal["Line", "Directory", "Search"] = "Line",
@@ -48,11 +48,11 @@ def fs_read(
     return CanonicalCall("read_file", {"path": path, **lines})
 
 
-@write_file.also
-@append_to_file.also
-@insert_in_file.also
-@replace_in_file.also
-@preview_change.also
+@write_file.alias
+@append_to_file.alias
+@insert_in_file.alias
+@replace_in_file.alias
+@preview_change.alias
 def fs_write(
     path: BlockPath,
     command: Literal["create", "str_replace", "insert", "append"],
@@ -93,7 +93,7 @@ _COMMANDS = {
 _TEXT = {"write": "content", "append": "content", "insert": "text", "replace": "replace"}
 
 
-@replace_in_file.also
+@replace_in_file.alias
 def file_edit(
     file_path: BlockPath, old_string: str, new_string: str, replace_all: bool = False
 ) -> CanonicalCall:
@@ -103,7 +103,7 @@ def file_edit(
     )
 
 
-@find_files.also
+@find_files.alias
 def glob_search(
     pattern: str, path: BlockPath = "", max_results: int = 1_000, sort_by_mtime: bool = False
 ) -> CanonicalCall:
@@ -120,7 +120,7 @@ def glob_search(
     )
 
 
-@search_files.also
+@search_files.alias
 def grep_search(
     pattern: str,
     path: BlockPath = "",

@@ -45,7 +45,7 @@ def copy_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
     return f"Copied {source} to {target}."
 
 
-@copy_file.shows
+@copy_file.previewer
 def _preview_copy(context: ToolContext, source: str, target: str) -> ApprovalDetail:
     return preview("message", f"copy {_describe_entry(context, source)}\n  to {target}")
 
@@ -65,7 +65,7 @@ def move_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
     return f"Moved {source} to {target}."
 
 
-@move_file.shows
+@move_file.previewer
 def _preview_move(context: ToolContext, source: str, target: str) -> ApprovalDetail:
     return preview("message", f"move {_describe_entry(context, source)}\n  to {target}")
 
@@ -85,7 +85,7 @@ def delete_file(context: ToolContext, path: BlockPath) -> str:
     return f"Deleted {path}."
 
 
-@delete_file.shows
+@delete_file.previewer
 def _preview_delete(context: ToolContext, path: str) -> ApprovalDetail:
     with open_workspace(context) as folder:
         entry = folder.stat(path)

@@ -58,14 +58,14 @@ def _search_file(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit
     for hit in _matching_lines(file, path, wanted):
         yield hit
         found += hit is not None and hit.found
-        if found == wanted.most:
+        if found == wanted.max_hits_per_file:
             return
 
 
 def _count_matches(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit | None]:
     count = 0
     for piece in _pieces(file):
-        if wanted.may_be_in(piece):
+        if wanted.may_match(piece):
             count += sum(wanted.pattern.search(line) is not None for line in _split_lines(piece))
         yield None
     if count:
@@ -78,7 +78,7 @@ def _matching_lines(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[
     before: deque[Hit] = deque(maxlen=wanted.around)
     for piece in _pieces(file):
         yield None
-        if not due and not wanted.may_be_in(piece):
+        if not due and not wanted.may_match(piece):
             before.extend(_context_before(piece, path, first, wanted.around))
             first += piece.count(b"\n")
             continue

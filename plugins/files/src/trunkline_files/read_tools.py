@@ -53,7 +53,7 @@ async def read_file(
     text = await anyio.to_thread.run_sync(partial(_read_text_file, context, part), abandon_on_cancel=True)
     if text is None:
         document = await context.documents.read(path)
-        text = part.of(io.BytesIO(document.text.encode(errors="replace")))
+        text = part.read(io.BytesIO(document.text.encode(errors="replace")))
     return text
 
 
@@ -67,17 +67,17 @@ class _ReadRange:
     first: int | None
     last: int | None
 
-    def of(self, file: BinaryIO) -> str:
+    def read(self, file: BinaryIO) -> str:
         """That part, with a note where it is cut. Raises ToolError."""
         by_lines = self.first is not None or self.last is not None
         if by_lines and self.offset:
             raise ToolError("Give either offset or lines. Nothing was read.", kind="invalid_arguments")
         try:
-            return self._lines(file) if by_lines else self._characters(file)
+            return self._read_lines(file) if by_lines else self._read_characters(file)
         except UnicodeDecodeError as error:
             raise not_text_error(self.path) from error
 
-    def _characters(self, file: BinaryIO) -> str:
+    def _read_characters(self, file: BinaryIO) -> str:
         file.seek(0)
         text, more = read_part(file, self.offset, self.limit)
         end = self.offset + len(text)
@@ -89,8 +89,8 @@ class _ReadRange:
             return f"[The file has no more than {self.offset} characters.]"
         return text
 
-    def _lines(self, file: BinaryIO) -> str:
-        first, last = self._counted_from_the_beginning(file)
+    def _read_lines(self, file: BinaryIO) -> str:
+        first, last = self._absolute_lines(file)
         skipped = skip_lines(file, first - 1)
         text, more = ("", False) if skipped is None else read_part(file, 0, self.limit)
         if skipped is None or not text:
@@ -101,7 +101,7 @@ class _ReadRange:
         end = skipped + len(text)
         return f"{text}\n\n[Cut here: there is more of these lines. Read on with offset={end}.]"
 
-    def _counted_from_the_beginning(self, file: BinaryIO) -> tuple[int, int | None]:
+    def _absolute_lines(self, file: BinaryIO) -> tuple[int, int | None]:
         first, last = 1 if self.first is None else self.first, self.last
         if first < 0 or (last is not None and last < 0):
             all_of_them = count_lines(file)
@@ -138,7 +138,7 @@ def _read_text_file(context: ToolContext, part: _ReadRange) -> str | None:
                 return None
             if is_binary(head):
                 raise not_text_error(part.path, head)
-            return part.of(file)
+            return part.read(file)
 
 
 @tool(effect="read", data=True, always_send=True)

@@ -68,7 +68,7 @@ def _argv(wanted: SearchQuery) -> list[str]:
     if wanted.output == "count":
         argv.append("--count")
     else:
-        argv += [f"--max-count={wanted.most}", f"--context={wanted.around}"]
+        argv += [f"--max-count={wanted.max_hits_per_file}", f"--context={wanted.around}"]
     pattern = to_ripgrep(wanted.query) if wanted.regex else wanted.query
     return [*argv, f"--regexp={pattern}", "--", wanted.path or "."]
 

@@ -33,7 +33,7 @@ class Hit(NamedTuple):
     found: bool = True
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The line as it is shown."""
         return self.text[: LONGEST_LINE * 4].decode(errors="replace").rstrip()[:LONGEST_LINE]
 
@@ -74,11 +74,11 @@ class SearchQuery:
             ) from error
 
     @property
-    def most(self) -> int:
+    def max_hits_per_file(self) -> int:
         """How many lines of a file need to be found."""
         return 1 if self.output == "files_with_matches" else MOST_PER_FILE + 1
 
-    def may_be_in(self, lines: bytes) -> bool:
+    def may_match(self, lines: bytes) -> bool:
         """Whether any of these lines may hold it: quick, and never wrong about a no."""
         anchored = self.regex and ("\\A" in self.query or "\\z" in self.query)
         return anchored or self.pattern.search(lines) is not None

@@ -79,7 +79,7 @@ async def _search(context: ToolContext, wanted: SearchQuery, most: int) -> "Sear
             report = SearchReport(wanted, most)
             if await _search_in_thread(context, wanted, report, SEARCH_SECONDS):
                 return report
-    report.stop(f"stopped after {SEARCH_SECONDS:g} seconds. Search a folder, or give include")
+    report.truncate(f"stopped after {SEARCH_SECONDS:g} seconds. Search a folder, or give include")
     return report
 
 
@@ -98,7 +98,7 @@ def _search_in_python(
     deadline = time.monotonic() + seconds
     with open_workspace(context) as folder:
         for hit in search(folder, wanted):
-            if hit is not None and not report.take(hit):
+            if hit is not None and not report.add_hit(hit):
                 return True
             if time.monotonic() > deadline:
                 return False
@@ -109,10 +109,10 @@ async def _search_with_ripgrep(context: ToolContext, wanted: SearchQuery, report
     """Search with ripgrep. Raises ToolError when that cannot be done."""
     with anyio.move_on_after(SEARCH_SECONDS) as deadline:
         async for hit in ripgrep.search_hits(context, wanted):
-            if not report.take(hit):
+            if not report.add_hit(hit):
                 return
     if deadline.cancelled_caught:
-        report.stop(f"stopped after {SEARCH_SECONDS:g} seconds. Search a folder, or give include")
+        report.truncate(f"stopped after {SEARCH_SECONDS:g} seconds. Search a folder, or give include")
 
 
 class SearchReport:
@@ -125,27 +125,27 @@ class SearchReport:
         self._size = self._found = self._in_file = 0
         self._last = ("", 0)
 
-    def take(self, hit: Hit) -> bool:
+    def add_hit(self, hit: Hit) -> bool:
         """Tell of one more; false when that is enough."""
         if hit.path != self._last[0]:
             self._in_file = 0
         if hit.found:
             if self._found == self._most:
-                self.stop(f"there is more than {self._most}. Search a folder, or raise max_results")
+                self.truncate(f"there is more than {self._most}. Search a folder, or raise max_results")
                 return False
             self._in_file += 1
         if self._in_file > MOST_PER_FILE and self._wanted.output == "content":
             if hit.found:
-                self._add(f"{hit.path}: [more than {pluralized(MOST_PER_FILE, 'line')}]")
+                self._add_line(f"{hit.path}: [more than {pluralized(MOST_PER_FILE, 'line')}]")
             return True
         self._found += hit.found
-        self._tell(hit)
+        self._format_hit(hit)
         if self._size > LONGEST_RESULT:
-            self.stop("there is more. Search a folder, or for something rarer")
+            self.truncate("there is more. Search a folder, or for something rarer")
             return False
         return True
 
-    def stop(self, why: str) -> None:
+    def truncate(self, why: str) -> None:
         """Say at the end that this is not all."""
         self._lines.append(f"[Truncated: {why}.]")
 
@@ -157,18 +157,18 @@ class SearchReport:
     def _verb(self) -> str:
         return "matches" if self._wanted.regex else "contains"
 
-    def _tell(self, hit: Hit) -> None:
+    def _format_hit(self, hit: Hit) -> None:
         if self._wanted.output == "files_with_matches":
-            self._add(hit.path)
+            self._add_line(hit.path)
         elif self._wanted.output == "count":
-            self._add(f"{hit.path}: {hit.number}")
+            self._add_line(f"{hit.path}: {hit.number}")
         else:
             if self._wanted.around and self._lines and self._last != (hit.path, hit.number - 1):
-                self._add("--")
+                self._add_line("--")
             mark = ":" if hit.found else "-"
-            self._add(f"{hit.path}{mark}{hit.number}{mark} {hit.shown}".rstrip())
+            self._add_line(f"{hit.path}{mark}{hit.number}{mark} {hit.display_text}".rstrip())
         self._last = (hit.path, hit.number)
 
-    def _add(self, line: str) -> None:
+    def _add_line(self, line: str) -> None:
         self._lines.append(line)
         self._size += len(line) + 1

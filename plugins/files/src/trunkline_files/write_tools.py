@@ -32,7 +32,7 @@ def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
     return f"{'Replaced' if there else 'Created'} {path} ({pluralized(len(content), 'character')})."
 
 
-@write_file.shows
+@write_file.previewer
 def _preview_write(context: ToolContext, path: str, content: str) -> ApprovalDetail:
     return diff_preview(path, _current_text(context, path), content)
 
@@ -52,7 +52,7 @@ def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
     return f"Added {pluralized(len(content), 'character')} to {path}."
 
 
-@append_to_file.shows
+@append_to_file.previewer
 def _preview_append(context: ToolContext, path: str, content: str) -> ApprovalDetail:
     now = _tail_text(context, path)
     return diff_preview(path, now, (now or "") + content)
@@ -72,7 +72,7 @@ def insert_in_file(context: ToolContext, path: BlockPath, line: LineNumber, text
     return f"Put {pluralized(len(text), 'character')} into {path} behind line {line}."
 
 
-@insert_in_file.shows
+@insert_in_file.previewer
 def _preview_insert(context: ToolContext, path: str, line: int, text: str) -> ApprovalDetail:
     now = _current_text(context, path) or ""
     return diff_preview(path, now, insert_lines(now, path, line, text))
@@ -96,7 +96,7 @@ def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: s
     return f"Replaced {pluralized(count, 'place')} in {path}."
 
 
-@replace_in_file.shows
+@replace_in_file.previewer
 def _preview_replace(context: ToolContext, path: str, find: str, replace: str, all: bool) -> ApprovalDetail:
     now = _current_text(context, path) or ""
     return diff_preview(path, now, replace_text(now, path, find, replace, all))

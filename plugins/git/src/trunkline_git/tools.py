@@ -40,7 +40,7 @@ def _status(settings: GitSettings) -> Tool:
         git = Git(context, settings, folder)
         return describe_run(await git.run("status", "--short", "--branch"), git.limits)
 
-    @git_status.also
+    @git_status.alias
     def git_status_safe() -> CanonicalCall:
         """Tell the branch and what has changed."""
         return CanonicalCall("git_status", {})
@@ -81,7 +81,7 @@ def _commit(settings: GitSettings) -> Tool:
         note = f"\nLeft out, because secrets are kept under such names: {', '.join(left)}." if left else ""
         return describe_run(ran, git.limits) + note
 
-    @git_commit.also
+    @git_commit.alias
     def git_commit_safe(
         message: str,
         add_all: bool = False,
@@ -93,7 +93,7 @@ def _commit(settings: GitSettings) -> Tool:
         given = {"message": message, "add_all": add_all, "add_files": add_files}
         return CanonicalCall("git_commit", {**given, "amend": amend, "allow_empty": allow_empty})
 
-    @git_commit.shows
+    @git_commit.previewer
     def _shown(
         context: ToolContext,
         message: str,
@@ -131,7 +131,7 @@ def _git(settings: GitSettings) -> Tool:
         ran = await (push(runs, words[1:]) if words[0] == "push" else runs.run(*words))
         return describe_run(ran, runs.limits)
 
-    @git.also
+    @git.alias
     def git_safe(command: str, allow_dangerous: bool = False, reason: str = "") -> CanonicalCall:
         """Run git. What is dangerous a person is asked about, whatever is said here.
 
@@ -142,7 +142,7 @@ def _git(settings: GitSettings) -> Tool:
         """
         return CanonicalCall("git", {"command": command})
 
-    @git.shows
+    @git.previewer
     def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
         why = judged(git_words(command), settings.protected).why
         where = ", ".join(word for word in (folder, "with the network" if network else "") if word)

@@ -179,7 +179,7 @@ def _strategies(turn: TurnInfo, place: Audience, task: str, found: LookupResult)
     learned = [
         (files.model_folder_in(path), one)
         for path, one in found.files.items()
-        if isinstance(one, Strategy) and one.reaches(place)
+        if isinstance(one, Strategy) and one.is_for(place)
     ]
     return strategy_selection.select_strategies(task, learned, model=turn.model, now=utc_now())
 
@@ -189,7 +189,7 @@ def _episodes(
 ) -> Sequence[tuple[float, Episode]]:
     return episodes.select_episodes(
         task,
-        [one for one in found.files.values() if isinstance(one, Episode) and one.source.place == place],
+        [one for one in found.files.values() if isinstance(one, Episode) and one.source.audience == place],
         model=turn.model,
         conversation=turn.request.conversation,
         lately=[

@@ -133,7 +133,7 @@ def outdated_files(paths: Sequence[tuple[str, datetime]], now: datetime) -> tupl
 
 def _same(new: Episode, other: Episode) -> bool:
     alike = other.id != new.id and other.tools == new.tools and other.verdict == new.verdict
-    alike = alike and other.source.place == new.source.place
+    alike = alike and other.source.audience == new.source.audience
     return alike and similarity(new.task, other.task) >= DUPLICATE
 
 

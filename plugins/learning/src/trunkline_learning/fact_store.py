@@ -37,14 +37,14 @@ class FactStore:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def known(self, source: Provenance, text: str) -> tuple[Fact, ...]:
+    async def find_similar(self, source: Provenance, text: str) -> tuple[Fact, ...]:
         """Kept facts of the person of ``source`` in that block that are near to a text, nearest first."""
         wish = Recall(query=text, actor=ACTOR, block=source.block, max_results=NEAR, min_confidence=0.0)
         answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
         facts = (fact_of(one.chunk, source.block) for one in answer.chunks)
         return tuple(fact for fact in facts if fact is not None and fact.source.person == source.person)
 
-    async def keep(self, findings: Sequence[FactFinding]) -> None:
+    async def store(self, findings: Sequence[FactFinding]) -> None:
         """Keep what is not known yet, and link what contradicts.
 
         Doing it again for the same turn keeps nothing twice, however far it came before, and whatever other words a
@@ -57,7 +57,7 @@ class FactStore:
         earlier = await self._of_turn(source)
         mine = list(earlier)
         for one in fresh:
-            known = await self.known(source, one.fact.text)
+            known = await self.find_similar(source, one.fact.text)
             again = next(
                 (fact for fact in (*mine, *known) if is_same_statement(one.fact.text, fact.text)), None
             )
@@ -73,9 +73,9 @@ class FactStore:
                 mine.append(fact)
             others = (*one.against, *(other for other, _ in contradicted_facts(fact, (*known, *mine))))
             await self._contradict(fact, others)
-        await self._settle(source)
+        await self._remove_duplicates(source)
 
-    async def note(self, milestone: Milestone) -> None:
+    async def store_milestone(self, milestone: Milestone) -> None:
         """Keep a note of a turn; one that is there already is not kept again."""
         source, tags = milestone.source, (MILESTONE, milestone.tag)
         wish = ListChunks(actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=tags)
@@ -84,9 +84,9 @@ class FactStore:
             return
         person = {"person": source.person} if source.person else {}
         kept = _remember_request(milestone.text, source, tags, milestone.confidence, "note", person)
-        await self._made(kept, source)
+        await self._store_chunk(kept, source)
 
-    async def _settle(self, source: Provenance) -> None:
+    async def _remove_duplicates(self, source: Provenance) -> None:
         """Of what two learners kept of one turn at the same moment, leave one: both choose the same, the first id."""
         left: list[Fact] = []
         for fact in sorted(await self._of_turn(source), key=lambda one: one.id):
@@ -107,10 +107,10 @@ class FactStore:
     async def _remember(self, fact: Fact) -> Fact | None:
         tags = (LEARNED, f"said-by-{fact.role}")
         wish = _remember_request(fact.text, fact.source, tags, fact.confidence, fact.type, _fields(fact))
-        made = await self._made(wish, fact.source)
+        made = await self._store_chunk(wish, fact.source)
         return msgspec.structs.replace(fact, id=made) if made else None
 
-    async def _made(self, wish: Remember, source: Provenance) -> str:
+    async def _store_chunk(self, wish: Remember, source: Provenance) -> str:
         """The id of the chunk that is made; "" when the block's policy lets nothing be kept."""
         try:
             done = await self._bus.call(MEMORY_REMEMBER, wish, scope=scope_of(source), timeout=SECONDS)

@@ -39,7 +39,7 @@ class Inventory:
         """The strategies by the folders of the models."""
         return {folder: (await self._shelf.playbook(folder))[0] for folder in await self._of(model)}
 
-    async def named_files(self) -> dict[str, str]:
+    async def forgettable_files(self) -> dict[str, str]:
         """Everything that a person may forget by its name: episodes and strategies by id, ``profile``, numbers."""
         names: dict[str, str] = {}
         for folder in await self._shelf.folders():

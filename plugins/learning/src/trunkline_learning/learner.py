@@ -48,10 +48,10 @@ class Learner:
         teacher = LearningModelClient(self._bus, turns.turn, choices)
         library = PlaybookReader(self._shelf)
         if choices.facts:
-            await self._facts(turns.turn, teacher)
-        taught = await LessonExtractor(library, teacher, choices).of(turns)
+            await self._store_facts(turns.turn, teacher)
+        taught = await LessonExtractor(library, teacher, choices).extract(turns)
         if choices.milestones and taught.change is not None and taught.change.now == "success":
-            await self._milestone(turns.before)
+            await self._store_milestone(turns.before)
         merger = Merger(self._shelf, library, choices)
         for _ in range(MERGE_ATTEMPTS):
             try:
@@ -60,22 +60,22 @@ class Learner:
                 log.info("turn %s is merged anew: its files were changed meanwhile", fact.turn)
         raise WriteConflict
 
-    async def _facts(self, turn: FinishedTurn, teacher: LearningModelClient) -> None:
+    async def _store_facts(self, turn: FinishedTurn, teacher: LearningModelClient) -> None:
         """Keep the facts of what a person said: found by a model, else by words."""
         if not turn.by_person or not turn.task.strip():
             return
-        known = (await self._keeper.known(turn.source, turn.task[:MAX_QUERY_LETTERS]))[:SHOWN]
-        found = await teacher.facts(known)
+        known = (await self._keeper.find_similar(turn.source, turn.task[:MAX_QUERY_LETTERS]))[:SHOWN]
+        found = await teacher.extract_facts(known)
         if found is None:
             found = [FactFinding(fact) for fact in extract_facts(turn)]
         told = (*turn.facts, *(one.text for one in known))
-        await self._keeper.keep([one for one in found if not is_echo(one.fact, told)])
+        await self._keeper.store([one for one in found if not is_echo(one.fact, told)])
 
-    async def _milestone(self, turn: FinishedTurn | None) -> None:
+    async def _store_milestone(self, turn: FinishedTurn | None) -> None:
         """Keep a note of a task that the person says is done."""
         note = milestone_of(turn) if turn is not None else None
         if note is not None:
-            await self._keeper.note(note)
+            await self._keeper.store_milestone(note)
 
     async def _position(self) -> LearningPosition:
         text = await self._shelf.text(files.POSITION)

@@ -45,7 +45,7 @@ class LessonExtractor:
         self._teacher = teacher
         self._choices = choices
 
-    async def of(self, turns: TurnPair) -> TurnLessons:
+    async def extract(self, turns: TurnPair) -> TurnLessons:
         """A turn is judged when it ends, if its tools or answer failed, and by what the person says next. Their word
         counts more: where it says otherwise, the first verdict and its marks are taken back."""
         turn, before, markers = turns.turn, turns.before, self._choices.markers
@@ -55,7 +55,9 @@ class LessonExtractor:
         if before is None or change is None:
             return TurnLessons(verdict=verdict, delta=delta)
         later = await self._outcome(before, change.now, turn.task)
-        if change.was != "unknown" and not self._choices.asks:  # a model tags by causes, not by the outcome
+        if (
+            change.was != "unknown" and not self._choices.uses_model
+        ):  # a model tags by causes, not by the outcome
             later = (*heuristic_reflector.undo_marks(before, change.was), *later)
         return TurnLessons(verdict=verdict, delta=delta, change=change, delta_before=later)
 
@@ -68,8 +70,8 @@ class LessonExtractor:
         """What follows from a verdict; nothing while there is none."""
         if verdict == "unknown" or not self._choices.playbook:
             return ()
-        had = await self._library.strategies(turn)
-        reflected = await self._teacher.reflection(turn, verdict, said_next, had)
+        had = await self._library.read_strategies(turn)
+        reflected = await self._teacher.reflect(turn, verdict, said_next, had)
         if reflected is None:
             return heuristic_reflector.outcome_operations(turn, verdict)
         insights, marks = reflected
@@ -81,14 +83,14 @@ class LessonExtractor:
         """What becomes of insights: the Curator says when there are strategies like them, else they are added."""
         if not insights:
             return ()
-        book = (await self._library.book(model_folder(turn.model))).strategies.values()
+        book = (await self._library.read_playbook(model_folder(turn.model))).strategies.values()
         near = [
             one
             for one in book
-            if one.reaches(turn.source.place)
+            if one.is_for(turn.source.audience)
             and any(similarity(one.strategy, add.strategy) >= ALIKE for add in insights)
         ]
-        operations = await self._teacher.curation(insights, near[:SHOWN]) if near else None
+        operations = await self._teacher.curate(insights, near[:SHOWN]) if near else None
         return tuple(insights if operations is None else operations)
 
 

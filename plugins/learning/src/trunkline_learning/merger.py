@@ -57,11 +57,11 @@ class Merger:
         turn = turns.turn
         if turn.source.turn in position.turns:
             return False
-        new = await self._strategies(draft, turns, taught) if self._choices.playbook else 0
-        self._numbers(draft, turns, taught, new)
+        new = await self._merge_strategies(draft, turns, taught) if self._choices.playbook else 0
+        self._merge_metrics(draft, turns, taught, new)
         if self._choices.episodes:
-            self._judge(draft, turns, taught)
-            await self._episode(draft, turn, taught)
+            self._update_previous_verdict(draft, turns, taught)
+            await self._add_episode(draft, turn, taught)
         if self._choices.profile and not turn.source.person:
             _learn_person(draft, turn)
         done = (*position.turns, turn.source.turn)[-REMEMBERED_TURNS:]
@@ -69,13 +69,13 @@ class Merger:
         await self._shelf.commit(draft, turn.source, "Learn from a turn")
         return True
 
-    async def _strategies(self, draft: Draft, turns: TurnPair, taught: TurnLessons) -> int:
+    async def _merge_strategies(self, draft: Draft, turns: TurnPair, taught: TurnLessons) -> int:
         """Put changed strategies into the draft; returns how many are new with the turn's model."""
         parts = [(turns.turn, taught.delta)]
         if turns.before is not None:
             parts.insert(0, (turns.before, taught.delta_before))
         new = 0
-        for folder, book in (await self._library.books(*(turn for turn, _ in parts))).items():
+        for folder, book in (await self._library.read_playbooks(*(turn for turn, _ in parts))).items():
             changes = await _in_thread(_changes, folder, book, parts)
             for id, one in changes.items():
                 path, known = files.strategy_path(folder, id), book.hashes.get(id, "")
@@ -86,7 +86,7 @@ class Merger:
                     draft.drop(path, expected=known)
         return new
 
-    def _numbers(self, draft: Draft, turns: TurnPair, taught: TurnLessons, new: int) -> None:
+    def _merge_metrics(self, draft: Draft, turns: TurnPair, taught: TurnLessons, new: int) -> None:
         """A turn counts when it ends, and as good or bad once it is judged."""
         turn, before = turns.turn, turns.before
         kinds = heuristic_reflector.failure_kinds(turn)
@@ -103,7 +103,7 @@ class Merger:
         for folder, one in numbers.items():
             draft.put(files.metrics_path(folder), one)
 
-    def _judge(self, draft: Draft, turns: TurnPair, taught: TurnLessons) -> None:
+    def _update_previous_verdict(self, draft: Draft, turns: TurnPair, taught: TurnLessons) -> None:
         """The person's message decides about the episode before it."""
         if turns.before is None or taught.change is None:
             return
@@ -113,7 +113,7 @@ class Merger:
             said = msgspec.structs.replace(known, verdict=taught.change.now, judged_by="next message")
             draft.put(path, said)
 
-    async def _episode(self, draft: Draft, turn: FinishedTurn, taught: TurnLessons) -> None:
+    async def _add_episode(self, draft: Draft, turn: FinishedTurn, taught: TurnLessons) -> None:
         """Remember the turn, unless there is nothing to it or its like is remembered; let go of what is old."""
         if not episodes.is_worth_remembering(turn):
             return

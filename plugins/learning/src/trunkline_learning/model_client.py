@@ -30,19 +30,19 @@ class LearningModelClient:
         self._turn = turn
         self.spent = 0
 
-    async def facts(self, known: Sequence[Fact]) -> list[FactFinding] | None:
+    async def extract_facts(self, known: Sequence[Fact]) -> list[FactFinding] | None:
         """The facts of the turn, each with what it repeats and what it contradicts."""
         answer = await self._ask(prompts.facts_prompt(self._turn, known))
         return None if answer is None else prompts.parse_facts(answer, self._turn, known)
 
-    async def reflection(
+    async def reflect(
         self, turn: FinishedTurn, verdict: Verdict, said_next: str, playbook: Mapping[str, Strategy]
     ) -> tuple[list[AddStrategy], list[MarkStrategy]] | None:
         """The Reflector: insights, and marks for the strategies that the turn had."""
         answer = await self._ask(prompts.reflection_prompt(turn, verdict, said_next, playbook))
         return None if answer is None else prompts.parse_reflection(answer, turn, verdict)
 
-    async def curation(
+    async def curate(
         self, insights: Sequence[AddStrategy], near: Sequence[Strategy]
     ) -> list[PlaybookOperation] | None:
         """The Curator: what to do with insights that look like what is there."""
@@ -51,7 +51,7 @@ class LearningModelClient:
 
     async def _ask(self, question: str) -> str | None:
         left = round(self._choices.max_cost_usd * MILLION) - self.spent
-        if not self._choices.asks or left <= 0:
+        if not self._choices.uses_model or left <= 0:
             return None
         try:
             answer = await self._model.complete(

@@ -65,15 +65,15 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_seen: datetime | None = None
 
     @property
-    def places(self) -> frozenset[Audience]:
+    def audiences(self) -> frozenset[Audience]:
         """Where it may be told: none named means everywhere. Advice of the program's own and a person's own words may;
         what was made of a conversation may quote it, and stays where it was learned."""
         own = self.source == "person" or (self.source == "heuristic" and self.outcome == "failure")
-        return frozenset() if own else frozenset(source.place for source in self.sources)
+        return frozenset() if own else frozenset(source.audience for source in self.sources)
 
-    def reaches(self, place: Audience) -> bool:
+    def is_for(self, place: Audience) -> bool:
         """Whether it may be told there."""
-        return not self.places or place in self.places
+        return not self.audiences or place in self.audiences
 
 
 class AddStrategy(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,7 +160,7 @@ def similar_groups(strategies: Sequence[Strategy]) -> tuple[tuple[str, ...], ...
         same = [
             one
             for one in left
-            if one.section == first.section and one.places == first.places and _is_similar(one, first)
+            if one.section == first.section and one.audiences == first.audiences and _is_similar(one, first)
         ]
         if same:
             groups.append((first.id, *(one.id for one in same)))
@@ -232,7 +232,7 @@ class _PlaybookMerge:
         )
 
     def _says(self, one: Strategy, wish: AddStrategy, text: str) -> bool:
-        here = one.reaches(self._source.place)
+        here = one.is_for(self._source.audience)
         return here and one.section == wish.section and similarity(one.strategy, text) >= ALIKE
 
     def _mark(self, mark: MarkStrategy) -> None:

@@ -23,26 +23,26 @@ class PlaybookReader:
     def __init__(self, shelf: LearningStore) -> None:
         self._shelf = shelf
 
-    async def book(self, folder: str) -> StoredPlaybook:
+    async def read_playbook(self, folder: str) -> StoredPlaybook:
         """The playbook of one model, by its folder."""
         return StoredPlaybook(*await self._shelf.playbook(folder))
 
-    async def books(self, *turns: FinishedTurn) -> dict[str, StoredPlaybook]:
+    async def read_playbooks(self, *turns: FinishedTurn) -> dict[str, StoredPlaybook]:
         """Those of the models that answered; with the others' when a turn used a strategy that is in none of these."""
         books = {
-            folder: await self.book(folder)
+            folder: await self.read_playbook(folder)
             for folder in dict.fromkeys(model_folder(one.model) for one in turns)
         }
         used = {id for turn in turns for id in turn.strategies}
         if not used.issubset({id for book in books.values() for id in book.strategies}):
             for folder in await self._shelf.folders():
                 if folder not in books:
-                    books[folder] = await self.book(folder)
+                    books[folder] = await self.read_playbook(folder)
         return books
 
-    async def strategies(self, turn: FinishedTurn) -> dict[str, Strategy]:
+    async def read_strategies(self, turn: FinishedTurn) -> dict[str, Strategy]:
         """The strategies that a turn had before it."""
         found: dict[str, Strategy] = {}
-        for book in (await self.books(turn)).values():
+        for book in (await self.read_playbooks(turn)).values():
             found |= {id: book.strategies[id] for id in turn.strategies if id in book.strategies}
         return found

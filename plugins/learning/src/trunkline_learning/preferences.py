@@ -36,7 +36,7 @@ class LearningPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     markers: Markers = Markers()
 
     @property
-    def asks(self) -> bool:
+    def uses_model(self) -> bool:
         """Whether a model is asked."""
         return self.model != NO_MODEL and self.max_cost_usd > 0
 

@@ -76,7 +76,7 @@ async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10
     ]
     place = context.block, person_behind(context.actor)
     known = [
-        (files.model_folder_in(path), one) for path, one in read if one is not None and one.reaches(place)
+        (files.model_folder_in(path), one) for path, one in read if one is not None and one.is_for(place)
     ]
     chosen = strategy_selection.select_strategies(task, known, model="", now=utc_now())[:limit]
     return strategy_selection.render_strategies(chosen) or "Nothing was learned about such tasks yet."

@@ -64,7 +64,7 @@ class TurnReader:
 
     async def _turn(self, block: str, conversation: str, messages: Sequence[Message]) -> FinishedTurn:
         turn = messages[0].turn or ""
-        started, finished = await self._journalled(conversation, turn)
+        started, finished = await self._read_journal(conversation, turn)
         said = tuple(message for message in messages if message.role == "user")
         if (
             not said and started is not None
@@ -101,7 +101,7 @@ class TurnReader:
             at=messages[-1].created_at,
         )
 
-    async def _journalled(
+    async def _read_journal(
         self, conversation: str, turn: str
     ) -> tuple[TurnStarted | None, TurnFinished | None]:
         """How the turn began and ended, as far as the journal still tells and this version can read it."""

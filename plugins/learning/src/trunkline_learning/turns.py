@@ -20,7 +20,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     person: str = ""
 
     @property
-    def place(self) -> "Audience":
+    def audience(self) -> "Audience":
         """Where it may be told again."""
         return self.block, self.person
 

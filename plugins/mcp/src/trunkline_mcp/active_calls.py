@@ -34,7 +34,7 @@ class ActiveCalls:
         self._calls: set[_ActiveCall] = set()
 
     @contextmanager
-    def during(self, context: trunkline.ToolContext) -> Iterator[None]:
+    def track(self, context: trunkline.ToolContext) -> Iterator[None]:
         """A call is under way; what it has asked and nobody answered ends with it."""
         call = _ActiveCall(context)
         self._calls.add(call)

@@ -44,7 +44,7 @@ class _ToolsChanged:
 
     rung: anyio.Event = field(default_factory=anyio.Event)
 
-    async def heard(self, message: "IncomingMessage") -> None:
+    async def on_message(self, message: "IncomingMessage") -> None:
         """The SDK's message handler."""
         from mcp_types import ToolListChangedNotification
 
@@ -74,7 +74,7 @@ class Connector:
         return OAuthTokenStore(self.home / CONFIG_FOLDER / TOKENS_FOLDER, server)
 
     @asynccontextmanager
-    async def dialled(
+    async def connect(
         self,
         server: ServerConfig,
         mode: str | None = None,
@@ -91,7 +91,7 @@ class Connector:
         """
         bell = _ToolsChanged()
         words = [] if said is None else said
-        way = self._program(server, words) if server.command else self._address(server)
+        way = self._stdio(server, words) if server.command else self._http(server)
         async with way as (transport, lost), self._client(server, transport, bell, mode, person) as client:
             yield McpSession(client, lost, bell.wait)
 
@@ -111,18 +111,18 @@ class Connector:
             mode=mode or protocol_mode(server),
             client_info=Implementation(name="trunkline", title="Trunkline", version=trunkline.__version__),
             elicitation_callback=ElicitationHandler(server.identity, person),
-            message_handler=bell.heard,
+            message_handler=bell.on_message,
             cache=None,
         )
 
     @asynccontextmanager
-    async def _program(
+    async def _stdio(
         self, server: ServerConfig, said: list[str]
     ) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
         from trunkline_mcp.stdio_transport import StdioTransport
 
         environment = {name: one.reveal() for name, one in server.env.items()}
-        folder = self.folder_of(server)
+        folder = self.writable_folder(server)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         process = await self.sandbox.start(
             server.command,
@@ -142,7 +142,7 @@ class Connector:
             yield pipes.streams(), pipes.ended
 
     @asynccontextmanager
-    async def _address(self, server: ServerConfig) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
+    async def _http(self, server: ServerConfig) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
@@ -153,7 +153,7 @@ class Connector:
         async with httpx2.AsyncClient(headers=headers, auth=auth, timeout=patience) as http:
             yield streamable_http_client(server.url, http_client=http), anyio.Event()
 
-    def folder_of(self, server: ServerConfig) -> Path:
+    def writable_folder(self, server: ServerConfig) -> Path:
         """The one folder that a server's program may write: the named one, its block's workspace, or one of its own."""
         if server.folder is not None:
             return server.folder

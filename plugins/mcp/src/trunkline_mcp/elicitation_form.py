@@ -58,10 +58,10 @@ async def _ask_field(person: Person, head: str, field: FormField) -> Any:
     wrong = ""
     for _ in range(TRIES):
         words = await person.ask(f"{head}\n{field.question}{wrong}", field.options)
-        if words == LEAVE_OUT and field.may_be_left_out:
+        if words == LEAVE_OUT and field.is_optional:
             return None
         try:
-            return field.value(words)
+            return field.parse(words)
         except InvalidAnswerError as unfit:
             wrong = f"\n({one_line(words)!r} does not fit. {unfit})"
     raise NoAnswer("Nothing that was answered fits.")

@@ -33,7 +33,7 @@ class FormField:
     required: bool
 
     @property
-    def may_be_left_out(self) -> bool:
+    def is_optional(self) -> bool:
         """Whether the server does without an answer, or says what it takes instead."""
         return not self.required or "default" in self.schema
 
@@ -52,9 +52,9 @@ class FormField:
         shown = [YES, NO] if self.schema.get("type") == "boolean" else list(self._choices)
         fit = [one for one in shown if 0 < len(one) <= LONGEST_OPTION][:MOST_OPTIONS]
         single = self.schema.get("type") != "array"
-        return [*(fit if single else []), *([LEAVE_OUT] if self.may_be_left_out else [])]
+        return [*(fit if single else []), *([LEAVE_OUT] if self.is_optional else [])]
 
-    def value(self, words: str) -> Any:
+    def parse(self, words: str) -> Any:
         """What the words mean here. Raises Unfit."""
         match self.schema.get("type"):
             case "boolean":

@@ -50,7 +50,7 @@ async def _fill_page(
             break
         fitting, unfit = _parse_answers(words, fields)
         answers |= fitting
-        missing = {field.name: "missing." for field in left if not field.may_be_left_out}
+        missing = {field.name: "missing." for field in left if not field.is_optional}
         problems = {**missing, **unfit}
         wrong = [
             f"({name}: {problems[name]})" for name in _names(left) if name in problems.keys() - answers.keys()
@@ -64,7 +64,7 @@ def _line(field: FormField) -> str:
     what = field.question if field.question.startswith(field.name) else f"{field.name}: {field.question}"
     proposed = [option for option in field.options if option != LEAVE_OUT]
     choices = f" [{', '.join(proposed)}]" if proposed else ""
-    need = " (may be left out)" if field.may_be_left_out else ""
+    need = " (may be left out)" if field.is_optional else ""
     return "- " + one_line(f"{what}{choices}", LONGEST_LINE - len(need)) + need
 
 
@@ -75,7 +75,7 @@ def _parse_answers(words: str, fields: Sequence[FormField]) -> tuple[dict[str, A
     for name, said in _split_answers(words, _names(fields)):
         field = _field_named(name, fields)
         try:
-            answers[field.name] = field.value(said)
+            answers[field.name] = field.parse(said)
         except InvalidAnswerError as unfit:
             wrong[field.name] = f"{one_line(said, LONGEST_LINE)!r} does not fit. {unfit}"
     return answers, wrong

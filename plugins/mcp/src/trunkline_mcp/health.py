@@ -24,12 +24,12 @@ def server_check(home: Path) -> Callable[[], Awaitable[HealthResult]]:
         wrong = [f"{problem.where}: {problem.what}" for problem in found.problems]
         wrong += [
             f"{server.identity}: {name} is not set, so it cannot be used"
-            for server in found.active
+            for server in found.enabled
             if server.identity not in standings
             for name in server.missing_variables(os.environ)
         ]
         if not wrong and not down:
-            return HealthResult("ok", _summary(len(found.active), standings))
+            return HealthResult("ok", _summary(len(found.enabled), standings))
         fatal = any(problem.fatal for problem in found.problems)
         hint = (
             'Mend the file, or set what is not set; the others are used. "trunkline mcp list" shows all.'

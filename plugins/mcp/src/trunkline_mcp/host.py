@@ -53,35 +53,35 @@ class McpHost(trunkline.ToolSource):
                 mark = fingerprint(self._home)
                 if mark != seen:
                     seen = mark
-                    self._follow(load_servers(self._home), dialler, tasks)
+                    self._reconcile(load_servers(self._home), dialler, tasks)
                 await anyio.sleep(POLL_SECONDS)
 
-    def _follow(self, found: ServerConfigs, dialler: Connector, tasks: TaskGroup) -> None:
+    def _reconcile(self, found: ServerConfigs, dialler: Connector, tasks: TaskGroup) -> None:
         for problem in found.problems:
             log.warning("%s: %s", problem.where, problem.what)
-        wanted = {server.identity: server for server in found.active}
+        wanted = {server.identity: server for server in found.enabled}
         for identity, (line, scope) in list(self._lines.items()):
             if wanted.get(identity) != line.server:
                 scope.cancel()
                 del self._lines[identity]
         for identity, server in wanted.items():
             if identity not in self._lines:
-                self._lines[identity] = self._new_line(server, dialler, tasks)
+                self._lines[identity] = self._start_connection(server, dialler, tasks)
         self._moved.set()
 
-    def _new_line(
+    def _start_connection(
         self, server: ServerConfig, dialler: Connector, tasks: TaskGroup
     ) -> tuple[ServerConnection, anyio.CancelScope]:
-        line, scope = ServerConnection(server, dialler, self._ring), anyio.CancelScope()
+        line, scope = ServerConnection(server, dialler, self._on_change), anyio.CancelScope()
 
         async def keep() -> None:
             with scope:
-                await line.keep()
+                await line.run()
 
         tasks.start_soon(keep)
         return line, scope
 
-    def _ring(self) -> None:
+    def _on_change(self) -> None:
         self._moved.set()
 
     async def _publish(self, context: trunkline.SourceContext) -> None:
@@ -95,10 +95,10 @@ class McpHost(trunkline.ToolSource):
                 shown = tools
                 context.publish(tools)
             await anyio.to_thread.run_sync(
-                self._tell, {line.server.identity: line.standing for line in lines}
+                self._write_status, {line.server.identity: line.standing for line in lines}
             )
 
-    def _tell(self, standings: dict[str, ServerStatus]) -> None:
+    def _write_status(self, standings: dict[str, ServerStatus]) -> None:
         file = self._home / STATUS_FILE
         try:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -33,11 +33,11 @@ class SignInPage(Protocol):
 
     callback: str
 
-    async def show(self, url: str) -> None:
+    async def open_page(self, url: str) -> None:
         """Have the person open the page."""
         ...
 
-    async def answer(self) -> "AuthorizationCodeResult":
+    async def wait_for_callback(self) -> "AuthorizationCodeResult":
         """What the page sent back."""
         ...
 
@@ -50,11 +50,11 @@ class NoSignInPage:
     def __init__(self, server: ServerConfig) -> None:
         self._server = server
 
-    async def show(self, url: str) -> None:
+    async def open_page(self, url: str) -> None:
         """Say that a person is needed."""
         raise SignInRequiredError(self._server)
 
-    async def answer(self) -> "AuthorizationCodeResult":
+    async def wait_for_callback(self) -> "AuthorizationCodeResult":
         """Nobody answers."""
         raise SignInRequiredError(self._server)
 
@@ -111,8 +111,8 @@ def oauth_provider(server: ServerConfig, tokens: OAuthTokenStore, visit: SignInP
         server_url=server.url,
         client_metadata=OAuthClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(visit.callback)]),
         storage=tokens,
-        redirect_handler=visit.show,
-        callback_handler=visit.answer,
+        redirect_handler=visit.open_page,
+        callback_handler=visit.wait_for_callback,
         client_metadata_url=server.registration.metadata_url,
     )
 

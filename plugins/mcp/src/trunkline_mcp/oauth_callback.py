@@ -33,11 +33,11 @@ class CallbackListener:
         self._back: dict[str, str] = {}
         self._came = anyio.Event()
 
-    async def show(self, url: str) -> None:
+    async def open_page(self, url: str) -> None:
         """Tell the person which page to open."""
         self._tell(url)
 
-    async def answer(self) -> "AuthorizationCodeResult":
+    async def wait_for_callback(self) -> "AuthorizationCodeResult":
         """Wait for the way back. Raises TimeoutError after ``CALLBACK_SECONDS`` seconds."""
         from mcp.shared.auth import AuthorizationCodeResult
 
@@ -48,7 +48,7 @@ class CallbackListener:
             code=back.get("code", ""), state=back.get("state"), iss=back.get("iss")
         )
 
-    async def heard(self, stream: SocketStream) -> None:
+    async def handle_request(self, stream: SocketStream) -> None:
         """One request."""
         async with stream:
             with anyio.move_on_after(10):
@@ -75,6 +75,6 @@ async def listen_for_callback(home: Path, tell: Callable[[str], None]) -> AsyncI
             home / "run", Listener(address=here.callback, purpose=purpose, credential=credential)
         ):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(listener.serve, here.heard)
+                tasks.start_soon(listener.serve, here.handle_request)
                 yield here
                 tasks.cancel_scope.cancel()

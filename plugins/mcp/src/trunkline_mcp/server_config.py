@@ -114,7 +114,7 @@ class ServerConfigs:
     problems: tuple[ServerProblem, ...]
 
     @property
-    def active(self) -> tuple[ServerConfig, ...]:
+    def enabled(self) -> tuple[ServerConfig, ...]:
         """Those that are not disabled."""
         return tuple(server for server in self.servers if not server.disabled)
 

@@ -66,60 +66,60 @@ class ServerConnection:
         self._up = anyio.Event()
         self._waiting = ActiveCalls()
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Keep the line up until cancelled."""
         pause, mode = MIN_BACKOFF, None
         while True:
             began = anyio.current_time()
-            why = await self._once(mode)
+            why = await self._connect_once(mode)
             log.warning("the line to the MCP server %s is down: %s", self.server.identity, why)
             pause = MIN_BACKOFF if anyio.current_time() - began > STABLE_SECONDS else pause
             mode = "legacy" if why == TIMED_OUT and mode is None and not self.server.protocol else None
             await anyio.sleep(pause)
             pause = min(2 * pause, MAX_BACKOFF)
 
-    async def _once(self, mode: str | None) -> str:
+    async def _connect_once(self, mode: str | None) -> str:
         """Connect and stay connected; why that ended."""
         said: list[str] = []
         try:
             with anyio.move_on_after(self.server.start_timeout) as start:
-                async with self._dialler.dialled(self.server, mode, said, self._waiting.ask) as dialled:
+                async with self._dialler.connect(self.server, mode, said, self._waiting.ask) as dialled:
                     offered, problems = await list_all_tools(dialled.client)
                     start.deadline = float("inf")
-                    self._ready(dialled, offered, problems)
-                    await self._stay(dialled)
+                    self._mark_ready(dialled, offered, problems)
+                    await self._stay_connected(dialled)
             why = TIMED_OUT if start.cancelled_caught else CONNECTION_ENDED
-            return self._down("failed", _with_stderr(why, said))
+            return self._mark_down("failed", _with_stderr(why, said))
         except Exception as error:
             found = root_cause(error)
             state: ConnectionState = "sign-in" if isinstance(found, SignInRequiredError) else "failed"
-            return self._down(state, _with_stderr(error_text(found), said))
+            return self._mark_down(state, _with_stderr(error_text(found), said))
 
-    async def _stay(self, dialled: McpSession) -> None:
+    async def _stay_connected(self, dialled: McpSession) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._hear, dialled)
-            tasks.start_soon(self._renew, dialled)
+            tasks.start_soon(self._listen_for_changes, dialled)
+            tasks.start_soon(self._refresh_on_change, dialled)
             await dialled.lost.wait()
             tasks.cancel_scope.cancel()
 
-    async def _renew(self, dialled: McpSession) -> None:
+    async def _refresh_on_change(self, dialled: McpSession) -> None:
         while True:
             await dialled.changed()
             await anyio.sleep(DEBOUNCE_SECONDS)
-            await self._look(dialled)
+            await self._refresh_tools(dialled)
 
-    async def _look(self, dialled: McpSession) -> None:
+    async def _refresh_tools(self, dialled: McpSession) -> None:
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED
 
         try:
-            self._ready(dialled, *await list_all_tools(dialled.client))
+            self._mark_ready(dialled, *await list_all_tools(dialled.client))
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
-                return self._lose(dialled)
+                return self._mark_lost(dialled)
             log.warning("the MCP server %s does not tell its new tools: %s", self.server.identity, error)
 
-    async def _hear(self, dialled: McpSession) -> None:
+    async def _listen_for_changes(self, dialled: McpSession) -> None:
         """Since 2026-07-28 a client that wants to hear of changes keeps asking for them."""
         from mcp import MCPError
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
@@ -131,16 +131,16 @@ class ServerConnection:
                 async with dialled.client.listen(tools_list_changed=True) as events:
                     pause = MIN_BACKOFF
                     async for _ in events:
-                        await self._look(dialled)
+                        await self._refresh_tools(dialled)
             except ListenNotSupportedError:
                 return  # an older server tells by itself
             except (SubscriptionLost, MCPError, TimeoutError) as error:
                 log.debug("the MCP server %s stopped telling of changes: %s", self.server.identity, error)
             await anyio.sleep(pause)
             pause = min(2 * pause, MAX_BACKOFF)
-            await self._look(dialled)
+            await self._refresh_tools(dialled)
 
-    def _ready(self, dialled: McpSession, offered: "list[Offered]", problems: list[str]) -> None:
+    def _mark_ready(self, dialled: McpSession, offered: "list[Offered]", problems: list[str]) -> None:
         tools, left_out = build_tools(self, offered)
         for problem in (left_out := [*problems, *left_out]):
             log.warning("the MCP server %s: %s", self.server.identity, problem)
@@ -157,18 +157,18 @@ class ServerConnection:
         self._up.set()
         self._changed()
 
-    def _down(self, state: ConnectionState, why: str) -> str:
+    def _mark_down(self, state: ConnectionState, why: str) -> str:
         self._dialled = None
         self._up = anyio.Event()
         self.standing = replace(self.standing, state=state, why=why)
         self._changed()
         return why
 
-    def _lose(self, dialled: McpSession) -> None:
+    def _mark_lost(self, dialled: McpSession) -> None:
         """The connection is known to be gone: no further call is to use it."""
         dialled.lost.set()
         if self._dialled is dialled:
-            self._down("failed", CONNECTION_ENDED)
+            self._mark_down("failed", CONNECTION_ENDED)
 
     async def call(
         self, name: str, arguments: dict[str, Any], context: trunkline.ToolContext
@@ -181,19 +181,19 @@ class ServerConnection:
         """
         from mcp import MCPError
 
-        dialled = await self._connection()
+        dialled = await self._wait_for_session()
         try:
-            with self._waiting.during(context):
+            with self._waiting.track(context):
                 return await dialled.client.call_tool(name, arguments, progress_callback=_progress(context))
         except MCPError as error:
-            return self._refused(dialled, error)
+            return self._error_result(dialled, error)
         except Exception as error:
             found = root_cause(error)
             if dialled.lost.is_set() or _is_network(found):
-                self._lose(dialled)
+                self._mark_lost(dialled)
             raise ConnectionBrokenError(error_text(found)) from error
 
-    async def _connection(self) -> McpSession:
+    async def _wait_for_session(self) -> McpSession:
         with anyio.move_on_after(CALL_WAIT_SECONDS):
             await self._up.wait()
         if self._dialled is None:
@@ -201,11 +201,11 @@ class ServerConnection:
             raise NotSentError(f"the MCP server {self.server.identity} is not connected: {why}")
         return self._dialled
 
-    def _refused(self, dialled: McpSession, error: Any) -> "CallToolResult":
+    def _error_result(self, dialled: McpSession, error: Any) -> "CallToolResult":
         from mcp_types import CONNECTION_CLOSED, CallToolResult, TextContent
 
         if error.code == CONNECTION_CLOSED or dialled.lost.is_set():
-            self._lose(dialled)
+            self._mark_lost(dialled)
             raise ConnectionBrokenError(
                 f"the connection to the MCP server {self.server.identity} broke"
             ) from error

@@ -64,19 +64,19 @@ class StdioTransport:
         incoming, reader = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         writer, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._listen)
+            tasks.start_soon(self._read_stderr)
             tasks.start_soon(self._read, incoming)
             tasks.start_soon(self._write, outgoing)
             try:
                 yield reader, writer
             finally:
                 with anyio.CancelScope(shield=True):
-                    await self._part()
+                    await self._shut_down()
                 for stream in (reader, writer, incoming, outgoing):
                     stream.close()
                 tasks.cancel_scope.cancel()
 
-    async def _part(self) -> None:
+    async def _shut_down(self) -> None:
         """Say good-bye as the protocol has it: no more input, and some time to end. Who began the program kills it."""
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             await self._process.stdin.aclose()
@@ -102,7 +102,7 @@ class StdioTransport:
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
-            self._note(f"(no message of the protocol) {line[:200].decode(errors='replace')}")
+            self._log_stderr(f"(no message of the protocol) {line[:200].decode(errors='replace')}")
         else:
             await incoming.send(SessionMessage(message))
 
@@ -112,16 +112,16 @@ class StdioTransport:
                 text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await self._process.stdin.send(text.encode() + b"\n")
 
-    async def _listen(self) -> None:
+    async def _read_stderr(self) -> None:
         try:
             async for line in read_lines(self._process.stderr, 4096, cut=True):
-                self._note(line.decode(errors="replace"))
+                self._log_stderr(line.decode(errors="replace"))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             log.debug("the standard error of the MCP server %s broke off", self._name, exc_info=True)
         finally:
             self._silent.set()
 
-    def _note(self, line: str) -> None:
+    def _log_stderr(self, line: str) -> None:
         self._said[:] = [*self._said[1 - STDERR_LINES :], line[:500]]
         self._logged += 1
         if self._logged <= LOGGED_LINES or self._logged % 1000 == 0:

@@ -67,7 +67,7 @@ class McpTool(trunkline.Tool):
         except NotSentError as error:
             raise ToolError(f"{self.spec.name} was not run: {error}", kind="unavailable") from error
         except ConnectionBrokenError as error:
-            raise self._lost(str(error)) from error
+            raise self._broken_error(str(error)) from error
         if result.is_error:
             raise ToolError(
                 f"{self._line.server.source} says of {self._name}: {escape_tag(plain_text(result))}",
@@ -75,7 +75,7 @@ class McpTool(trunkline.Tool):
             )
         return fenced_text(result, self._line.server.source)
 
-    def _lost(self, why: str) -> ToolError:
+    def _broken_error(self, why: str) -> ToolError:
         if self.spec.repeatable:
             return ToolError(
                 f"{self.spec.name} gave no result: {why}. It may be called again.", kind="unavailable"

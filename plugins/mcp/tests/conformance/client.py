@@ -89,7 +89,7 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
         dialler = Connector(home, home / "workspaces", NoSandbox(), Browser)
         async with anyio.create_task_group() as tasks:
             line = ServerConnection(server, dialler, lambda: None)
-            tasks.start_soon(line.keep)
+            tasks.start_soon(line.run)
             with anyio.fail_after(100):
                 while line.standing.state != "ready":
                     await anyio.sleep(0.02)

@@ -43,7 +43,7 @@ class AnalysisResult:
     confidence: float
     source_chunks: list[str] = field(default_factory=list)
 
-    def told(self) -> dict[str, Any]:
+    def to_tool_result(self) -> dict[str, Any]:
         """As a tool tells it."""
         return asdict(self)
 

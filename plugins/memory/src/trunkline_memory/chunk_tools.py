@@ -108,7 +108,7 @@ async def reason(
         for link in await context.memory.linked(chunk.id, "contradicts")
     ]
     try:
-        return analyze(query, chunks, against, analysis_type).told()
+        return analyze(query, chunks, against, analysis_type).to_tool_result()
     except ValueError as error:
         raise ToolError(str(error), kind="invalid_arguments") from error
 

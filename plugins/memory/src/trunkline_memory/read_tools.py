@@ -97,7 +97,7 @@ def _format_hit(hit: MemoryHit) -> dict[str, Any]:
 
 def _format_signal(why: HitExplanation) -> str:
     """A signal in a few words: what it adds or, with ×, by what it multiplies."""
-    figure = f"{why.signal} {'' if why.adds else '×'}{why.weight:g}"
+    figure = f"{why.signal} {'' if why.is_additive else '×'}{why.weight:g}"
     return f"{figure}: {why.detail}" if why.detail else figure
 
 

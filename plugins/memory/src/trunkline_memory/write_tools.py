@@ -31,7 +31,7 @@ async def memory_write(
     return {"path": path, "hash": await context.memory.write(path, content, expected=known)}
 
 
-@memory_write.shows
+@memory_write.previewer
 async def _preview_write(
     context: ToolContext, path: str, content: str, expected: str | None
 ) -> ApprovalDetail:
@@ -55,7 +55,7 @@ async def memory_edit(
     return {"path": path, "hash": version}
 
 
-@memory_edit.shows
+@memory_edit.previewer
 async def _preview_edit(
     context: ToolContext, path: str, old_content: str, new_content: str, expected: str | None
 ) -> ApprovalDetail:
@@ -77,7 +77,7 @@ async def memory_delete(
     return {"path": path, "hash": await context.memory.delete(path, expected=known)}
 
 
-@memory_delete.shows
+@memory_delete.previewer
 async def _preview_delete(context: ToolContext, path: str, expected: str | None) -> ApprovalDetail:
     return diff_preview(path, await _current_content(context, path), None)
 

@@ -39,13 +39,13 @@ class AuthorCache:
         self._known: dict[tuple[str, str], bool] = {}
         self._rests_until: dict[str, float] = {}
 
-    async def are_owner(self, memory: Memory, path: str, file: MemoryFile) -> bool:
+    async def is_written_by_owner(self, memory: Memory, path: str, file: MemoryFile) -> bool:
         """Whether every line of the file as it is given here is the owner's."""
         if is_untouched(file.path.lstrip("/"), file.content):
             return True
         key = (file.path, file.hash)
         if key not in self._known:
-            answer = await self._asked(memory, path, file)
+            answer = await self._query_blame(memory, path, file)
             if answer is None:
                 return False
             if len(self._known) >= MAX_CACHED:
@@ -53,7 +53,7 @@ class AuthorCache:
             self._known[key] = answer
         return self._known[key]
 
-    async def _asked(self, memory: Memory, path: str, file: MemoryFile) -> bool | None:
+    async def _query_blame(self, memory: Memory, path: str, file: MemoryFile) -> bool | None:
         """None when history does not know this content yet, cannot be asked, or takes too long."""
         if anyio.current_time() < self._rests_until.get(file.path, 0.0):
             return None

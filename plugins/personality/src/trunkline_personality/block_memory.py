@@ -32,7 +32,7 @@ class BlockMemoryFile:
     """Whether sections were dropped from the file at some time."""
 
     @classmethod
-    def of(cls, text: str, title: str = "Memory") -> "BlockMemoryFile":
+    def parse(cls, text: str, title: str = "Memory") -> "BlockMemoryFile":
         """A file's text, taken apart."""
         text = text.replace("\r\n", "\n")
         body, *rest = _HISTORY.split(text, maxsplit=1)
@@ -45,13 +45,13 @@ class BlockMemoryFile:
         summary = _UPDATED.sub("", _TITLE.sub("", body)).strip()
         return cls(heading, without_placeholders(summary), tuple(sections), bool(_OLDER.search(history)))
 
-    def noted(self, text: str, at: datetime) -> "BlockMemoryFile":
+    def with_note(self, text: str, at: datetime) -> "BlockMemoryFile":
         """With one more section of history, and the same summary."""
         return BlockMemoryFile(
             self.title, self.summary, (_format_section(text, at), *self.history), self.older
         )
 
-    def rewritten(self, summary: str, at: datetime) -> "BlockMemoryFile":
+    def with_summary(self, summary: str, at: datetime) -> "BlockMemoryFile":
         """With another summary. The earlier one becomes the newest section, unless the new one holds all of it."""
         kept = self.history
         if self.summary and _normalized(self.summary) not in _normalized(summary):

@@ -50,7 +50,7 @@ class PersonalityContext:
             parts.append(await self._part(turn, ContextFile(BLOCK, 97, 0.1), file, text))
         loaded = len(parts)
         message = turn.request.message.content
-        if chosen.chosen:
+        if chosen.is_customized:
             parts += [
                 part for name in _personality_names(chosen) if (part := await self._personality(turn, name))
             ]
@@ -68,7 +68,7 @@ class PersonalityContext:
         return ContextPart(
             place.path,
             text,
-            by_owner=await self._authors.are_owner(turn.memory, place.path, file),
+            by_owner=await self._authors.is_written_by_owner(turn.memory, place.path, file),
             priority=place.priority,
             share=place.share,
             rest=f'memory_read with path "{place.path}" has all of it.',
@@ -98,7 +98,7 @@ def read_choice(files: Mapping[str, MemoryFile]) -> PersonalityState:
 
 
 def _file_text(path: str, content: str) -> str:
-    return CuratedMemory.of(content).text if path == MEMORY else without_placeholders(content)
+    return CuratedMemory.parse(content).text if path == MEMORY else without_placeholders(content)
 
 
 def _purpose(block: BlockConfig) -> str:

@@ -25,7 +25,7 @@ class CuratedMemory:
     texts: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, text: str) -> "CuratedMemory":
+    def parse(cls, text: str) -> "CuratedMemory":
         """The entries in a file's text; the hint that a new file begins with is none."""
         pieces = map(str.strip, _BETWEEN.split(text.replace("\r\n", "\n")))
         return cls(tuple(entry for entry in pieces if entry and not entry.startswith(HINT)))
@@ -40,25 +40,25 @@ class CuratedMemory:
         entry = _entry(text)
         if any(_alike(entry) == _alike(other) for other in self.texts):
             return self
-        return self._fitting((*self.texts, entry), f"adding these {len(entry)} characters")
+        return self._within_budget((*self.texts, entry), f"adding these {len(entry)} characters")
 
     def replaced(self, old: str, text: str) -> "CuratedMemory":
         """With ``text`` in place of the one entry that holds ``old``. Raises ToolError."""
-        at, entry = self._at(old), _entry(text)
+        at, entry = self._find(old), _entry(text)
         others = (*self.texts[:at], *self.texts[at + 1 :])
         if any(_alike(entry) == _alike(other) for other in others):
             raise ToolError(
                 "Another entry says that already. Remove this one instead. Nothing was changed.",
                 kind="conflict",
             )
-        return self._fitting((*self.texts[:at], entry, *self.texts[at + 1 :]), "this replacement")
+        return self._within_budget((*self.texts[:at], entry, *self.texts[at + 1 :]), "this replacement")
 
     def removed(self, old: str) -> "CuratedMemory":
         """Without the one entry that holds ``old``. Raises ToolError."""
-        at = self._at(old)
+        at = self._find(old)
         return CuratedMemory((*self.texts[:at], *self.texts[at + 1 :]))
 
-    def _at(self, old: str) -> int:
+    def _find(self, old: str) -> int:
         if not old.strip():
             raise ToolError("Say in old_text a piece of the entry that is meant.", kind="invalid_arguments")
         found = [number for number, entry in enumerate(self.texts) if old.strip() in entry]
@@ -73,7 +73,7 @@ class CuratedMemory:
             )
         return found[0]
 
-    def _fitting(self, texts: Sequence[str], what: str) -> "CuratedMemory":
+    def _within_budget(self, texts: Sequence[str], what: str) -> "CuratedMemory":
         new = CuratedMemory(tuple(texts))
         if (size := len(new.text)) > BUDGET and size > len(self.text):
             raise ToolError(

@@ -23,7 +23,7 @@ async def update_monitor_identity(context: ToolContext, name: str = "", emoji: s
     return {"path": AGENT, **{key: value for key, value in (("name", name), ("emoji", emoji)) if value}}
 
 
-@update_monitor_identity.shows
+@update_monitor_identity.previewer
 async def _identity_shown(context: ToolContext, name: str, emoji: str) -> ApprovalDetail:
     now = await read_text(context.memory, AGENT)
     return diff_preview(AGENT, now or None, _with_name(now, context.block, name, emoji))
@@ -43,7 +43,7 @@ async def update_founder_info(
     return {"path": OWNER.lstrip("/"), "characters": len(new)}
 
 
-@update_founder_info.shows
+@update_founder_info.previewer
 async def _info_shown(context: ToolContext, info: str, mode: Literal["append", "rewrite"]) -> ApprovalDetail:
     now = await read_text(context.memory, OWNER)
     return diff_preview(OWNER.lstrip("/"), now or None, _with_info(now, info, mode))

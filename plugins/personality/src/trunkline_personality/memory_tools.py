@@ -27,11 +27,11 @@ async def memory(
 
     def edit(now: str) -> str:
         nonlocal before
-        before = CuratedMemory.of(now)
+        before = CuratedMemory.parse(now)
         after = _edit(before, action, text, old_text)
         return now if after == before else after.text
 
-    after = CuratedMemory.of(await update_text(context.memory, MEMORY, edit))
+    after = CuratedMemory.parse(await update_text(context.memory, MEMORY, edit))
     told: dict[str, Any] = {"entries": len(after.texts), "characters": len(after.text), "budget": BUDGET}
     return told if after != before else {"note": "That entry already exists. Nothing was changed.", **told}
 
@@ -60,8 +60,8 @@ async def block_memory(context: ToolContext, action: Literal["note", "rewrite"],
     at = datetime.now(UTC)
 
     def edit(now: str) -> str:
-        book = BlockMemoryFile.of(now, f"What {context.block} remembers")
-        return (book.noted(text, at) if action == "note" else book.rewritten(text, at)).text(at)
+        book = BlockMemoryFile.parse(now, f"What {context.block} remembers")
+        return (book.with_note(text, at) if action == "note" else book.with_summary(text, at)).text(at)
 
     new = await update_text(context.memory, BLOCK_MEMORY, edit)
-    return {"path": BLOCK_MEMORY, "characters": len(new), "sections": len(BlockMemoryFile.of(new).history)}
+    return {"path": BLOCK_MEMORY, "characters": len(new), "sections": len(BlockMemoryFile.parse(new).history)}

@@ -150,7 +150,7 @@ def _slider_changes(name: str, value: int | None) -> list[Step]:
 def _other_changes(mode: str, personality: str, hud: str, auto: bool | None) -> list[Step]:
     steps: list[Step] = []
     if mode in MODES:
-        steps.append(lambda state: state.in_mode(mode))
+        steps.append(lambda state: state.with_mode(mode))
     values: dict[str, Any] = {"hud": hud or None, "auto_calibrate": auto}
     values["personality"] = "_".join(personality.upper().split()) or None
     chosen = {name: value for name, value in values.items() if value is not None}

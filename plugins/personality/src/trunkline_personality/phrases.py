@@ -135,7 +135,7 @@ def _reset(piece: str) -> StateChange | None:
 def _mode(piece: str) -> StateChange | None:
     found = _MODE.fullmatch(piece)
     said = found[1].upper() if found else next((m for m, words in TRIGGERS.items() if piece in words), None)
-    return None if said is None else lambda state: state.in_mode(said)
+    return None if said is None else lambda state: state.with_mode(said)
 
 
 def _personality(piece: str) -> StateChange | None:

@@ -38,7 +38,7 @@ class PersonalityState(msgspec.Struct, frozen=True, kw_only=True):
         """With one slider set."""
         return msgspec.structs.replace(self, sliders={**self.sliders, name: value})
 
-    def in_mode(self, mode: str) -> "PersonalityState":
+    def with_mode(self, mode: str) -> "PersonalityState":
         """In a mode, which sets some sliders and may bring a personality."""
         return msgspec.structs.replace(
             self,
@@ -52,7 +52,7 @@ class PersonalityState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, mode="", personality="", sliders={})
 
     @property
-    def chosen(self) -> bool:
+    def is_customized(self) -> bool:
         """Whether anything was chosen about how to speak."""
         return bool(self.mode or self.personality or self.sliders or self.auto_calibrate)
 

@@ -41,7 +41,7 @@ class PlanDocument:
         found = _STATE.search(self.text)
         return found[1] if found else "planning"
 
-    def become(self, state: str) -> "PlanDocument":
+    def with_state(self, state: str) -> "PlanDocument":
         """The same in another state."""
         return PlanDocument(_STATE.sub(f"State: {state}", self.text, count=1))
 

@@ -19,12 +19,12 @@ async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
     await _require_version(context, version)
     await context.planning.end()
     await update_text(
-        context.memory, plan_path(context), lambda text: PlanDocument(text).become("approved").text
+        context.memory, plan_path(context), lambda text: PlanDocument(text).with_state("approved").text
     )
     return "The owner approved the plan. Carry it out step by step; what needs approval is still asked about."
 
 
-@approve_plan.shows
+@approve_plan.previewer
 async def _preview_plan(context: trunkline.ToolContext, version: str) -> trunkline.ApprovalDetail:
     return _full_preview(await _require_version(context, version))
 
@@ -39,7 +39,7 @@ async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -
     await context.planning.end()
     if cancel and await read_text(context.memory, plan_path(context)):
         await update_text(
-            context.memory, plan_path(context), lambda text: PlanDocument(text).become("abandoned").text
+            context.memory, plan_path(context), lambda text: PlanDocument(text).with_state("abandoned").text
         )
         return "Planning has ended and the plan is given up."
     return "Planning has ended; the plan stays as it is."

@@ -24,6 +24,6 @@ async def send_channel_message(context: trunkline.ToolContext, channel: str, con
     return f"Sent to the owner through {channel}."
 
 
-@send_channel_message.shows
+@send_channel_message.previewer
 def _preview(context: trunkline.ToolContext, channel: str, content: str) -> trunkline.ApprovalDetail:
     return trunkline.message_preview(f"you, through the channel {channel}", content)

@@ -22,18 +22,18 @@ class Budget:
     """The cost of each ``adapter/model``."""
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Micro-USD."""
         return max(0, self.max_cost - self.cost)
 
-    def begin(self) -> int:
+    def reserve_call(self) -> int:
         """What the next call may cost; it is counted. Raises Spent before a call that there is no room for."""
         if self.calls >= self.max_calls:
             raise BudgetExhaustedError(f"All {self.max_calls} model calls of this retrieval are used up.")
-        if self.cost and not self.left:
+        if self.cost and not self.remaining:
             raise BudgetExhaustedError(f"The {self.max_cost / 1e6:g} USD of this retrieval are used up.")
         self.calls += 1
-        return self.left
+        return self.remaining
 
     def settle(self, done: Completion) -> None:
         """Count what a call has cost."""

@@ -46,34 +46,34 @@ class MemoryFunctions:
 
     async def read_chunk(self, id: str) -> dict[str, Any] | None:
         """A chunk, or None."""
-        self._step("read_chunk", id)
+        self._record_step("read_chunk", id)
         found = await _memory_result(self._memory.chunk(_check_text(id)))
-        return None if found is None else self._shown(found)
+        return None if found is None else self._chunk_fields(found)
 
     async def search_chunks(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
         """The chunks that fit a query best, with their scores."""
-        self._step("search_chunks", query)
+        self._record_step("search_chunks", query)
         found = await _memory_result(
             self._memory.recall(_check_text(query), limit=_check_limit(limit), min_confidence=0.0)
         )
-        return [{**self._shown(hit.chunk), "score": round(hit.score, 4)} for hit in found.chunks]
+        return [{**self._chunk_fields(hit.chunk), "score": round(hit.score, 4)} for hit in found.chunks]
 
     async def list_chunks_by_tag(self, tags: str | list[str], limit: int = MOST) -> list[dict[str, Any]]:
         """The chunks that have all of these tags, newest first."""
         wanted = (tags,) if isinstance(tags, str) else check_texts(tags, "tags")
-        self._step("list_chunks_by_tag", ", ".join(wanted))
+        self._record_step("list_chunks_by_tag", ", ".join(wanted))
         found = await _memory_result(self._memory.chunks(tags=wanted, limit=_check_limit(limit)))
-        return [self._shown(chunk) for chunk in found]
+        return [self._chunk_fields(chunk) for chunk in found]
 
     async def get_linked_chunks(self, id: str, link_type: str | None = None) -> list[dict[str, Any]]:
         """The chunks that one is linked to, strongest first, with type and strength of the link."""
-        self._step("get_linked_chunks", id)
+        self._record_step("get_linked_chunks", id)
         found = await _memory_result(
             self._memory.linked(_check_text(id), None if link_type is None else _check_text(link_type))
         )
         return [
             {
-                **self._shown(link.chunk),
+                **self._chunk_fields(link.chunk),
                 "link": link.type,
                 "strength": link.strength,
                 "incoming": link.incoming,
@@ -81,7 +81,7 @@ class MemoryFunctions:
             for link in found[:MOST]
         ]
 
-    def _shown(self, chunk: Any) -> dict[str, Any]:
+    def _chunk_fields(self, chunk: Any) -> dict[str, Any]:
         """What code sees of a chunk."""
         self.sources.setdefault(chunk.id)
         about = chunk.metadata
@@ -98,7 +98,7 @@ class MemoryFunctions:
         plain: dict[str, Any] = msgspec.to_builtins(shown)
         return plain
 
-    def _step(self, name: str, subject: object) -> None:
+    def _record_step(self, name: str, subject: object) -> None:
         step = f"{name}({str(subject)[:80]!r})"
         if len(self.steps) < MOST_STEPS:
             self.steps.append(step)

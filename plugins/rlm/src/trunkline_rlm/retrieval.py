@@ -82,13 +82,13 @@ class Retrieval:
             ToolError: no code can be run, because there is no sandbox.
         """
         try:
-            return await self._answered(query, context)
+            return await self._answer_within_budget(query, context)
         except BudgetExhaustedError as spent:
             return RetrievalResult(None, self._iteration, str(spent))
 
-    async def _answered(self, query: str, context: QueryContext | None) -> RetrievalResult:
+    async def _answer_within_budget(self, query: str, context: QueryContext | None) -> RetrievalResult:
         """``answer``; raises Spent when the budget does not reach for it."""
-        bounds, given = self._bounds, await self._resolved(context)
+        bounds, given = self._bounds, await self._resolve_context(context)
         messages = [
             _message("system", prompt.SYSTEM),
             _message("user", prompt.first_message(query, bounds.iterations, context=given is not None)),
@@ -97,10 +97,10 @@ class Retrieval:
         async with ReplSession(self._sandbox, functions, bounds.limits) as session:
             variables = {} if given is None else {"context": given}
             for iteration in range(1, bounds.iterations + 1):
-                self._tell(f"asking the model ({iteration} of {bounds.iterations})")
-                reply = await self._asked(messages)
+                self._report_progress(f"asking the model ({iteration} of {bounds.iterations})")
+                reply = await self._complete(messages)
                 self._iteration = self._iteration if self.depth else iteration
-                self._tell(f"running its code ({iteration} of {bounds.iterations})")
+                self._report_progress(f"running its code ({iteration} of {bounds.iterations})")
                 text = await _run_code(session, prompt.extract_code(reply), variables)
                 if session.is_complete:
                     return RetrievalResult(session.result, iteration)
@@ -114,18 +114,18 @@ class Retrieval:
         """A model's answer; with a context that of a nested retrieval. Given to code as ``llm_query``."""
         if not isinstance(prompt, str) or not prompt.strip():
             raise HostFunctionError("TypeError", "llm_query(prompt, context=None): the prompt is a text")
-        with self._deeper():
+        with self._nested():
             try:
                 if context is None:
-                    return await self._asked([_message("user", prompt)])
-                return (await self._answered(prompt, context)).answer
+                    return await self._complete([_message("user", prompt)])
+                return (await self._answer_within_budget(prompt, context)).answer
             except BudgetExhaustedError as spent:
                 raise HostFunctionError("RuntimeError", f"{spent} Call FINAL with what you have.") from spent
             except CompletionError as error:
                 return f"Error: {error}"
 
     @contextmanager
-    def _deeper(self) -> Iterator[None]:
+    def _nested(self) -> Iterator[None]:
         if self.depth >= self._bounds.depth:
             raise HostFunctionError(
                 "RecursionError", f"questions may be nested {self._bounds.depth} deep, and these are"
@@ -136,9 +136,9 @@ class Retrieval:
         finally:
             self.depth -= 1
 
-    async def _asked(self, messages: Sequence[Message]) -> str:
+    async def _complete(self, messages: Sequence[Message]) -> str:
         """The model's reply. Raises Spent before a call that there is no room for, and CompletionError."""
-        most = self._budget.begin()
+        most = self._budget.reserve_call()
         try:
             done = await self._model.complete(
                 messages, purpose=PURPOSE, model=self._bounds.model, max_cost=most
@@ -152,14 +152,14 @@ class Retrieval:
             raise CompletionError("engine_unavailable", NO_MODEL)
         return done.text
 
-    async def _resolved(self, context: QueryContext | None) -> Any:
+    async def _resolve_context(self, context: QueryContext | None) -> Any:
         """What a nested session is given as ``context``."""
         if context is None or isinstance(context, Mapping):
             return context
         found = [await self._library.read_chunk(each) for each in check_texts(context, "the context")]
         return [chunk for chunk in found if chunk is not None]
 
-    def _tell(self, what: str) -> None:
+    def _report_progress(self, what: str) -> None:
         nested = f"depth {self.depth}: " if self.depth else ""
         self._report(f"{nested}{what}, {self._budget.cost / 1e6:.4f} USD so far")
 
@@ -167,7 +167,7 @@ class Retrieval:
 async def _run_code(session: ReplSession, code: str, variables: dict[str, Any]) -> str:
     """What the model is told of its code. ``variables`` are set before it, again in a new process."""
     try:
-        return prompt.format_result(await session.run(code, None if session.lives else variables))
+        return prompt.format_result(await session.run(code, None if session.has_process else variables))
     except SandboxViolation as violation:
         return f"Not run: {violation}"
     except (CodeTimeoutError, ProcessBrokenError) as error:

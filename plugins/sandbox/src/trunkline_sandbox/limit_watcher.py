@@ -55,7 +55,7 @@ class LimitWatcher:
             self._thread.start()
 
     @property
-    def is_on(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the program has not ended, as far as is known."""
         return not self._over.is_set()
 
@@ -67,7 +67,7 @@ class LimitWatcher:
 
     def _run(self) -> None:
         try:
-            why = self._until_too_much()
+            why = self._wait_until_exceeded()
         except OSError as error:
             why = None if self._over.is_set() else "unmeasured"
             if why:
@@ -75,13 +75,13 @@ class LimitWatcher:
         if why is not None and not self._over.is_set():
             self._end(self, why)
 
-    def _until_too_much(self) -> str | None:
+    def _wait_until_exceeded(self) -> str | None:
         memory, first = self._bounds.memory, self._bounds.first
         disk = self._disk()
         while not self._over.wait(POLL_SECONDS):
             if memory is not None and first is not None and usage.memory_bytes(first) > memory:
                 return "memory"
-            if disk is not None and disk.too_much():
+            if disk is not None and disk.is_exceeded():
                 return "disk"
         return None
 
@@ -103,9 +103,9 @@ class _DiskUsage:
         self._room = 0
         """How much could be added when it was looked through last, and when that is due again."""
         self._next = 0.0
-        self._most = max(most, self._look() + SLACK)
+        self._most = max(most, self._measure() + SLACK)
 
-    def too_much(self) -> bool:
+    def is_exceeded(self) -> bool:
         """Whether the workspace, or its file system, is fuller than it may be."""
         free = usage.free_bytes(self._workspace)
         if free < self._least:
@@ -113,9 +113,9 @@ class _DiskUsage:
         if time.monotonic() < self._next and self._free - free < self._room // 2:
             return False
         self._free = free
-        return self._look() > self._most
+        return self._measure() > self._most
 
-    def _look(self) -> int:
+    def _measure(self) -> int:
         began = time.monotonic()
         size = usage.disk_bytes(self._workspace, self._first, self._stopped)
         took = time.monotonic() - began

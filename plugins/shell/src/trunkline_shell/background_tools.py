@@ -42,7 +42,7 @@ def _start_tool(tasks: TaskStore) -> Tool:
             network: Whether it needs the network, which a person must have permitted.
         """
         argv, place = command_argv(command), context.folder(folder)
-        async with tasks.place(context.block) as record:
+        async with tasks.reserve(context.block) as record:
             await context.sandbox.leave(
                 argv,
                 record=record,
@@ -54,7 +54,7 @@ def _start_tool(tasks: TaskStore) -> Tool:
             )
         return f"Background task {record.name} runs."
 
-    @start_background_task.shows
+    @start_background_task.previewer
     def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
         return preview_command(command, folder, network)
 
@@ -86,7 +86,7 @@ def _view_tools(tasks: TaskStore) -> list[Tool]:
     @tool(effect="read")
     def list_background_tasks(context: ToolContext) -> str:
         """List the background tasks of this block, the newest first."""
-        found = [describe_task(record) for record in reversed(tasks.of(context.block))]
+        found = [describe_task(record) for record in reversed(tasks.of_block(context.block))]
         return "\n".join(found) or "There are no background tasks."
 
     return [background_task_status, background_task_output, list_background_tasks]
@@ -119,15 +119,15 @@ def _end_tools(tasks: TaskStore) -> list[Tool]:
             task: The task's id.
         """
         record = tasks.find(context.block, task)
-        if record.standing() == "running":
-            record.cancel("cancelled")
+        if record.status() == "running":
+            record.request_cancel("cancelled")
             await wait_until_ended(record, END_SECONDS)
         return describe_task(record)
 
     @tool(effect="write", idempotent=True)
     def clear_completed_tasks(context: ToolContext) -> str:
         """Forget the background tasks of this block that have ended, with their output."""
-        ended = [record for record in tasks.of(context.block) if record.standing() != "running"]
+        ended = [record for record in tasks.of_block(context.block) if record.status() != "running"]
         for record in ended:
             record.remove()
         return f"Forgot {len(ended)} background tasks that had ended."

@@ -82,7 +82,7 @@ def command_tool(settings: ShellSettings) -> Tool:
         )
         return describe_run(ran, settings.limits(timeout))
 
-    @execute_command.also
+    @execute_command.alias
     def execute_bash(command: str, timeout: Seconds = 30) -> CanonicalCall:
         """Run a script of the shell.
 
@@ -92,7 +92,7 @@ def command_tool(settings: ShellSettings) -> Tool:
         """
         return CanonicalCall("execute_command", {"command": command, "timeout": timeout})
 
-    @execute_command.shows
+    @execute_command.previewer
     def _shown(
         context: ToolContext, command: list[str] | str, timeout: int, folder: str, network: bool
     ) -> ApprovalDetail:

@@ -30,7 +30,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
         """
         return await run(context, "lint", *_split_project(context, path))
 
-    @run_lint.shows
+    @run_lint.previewer
     def _lint(context: ToolContext, path: str) -> ApprovalDetail:
         return _preview(context, "lint", *_split_project(context, path))
 
@@ -43,7 +43,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
         """
         return await run(context, "build", folder, "")
 
-    @run_build.shows
+    @run_build.previewer
     def _build(context: ToolContext, folder: str) -> ApprovalDetail:
         return _preview(context, "build", folder, "")
 
@@ -57,7 +57,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
         """
         return await run(context, "test", folder, filter)
 
-    @run_test.shows
+    @run_test.previewer
     def _test(context: ToolContext, filter: str, folder: str) -> ApprovalDetail:
         return _preview(context, "test", folder, filter)
 
@@ -77,7 +77,7 @@ def _find_program(context: ToolContext, verb: Verb, folder: str, what: str) -> t
             kind="invalid_arguments",
         )
     with context.files() as files:
-        argv = find_command(ProjectFolder.at(files, context.folder(folder)), verb, what)
+        argv = find_command(ProjectFolder.read(files, context.folder(folder)), verb, what)
     if argv is None:
         only = f" for only {what!r}" if what else ""
         looked = "; ".join(kind.name for kind in PROJECT_TYPES)
@@ -99,7 +99,7 @@ def _split_project(context: ToolContext, path: str) -> tuple[str, str]:
         for depth in range(len(names), -1, -1):
             folder = "/".join(names[:depth])
             if files.stat(folder).kind == "folder" and not known.isdisjoint(
-                ProjectFolder.at(files, folder).names
+                ProjectFolder.read(files, folder).names
             ):
                 return folder, "/".join(names[depth:])
     return "", "/".join(names)

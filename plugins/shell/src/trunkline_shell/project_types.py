@@ -22,7 +22,7 @@ class ProjectFolder:
     names: frozenset[str]
 
     @classmethod
-    def at(cls, files: Folder, folder: str) -> "ProjectFolder":
+    def read(cls, files: Folder, folder: str) -> "ProjectFolder":
         """The project in a folder. Raises OSError."""
         names = frozenset(entry.path.rpartition("/")[2] for entry in files.listdir(folder))
         return cls(files, folder, names)
@@ -34,7 +34,7 @@ class ProjectFolder:
             return self.files.read_bytes(path, limit=LARGEST).decode(errors="replace")
         return ""
 
-    def sets_up(self, *keys: str) -> bool:
+    def has_table(self, *keys: str) -> bool:
         """Whether ``pyproject.toml`` has a table of this name, or one within it, by its heading.
 
         The file is a stranger's, and looked at before anybody is asked: a parser of TOML takes memory by the square of
@@ -65,7 +65,7 @@ class ProjectType:
     test: CommandFactory
     picks: bool = True
 
-    def is_at(self, project: ProjectFolder) -> bool:
+    def matches(self, project: ProjectFolder) -> bool:
         """Whether the project is of this kind."""
         return not project.names.isdisjoint(self.known_by)
 
@@ -74,7 +74,7 @@ def find_command(project: ProjectFolder, verb: Verb, what: str) -> Sequence[str]
     """The program; None when no kind has one. Kinds that cannot pick a part are passed over when one is wanted; all of
     a project is linted when none can."""
     for kind in PROJECT_TYPES:
-        if kind.is_at(project) and (kind.picks or not what):
+        if kind.matches(project) and (kind.picks or not what):
             made: CommandFactory = getattr(kind, verb)
             if (argv := made(project, what)) is not None:
                 return argv
@@ -106,7 +106,7 @@ def _make_target(*names: str) -> CommandFactory:
 
 
 def _python_lint(project: ProjectFolder, what: str) -> Sequence[str] | None:
-    if project.sets_up("tool", "ruff") or not project.names.isdisjoint(("ruff.toml", ".ruff.toml")):
+    if project.has_table("tool", "ruff") or not project.names.isdisjoint(("ruff.toml", ".ruff.toml")):
         return [project.python, "-m", "ruff", "check", what or "."]
     if ".flake8" in project.names or "[flake8]" in project.text("setup.cfg"):
         return [project.python, "-m", "flake8", what or "."]
@@ -114,11 +114,11 @@ def _python_lint(project: ProjectFolder, what: str) -> Sequence[str] | None:
 
 
 def _python_build(project: ProjectFolder, what: str) -> Sequence[str] | None:
-    return [project.python, "-m", "build"] if project.sets_up("build-system") else None
+    return [project.python, "-m", "build"] if project.has_table("build-system") else None
 
 
 def _python_test(project: ProjectFolder, what: str) -> Sequence[str] | None:
-    configured = project.sets_up("tool", "pytest") or "[tool:pytest]" in project.text("setup.cfg")
+    configured = project.has_table("tool", "pytest") or "[tool:pytest]" in project.text("setup.cfg")
     if configured or not project.names.isdisjoint(("pytest.ini", "conftest.py", "tests", "test")):
         return [project.python, "-m", "pytest", "-q", *([f"-k{what}"] if what else [])]
     return None

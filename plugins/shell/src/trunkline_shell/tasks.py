@@ -46,13 +46,13 @@ class TaskStore:
             return sorted(entry.name for entry in self._folder.iterdir() if entry.is_dir())
         return []
 
-    def of(self, block: str) -> list[DetachedProgram]:
+    def of_block(self, block: str) -> list[DetachedProgram]:
         """Those of a block, the oldest first."""
         return list_programs(programs_folder(self._home, block))
 
     def find(self, block: str, task: str) -> DetachedProgram:
         """One of a block. Raises ToolError with those that there are."""
-        found = {record.name: record for record in self.of(block)}
+        found = {record.name: record for record in self.of_block(block)}
         if task not in found:
             known = ", ".join(found) or "none"
             raise ToolError(
@@ -62,17 +62,19 @@ class TaskStore:
         return found[task]
 
     @asynccontextmanager
-    async def place(self, block: str) -> AsyncIterator[Path]:
+    async def reserve(self, block: str) -> AsyncIterator[Path]:
         """A folder for one more; nobody else takes one meanwhile. Raises ToolError when too many run already."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             await _lock(handle)
-            running = [one for name in self.blocks() for one in self.of(name) if one.standing() == "running"]
+            running = [
+                one for name in self.blocks() for one in self.of_block(name) if one.status() == "running"
+            ]
             if len(running) >= self.settings.tasks:
                 raise ToolError(
                     f"{len(running)} background tasks run already, and no more may. Wait for one, or cancel it. "
-                    f"Those of this block: {', '.join(one.name for one in self.of(block)) or 'none'}.",
+                    f"Those of this block: {', '.join(one.name for one in self.of_block(block)) or 'none'}.",
                     kind="rate_limited",
                 )
             self._forget(block)
@@ -81,7 +83,7 @@ class TaskStore:
             os.close(handle)
 
     def _forget(self, block: str) -> None:
-        ended = [record for record in self.of(block) if record.standing() != "running"]
+        ended = [record for record in self.of_block(block) if record.status() != "running"]
         for record in ended[: max(0, len(ended) - MOST_KEPT)]:
             record.remove()
 
@@ -100,7 +102,7 @@ async def _lock(handle: int) -> None:
 async def wait_until_ended(record: DetachedProgram, seconds: float) -> None:
     """Wait until a task has ended, so many seconds at most."""
     with anyio.move_on_after(seconds):
-        while await anyio.to_thread.run_sync(record.standing) == "running":  # noqa: ASYNC110  another process ends it
+        while await anyio.to_thread.run_sync(record.status) == "running":  # noqa: ASYNC110  another process ends it
             await anyio.sleep(POLL_SECONDS)
 
 
@@ -118,7 +120,7 @@ _KILLED = {
 
 def describe_task(record: DetachedProgram) -> str:
     """A task in a line: id, how it stands, what was run, when."""
-    order = record.order()
+    order = record.spec()
     began = f", begun {order.at:%Y-%m-%d %H:%M:%S} UTC" if order else ""
     return f"{record.name}: {describe_state(record)}{began}: {command_line(order)[:200]}"
 
@@ -130,7 +132,7 @@ def command_line(order: ProgramSpec | None) -> str:
 
 def describe_state(record: DetachedProgram) -> str:
     """Whether it runs, and how it ended, in words."""
-    standing, order, ending = record.standing(), record.order(), record.ending()
+    standing, order, ending = record.status(), record.spec(), record.exit_record()
     if standing == "running":
         return f"running for {(utc_now() - order.at).total_seconds():.0f} s" if order else "running"
     if ending is None:

@@ -103,7 +103,7 @@ def _show(tasks: TaskStore, id: str, lines: int, as_json: bool) -> None:
     if as_json:
         print_json({**_task_json(block, record), "output": output})
         return
-    order = record.order()
+    order = record.spec()
     rows = [
         ("task", record.name),
         ("block", block),
@@ -134,7 +134,7 @@ def _stop(tasks: TaskStore, ids: tuple[str, ...], as_json: bool) -> None:
     found = [_find_task(tasks, id) for id in ids]
     for _, record in found:
         if _is_running(record):
-            record.cancel("cancelled")
+            record.request_cancel("cancelled")
     for _, record in found:
         anyio.run(wait_until_ended, record, END_SECONDS)
     if as_json:
@@ -168,12 +168,12 @@ def _clear(tasks: TaskStore, block: str | None, as_json: bool) -> None:
 
 def _list_all(tasks: TaskStore) -> list[tuple[str, DetachedProgram]]:
     """Each with its block, the newest first."""
-    found = [(block, record) for block in tasks.blocks() for record in tasks.of(block)]
+    found = [(block, record) for block in tasks.blocks() for record in tasks.of_block(block)]
     return sorted(found, key=lambda one: _started_at(one[1]), reverse=True)
 
 
 def _started_at(record: DetachedProgram) -> datetime:
-    order = record.order()
+    order = record.spec()
     return order.at if order else datetime.min.replace(tzinfo=UTC)
 
 
@@ -191,11 +191,11 @@ def _find_task(tasks: TaskStore, id: str) -> tuple[str, DetachedProgram]:
 
 
 def _task_json(block: str, record: DetachedProgram) -> dict[str, Any]:
-    order, ending = record.order(), record.ending()
+    order, ending = record.spec(), record.exit_record()
     return {
         "id": record.name,
         "block": block,
-        "state": record.standing(),
+        "state": record.status(),
         "since": order and order.at,
         "command": order and order.argv,
         "folder": order and order.folder,
@@ -210,11 +210,11 @@ def _task_json(block: str, record: DetachedProgram) -> dict[str, Any]:
 
 
 def _is_running(record: DetachedProgram) -> bool:
-    return record.standing() == "running"
+    return record.status() == "running"
 
 
 def _start_text(record: DetachedProgram) -> str:
-    order = record.order()
+    order = record.spec()
     return f"{order.at:%Y-%m-%d %H:%M:%S}" if order else "unknown"
 
 
@@ -224,7 +224,7 @@ def _short_state(record: DetachedProgram) -> str:
 
 
 def _command_text(record: DetachedProgram) -> str:
-    return command_line(record.order())
+    return command_line(record.spec())
 
 
 def _shorten(text: str) -> str:

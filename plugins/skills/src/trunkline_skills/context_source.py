@@ -20,7 +20,7 @@ class SkillContext:
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
         """Nothing where there are no skills, so they cost nothing there."""
         try:
-            found = await self._library.of(turn.request.block, turn.memory)
+            found = await self._library.load(turn.request.block, turn.memory)
         except ToolError:
             return ()
         lines = [one.line for one in found.values() if isinstance(one, Skill)]

@@ -28,7 +28,7 @@ class SkillReader:
     def __init__(self) -> None:
         self._known: _SkillCache = {}
 
-    async def of(self, block: str, memory: Memory) -> SkillsByName:
+    async def load(self, block: str, memory: Memory) -> SkillsByName:
         """All skills and issues by name, in the order of their names."""
         found: SkillsByName = {}
         now: _SkillCache = {}

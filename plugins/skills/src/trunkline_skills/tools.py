@@ -48,7 +48,7 @@ async def use_skill(context: trunkline.ToolContext, name: str, file: str = "") -
 
 
 async def _load_skills(context: trunkline.ToolContext) -> SkillsByName:
-    return await SkillReader().of(context.block, context.memory)
+    return await SkillReader().load(context.block, context.memory)
 
 
 async def _require_skill(context: trunkline.ToolContext, name: str) -> Skill:

@@ -59,7 +59,7 @@ def crawler_tool(settings: WebSettings) -> Tool:
         with anyio.move_on_after(SECONDS) as clock:
             await crawl.run(parse_url(url), max_pages, max_depth)
         crawl.out_of_time = clock.cancelled_caught
-        return await crawl.told()
+        return await crawl.report()
 
     return web_crawler
 
@@ -89,38 +89,38 @@ class Crawler:
 
     async def run(self, first: WebAddress, most: int, depth: int) -> None:
         """Read pages. Raises ToolError when the first cannot be read."""
-        self._robots = await self._rules(first)
+        self._robots = await self._read_robots(first)
         self._seen[first.url] = None
         waiting = [first]
         for _ in range(depth + 1):
             found: list[WebAddress] = []
             while waiting and not self._is_enough(most):
-                now, waiting = self._next(waiting, most)
-                found += await self._looked_at(now)
+                now, waiting = self._next_batch(waiting, most)
+                found += await self._read_pages(now)
             waiting = found
 
     def _is_enough(self, most: int) -> bool:
         return len(self._read) >= most or self._tries >= 2 * most or self._bytes >= MOST_BYTES
 
-    def _next(self, waiting: list[WebAddress], most: int) -> tuple[list[WebAddress], list[WebAddress]]:
+    def _next_batch(self, waiting: list[WebAddress], most: int) -> tuple[list[WebAddress], list[WebAddress]]:
         """Those to be asked for now, as many as are wanted still, and those for later."""
         room = most - len(self._read)
         return waiting[:room], waiting[room:]
 
-    async def _looked_at(self, addresses: list[WebAddress]) -> list[WebAddress]:
+    async def _read_pages(self, addresses: list[WebAddress]) -> list[WebAddress]:
         """Read these pages; where they lead that is new."""
-        answers = [came for address in addresses if (came := await self._fetched(address))]
+        answers = [came for address in addresses if (came := await self._fetch(address))]
         async with anyio.create_task_group() as tasks:
             for address, answer in answers:
-                tasks.start_soon(self._taken_in, address, answer)
+                tasks.start_soon(self._read_answer, address, answer)
         if not self._read and self._left_out:
             raise ToolError(self._left_out[0], kind="upstream_error")
         pages = [self._read[address.url] for address, _ in answers if address.url in self._read]
-        return [link for page in pages for link in self._links(page)]
+        return [link for page in pages for link in self._new_links(page)]
 
-    async def _fetched(self, address: WebAddress) -> tuple[WebAddress, HttpResponse] | None:
-        if not self._robots.allow(address.target):
-            self._refused(address)
+    async def _fetch(self, address: WebAddress) -> tuple[WebAddress, HttpResponse] | None:
+        if not self._robots.is_allowed(address.target):
+            self._note_disallowed(address)
             return None
         if self._tries:
             await anyio.sleep(max(PAUSE, self._robots.delay))
@@ -135,13 +135,13 @@ class Crawler:
             return None
         return address, answer
 
-    async def _taken_in(self, address: WebAddress, answer: HttpResponse) -> None:
+    async def _read_answer(self, address: WebAddress, answer: HttpResponse) -> None:
         try:
             self._read[address.url] = await read_page(answer, self._context)
         except ToolError as error:
             self._left_out.append(str(error)[:500])
 
-    async def told(self) -> str:
+    async def report(self) -> str:
         """What was read: whole when it is little, else what is where, with all of it kept to be searched."""
         pages = self.pages
         if not pages:
@@ -150,11 +150,11 @@ class Crawler:
             )
         host = pages[0].address.host
         whole = sum(len(page.text) for page in pages) <= WHOLE_CHARACTERS
-        kept = not whole and await self._keep()
-        body = "\n\n".join(_section(page, math.inf if whole else self._share(kept)) for page in pages)
+        kept = not whole and await self._collect_pages()
+        body = "\n\n".join(_section(page, math.inf if whole else self._page_length(kept)) for page in pages)
         return "\n".join(filter(None, [wrap_context(f"web {host}", body), self._notes(whole, kept)]))
 
-    def _share(self, kept: bool) -> float:
+    def _page_length(self, kept: bool) -> float:
         return BEGINNING if kept else WHOLE_CHARACTERS // len(self._read)
 
     def _notes(self, whole: bool, kept: bool) -> str:
@@ -168,7 +168,7 @@ class Crawler:
         notes += [f"Not read: {why}" for why in self._left_out[:10]]
         return " ".join(notes) + "]"
 
-    async def _keep(self) -> bool:
+    async def _collect_pages(self) -> bool:
         """Keep the pages with the conversation. False where there is no place for them."""
         try:
             for page in self.pages:
@@ -177,10 +177,10 @@ class Crawler:
             return False
         return True
 
-    async def _rules(self, first: WebAddress) -> RobotsPolicy:
+    async def _read_robots(self, first: WebAddress) -> RobotsPolicy:
         """What the site's ``robots.txt`` says. None is no restriction; one that cannot be had now is a refusal."""
         try:
-            answer = await self._fetcher.get(first.leads_to("/robots.txt"), most=MOST_ROBOTS)
+            answer = await self._fetcher.get(first.resolve_link("/robots.txt"), most=MOST_ROBOTS)
         except CrossSiteRedirectError:
             return RobotsPolicy()
         if answer.status >= 500:
@@ -193,7 +193,7 @@ class Crawler:
             return RobotsPolicy()
         return parse_robots(decode_body(answer.body, answer.charset, cut=answer.cut), self._user_agent)
 
-    def _refused(self, address: WebAddress) -> None:
+    def _note_disallowed(self, address: WebAddress) -> None:
         if not self._read:
             raise ToolError(
                 f"The site's robots.txt asks programs not to crawl {address.url[:500]}, so it was not. "
@@ -202,12 +202,12 @@ class Crawler:
             )
         self._left_out.append(f"{address.url[:200]}, by the wish of robots.txt.")
 
-    def _links(self, page: PageText) -> list[WebAddress]:
+    def _new_links(self, page: PageText) -> list[WebAddress]:
         """Where the page leads within its site that was not seen before."""
         found = []
         for link in page.links:
             try:
-                address = page.address.leads_to(link)
+                address = page.address.resolve_link(link)
             except UrlRefused:
                 continue
             same = (address.site, address.port) == (page.address.site, page.address.port)

@@ -29,12 +29,12 @@ class Decompressor:
         self._inner = zlib.decompressobj(_EITHER)
         self._begun = False
 
-    def fed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, room: int) -> bytes:
         """What these bytes stand for, at most ``room`` (above 0) of it; what is beyond is lost. Raises ToolError."""
         if self._plain:
             return data[:room]
         try:
-            out = self._unpacked(data, room)
+            out = self._decompress(data, room)
         except zlib.error as error:
             raise ToolError(
                 "The page came packed, and the packing is broken.", kind="upstream_error"
@@ -42,7 +42,7 @@ class Decompressor:
         self._begun = self._begun or bool(data)
         return out
 
-    def _unpacked(self, data: bytes, room: int) -> bytes:
+    def _decompress(self, data: bytes, room: int) -> bytes:
         try:
             return self._inner.decompress(data, room)
         except zlib.error:

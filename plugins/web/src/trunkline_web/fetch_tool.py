@@ -24,7 +24,7 @@ Url = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 def page_fetcher(settings: WebSettings) -> PageFetcher:
     """What gets pages for agents."""
-    return PageFetcher(settings.guard(), seconds=settings.timeout, user_agent=settings.user_agent)
+    return PageFetcher(settings.url_guard(), seconds=settings.timeout, user_agent=settings.user_agent)
 
 
 def fetch_tool(settings: WebSettings) -> Tool:

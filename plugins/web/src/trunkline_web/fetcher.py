@@ -91,7 +91,7 @@ class PageFetcher:
             Elsewhere: it leads to another host.
             ToolError: it cannot be had; the text says why.
         """
-        wire = await self._wired()
+        wire = await self._http_client()
         try:
             with anyio.fail_after(self._seconds):
                 return await _follow_redirects(wire, address, headers or {}, most, redirects)
@@ -101,13 +101,13 @@ class PageFetcher:
                 kind="timeout",
             ) from None
 
-    async def _wired(self) -> "HttpClient":
+    async def _http_client(self) -> "HttpClient":
         """What asks, whose library is loaded when it is first needed."""
         if self._wire is None:
-            self._wire = await anyio.to_thread.run_sync(self._loaded)
+            self._wire = await anyio.to_thread.run_sync(self._load_client)
         return self._wire
 
-    def _loaded(self) -> "HttpClient":
+    def _load_client(self) -> "HttpClient":
         from trunkline_web.http_client import HttpClient
 
         return HttpClient(self._guard, self._user_agent, self._tls)
@@ -117,7 +117,7 @@ async def _follow_redirects(
     wire: "HttpClient", address: WebAddress, headers: Mapping[str, str], most: int, redirects: int
 ) -> HttpResponse:
     for _ in range(redirects + 1):
-        answer = await wire.ask(address, headers, most)
+        answer = await wire.get(address, headers, most)
         leads = answer.headers.get("location")
         if answer.status not in REDIRECTS or leads is None or not redirects:
             return answer
@@ -129,7 +129,7 @@ async def _follow_redirects(
 
 def _redirect_target(address: WebAddress, location: str) -> WebAddress:
     try:
-        leads = address.leads_to(location)
+        leads = address.resolve_link(location)
     except UrlRefused as error:
         raise ToolError(
             f"{address.host} redirects to what cannot be followed: {escape_tag(str(error))}",

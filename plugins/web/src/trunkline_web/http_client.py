@@ -29,7 +29,7 @@ class HttpClient:
         self._user_agent = user_agent
         self._tls = tls or httpcore2.default_ssl_context()
 
-    async def ask(self, address: WebAddress, headers: Mapping[str, str], most: int) -> HttpResponse:
+    async def get(self, address: WebAddress, headers: Mapping[str, str], most: int) -> HttpResponse:
         """The answer to a GET, with at most so many bytes of its body. Raises ToolError."""
         asked = {
             "User-Agent": self._user_agent,
@@ -64,7 +64,7 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
         self._guard = guard
 
     @cached_property
-    def _plain(self) -> httpcore2.AnyIOBackend:
+    def _network_backend(self) -> httpcore2.AnyIOBackend:
         return httpcore2.AnyIOBackend()
 
     async def connect_tcp(
@@ -77,9 +77,9 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         """A connection to the first of the host's addresses that takes one. Raises as ``Guard.addresses`` does."""
         fault: Exception | None = None
-        for address in await self._guard.addresses(host, port):
+        for address in await self._guard.resolve_allowed(host, port):
             try:
-                return await self._plain.connect_tcp(str(address), port, timeout=CONNECT_SECONDS)
+                return await self._network_backend.connect_tcp(str(address), port, timeout=CONNECT_SECONDS)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 fault = error
         raise ToolError(f"{host} does not answer on port {port}.", kind="unavailable") from fault
@@ -104,7 +104,7 @@ async def _read_body(chunks: AsyncIterator[bytes], packing: str, most: int) -> t
     unpacking, parts, room, came = Decompressor(packing), list[bytes](), most, 0
     async for chunk in chunks:
         came += len(chunk)
-        part = unpacking.fed(chunk, room + 1)
+        part = unpacking.feed(chunk, room + 1)
         parts.append(part[:room])
         if len(part) > room or came > most:
             return b"".join(parts), True

@@ -62,7 +62,7 @@ class Brave:
         answer = await self._line.get(
             _with_query(self._at, wish), headers=headers, most=MOST_BYTES, redirects=0
         )
-        self._refuse_faults(answer)
+        self._raise_for_status(answer)
         found = _decode_results(answer, _BraveAnswer, self.name)
         return [
             SearchResult(
@@ -76,26 +76,28 @@ class Brave:
 
     def _key(self) -> str:
         try:
-            key = self._settings.key.reveal()
+            key = self._settings.brave_key_reference.reveal()
         except ConfigError:
             raise ToolError(
                 f"The web cannot be searched yet: no search engine is configured. A person can set "
-                f"{self._settings.key.env} to a key of Brave's search API, or searxng_url in [plugins.web] of "
+                f"{self._settings.brave_key_reference.env} to a key of Brave's search API, "
+                "or searxng_url in [plugins.web] of "
                 f"trunkline.toml to the address of a SearXNG instance. Pages whose address is known can be read with "
                 f"fetch_webpage.",
                 kind="unsupported",
             ) from None
         if not key.isascii() or not key.isprintable() or key != key.strip():
             raise ToolError(
-                f"{self._settings.key.env} holds no key that can be sent. A person has to correct it.",
+                f"{self._settings.brave_key_reference.env} holds no key that can be sent. A person has to correct it.",
                 kind="unsupported",
             )
         return key
 
-    def _refuse_faults(self, answer: HttpResponse) -> None:
+    def _raise_for_status(self, answer: HttpResponse) -> None:
         if answer.status in (401, 403) or (answer.status == 422 and b"TOKEN" in answer.body[:2000]):
             raise ToolError(
-                f"Brave refuses the key that {self._settings.key.env} holds ({answer.status}). A person has to look at "
+                f"Brave refuses the key that {self._settings.brave_key_reference.env} holds ({answer.status}). "
+                "A person has to look at "
                 f"it; asking again does not help.",
                 kind="unsupported",
             )
@@ -192,6 +194,10 @@ def _plain_text(text: Any) -> str:
 
 def configuration_problem(settings: WebSettings) -> str:
     """Why nothing can be searched with these settings; empty when it can."""
-    if settings.searches_with == "searxng":
+    if settings.search_engine == "searxng":
         return "" if settings.searxng_url else "SearXNG is chosen, and searxng_url does not say where it is"
-    return "" if settings.key.is_set() else f"{settings.key.env} is not set, and there is no searxng_url"
+    return (
+        ""
+        if settings.brave_key_reference.is_set()
+        else f"{settings.brave_key_reference.env} is not set, and there is no searxng_url"
+    )

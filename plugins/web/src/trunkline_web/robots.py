@@ -23,7 +23,7 @@ class RobotsRule(msgspec.Struct, frozen=True):
     pattern: str
     allow: bool
 
-    def fits(self, target: str) -> bool:
+    def matches(self, target: str) -> bool:
         """Whether a path with its query fits: ``*`` is any text, ``$`` the end."""
         whole = self.pattern.endswith("$")
         first, *rest = self.pattern.removesuffix("$").split("*")
@@ -48,9 +48,9 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
     rules: tuple[RobotsRule, ...] = ()
     delay: float = 0.0
 
-    def allow(self, target: str) -> bool:
+    def is_allowed(self, target: str) -> bool:
         """Whether a path may be asked for: the longest pattern that fits counts, of equal ones the one that allows."""
-        fitting = [(len(rule.pattern), rule.allow) for rule in self.rules if rule.fits(target)]
+        fitting = [(len(rule.pattern), rule.allow) for rule in self.rules if rule.matches(target)]
         return max(fitting)[1] if fitting else True
 
 

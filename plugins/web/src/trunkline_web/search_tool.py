@@ -45,7 +45,7 @@ def configured_provider(settings: WebSettings) -> SearchProvider:
     """The search engine that the owner chose."""
     from trunkline_web.providers import Brave, SearXNG
 
-    return Brave(settings) if settings.searches_with == "brave" else SearXNG(settings)
+    return Brave(settings) if settings.search_engine == "brave" else SearXNG(settings)
 
 
 def search_tool(settings: WebSettings) -> Tool:

@@ -39,7 +39,7 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.searxng_url is not None:
             _web_address("searxng_url", self.searxng_url)
         try:
-            self.guard()
+            self.url_guard()
         except ValueError as error:
             raise ConfigError(
                 f"plugins.web.allow: {error}.",
@@ -47,18 +47,18 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             ) from error
 
     @property
-    def searches_with(self) -> Literal["brave", "searxng"]:
+    def search_engine(self) -> Literal["brave", "searxng"]:
         """Who searches."""
         if self.search == "auto":
             return "brave" if self.searxng_url is None else "searxng"
         return self.search
 
     @property
-    def key(self) -> Secret:
+    def brave_key_reference(self) -> Secret:
         """Where Brave's key is."""
         return self.brave_key or BRAVE_KEY
 
-    def guard(self) -> HostGuard:
+    def url_guard(self) -> HostGuard:
         """What may be reached of all that agents and pages name. Raises ValueError."""
         return HostGuard(self.allow, self.ports, setting=OPENING)
 

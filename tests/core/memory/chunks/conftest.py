@@ -47,7 +47,7 @@ class Chunks:
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]
         )
         self.reader = ChunkReader(store, policies, lambda: self.time)
-        self.keeper = ChunkWriter(store, self.reader, policies, kinds, redaction.text, lambda: self.time)
+        self.keeper = ChunkWriter(store, self.reader, policies, kinds, redaction.redact, lambda: self.time)
 
     def later(self, **more: float) -> None:
         """Let time pass."""

@@ -51,7 +51,7 @@ def prose(tokens: int) -> str:
 def test_rlm_t2_a_long_text_is_cut_within_the_bounds(cutter: TextSplitter) -> None:
     """RLM-T2: of 2000 tokens none has more than 800 or, but for the last, fewer than 100; joined they are the text."""
     text = prose(2_000)
-    pieces = cutter.cut(text)
+    pieces = cutter.split(text)
     assert len(pieces) > 1
     assert all(piece.tokens <= MAX_TOKENS for piece in pieces)
     assert all(piece.tokens >= MIN_TOKENS for piece in pieces[:-1])
@@ -61,7 +61,7 @@ def test_rlm_t2_a_long_text_is_cut_within_the_bounds(cutter: TextSplitter) -> No
 def test_rlm_t2_one_paragraph_without_an_end_is_cut_at_sentences(cutter: TextSplitter) -> None:
     """RLM-T2: a paragraph that is too long falls into pieces that end with sentences."""
     text = "The gardener moved the third bed of beans behind the shed. " * 150
-    pieces = cutter.cut(text)
+    pieces = cutter.split(text)
     assert len(pieces) > 1
     assert all(piece.tokens <= MAX_TOKENS and piece.text.endswith(".") for piece in pieces)
     assert bare("".join(piece.text for piece in pieces)) == bare(text)
@@ -70,35 +70,35 @@ def test_rlm_t2_one_paragraph_without_an_end_is_cut_at_sentences(cutter: TextSpl
 def test_rlm_t2_a_very_long_word_survives(cutter: TextSplitter) -> None:
     """RLM-T2: a word of 5000 letters is in one piece, unchanged, alone or within a text."""
     word = "x" * 5_000
-    assert [piece.text for piece in cutter.cut(word)] == [word]
-    assert any(word in piece.text for piece in cutter.cut(f"{prose(900)} {word} {prose(900)}"))
+    assert [piece.text for piece in cutter.split(word)] == [word]
+    assert any(word in piece.text for piece in cutter.split(f"{prose(900)} {word} {prose(900)}"))
 
 
 def test_rlm_t2_a_block_of_code_stays_whole(cutter: TextSplitter) -> None:
     """RLM-T2: code with blank lines in it is one piece while it fits, fences included."""
     code = "```python\ndef dig(bed):\n    bed.open()\n\n\n    return bed\n\n" + "    bed.dig()\n" * 60 + "```"
     text = f"{prose(700)}\n\n{code}\n\n{prose(700)}"
-    assert any(code in piece.text for piece in cutter.cut(text))
+    assert any(code in piece.text for piece in cutter.split(text))
 
 
 def test_short_paragraphs_of_one_type_are_joined_and_others_are_not(cutter: TextSplitter) -> None:
     """RLM-F6: what is short goes to its neighbour of the same type."""
-    same = cutter.cut("The rain came.\n\nThe wind went.")
+    same = cutter.split("The rain came.\n\nThe wind went.")
     assert [piece.text for piece in same] == ["The rain came.\n\nThe wind went."]
-    apart = cutter.cut("We decided to use Postgres.\n\nUser prefers dark mode.")
+    apart = cutter.split("We decided to use Postgres.\n\nUser prefers dark mode.")
     assert [piece.type for piece in apart] == ["decision", "preference"]
 
 
 def test_a_type_that_is_given_is_the_type_of_all(cutter: TextSplitter) -> None:
     """A caller who knows better is believed."""
-    assert {piece.type for piece in cutter.cut(prose(2_000), "fact")} == {"fact"}
+    assert {piece.type for piece in cutter.split(prose(2_000), "fact")} == {"fact"}
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from("ab .!?\n\t`#é。"), max_size=6_000))
 def test_no_letter_is_lost_or_made_up(text: str) -> None:
     """Joined, the pieces of any text are that text, but for white space; none is blank."""
-    pieces = TextSplitter(detect_type, estimate_tokens).cut(text)
+    pieces = TextSplitter(detect_type, estimate_tokens).split(text)
     assert bare("".join(piece.text for piece in pieces)) == bare(text)
     assert all(piece.text.strip() for piece in pieces)
 
@@ -118,7 +118,9 @@ def test_no_letter_is_lost_or_made_up(text: str) -> None:
 def test_pieces_of_prose_are_within_the_bounds(paragraphs: list[list[str]]) -> None:
     """No piece of ordinary sentences is longer than the longest; in a long text none but the last is shorter than the
     shortest."""
-    pieces = TextSplitter(detect_type, estimate_tokens).cut("\n\n".join(" ".join(one) for one in paragraphs))
+    pieces = TextSplitter(detect_type, estimate_tokens).split(
+        "\n\n".join(" ".join(one) for one in paragraphs)
+    )
     assert all(piece.tokens <= MAX_TOKENS for piece in pieces)
     if sum(piece.tokens for piece in pieces) > MAX_TOKENS:
         assert all(piece.tokens >= MIN_TOKENS for piece in pieces[:-1])

@@ -14,24 +14,24 @@ from trunkline.workers.gateway.http.schemas import ApprovalState, ApprovalStates
 async def list_approvals(request: Request) -> Response:
     """``GET /api/approvals?block=&settled=``"""
     wish = ListApprovals(block=request.query_params.get("block"), settled=bool_param(request, "settled"))
-    found = await services_of(request).approvals.listed(wish)
+    found = await services_of(request).approvals.list_approvals(wish)
     return json_response(ApprovalStates(approvals=tuple(_state(one) for one in found.approvals)))
 
 
 async def show(request: Request) -> Response:
     """``GET /api/approvals/{id}``"""
-    found: ApprovalView = await services_of(request).approvals.shown(request.path_params["id"])
+    found: ApprovalView = await services_of(request).approvals.get_approval(request.path_params["id"])
     return json_response(_state(found.approval, found.arguments))
 
 
 async def list_grants(request: Request) -> Response:
     """``GET /api/approvals/granted``"""
-    return json_response(GrantStates(grants=(await services_of(request).grants.listed()).grants))
+    return json_response(GrantStates(grants=(await services_of(request).grants.list_grants()).grants))
 
 
 async def forget(request: Request) -> Response:
     """``DELETE /api/approvals/granted/{id}``"""
-    await services_of(request).grants.forget(request.path_params["id"], sender_of(request).identity)
+    await services_of(request).grants.revoke(request.path_params["id"], sender_of(request).identity)
     return Response(status_code=204)
 
 

@@ -42,7 +42,7 @@ async def watch_blocking_approvals(
     begun, pause = watch.position, FIRST_LOOK
     told: set[object] = set()
     while True:
-        await anyio.sleep(parts.looks.pause(pause))
+        await anyio.sleep(parts.looks.interval(pause))
         pause = min(2 * pause, LONGEST_PAUSE)
         if watch.position != begun:
             return
@@ -59,7 +59,7 @@ async def watch_blocking_approvals(
 async def _queue_head(ahead: QueueHeadCache, accepted: MessageAccepted) -> QueueHead:
     """The first turn of the message's conversation; none when nobody can say."""
     try:
-        return await ahead.of(accepted.conversation)
+        return await ahead.get(accepted.conversation)
     except BusError as error:
         log.debug("what holds %s up cannot be looked up now: %s", accepted.turn, error)
         return QueueHead("", None)
@@ -71,8 +71,8 @@ def _open_approvals(state: TurnState) -> list[BlockingApproval]:
     turn, calls = state.request.turn, {e.call_id for e in state.entries if isinstance(e, ApprovalAsked)}
     found = []
     for id in sorted(calls):
-        call, asked = state.call(id), state.asked(id)
-        if call is not None and asked is not None and state.decided(id) is None:
+        call, asked = state.call(id), state.question(id)
+        if call is not None and asked is not None and state.decision(id) is None:
             shown = approval_requested(turn, call, asked)
             fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
             found.append(BlockingApproval(turn=turn, **fields))

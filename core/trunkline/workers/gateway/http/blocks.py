@@ -32,7 +32,7 @@ from trunkline.workers.gateway.http.schemas import (
 
 async def list_blocks(request: Request) -> Response:
     """``GET /api/blocks?archived=``"""
-    found = await services_of(request).blocks.listed(archived=bool_param(request, "archived"))
+    found = await services_of(request).blocks.list_blocks(archived=bool_param(request, "archived"))
     archived = tuple(
         ArchivedBlockItem(name=one.name, archive=one.archive, archived_at=one.archived_at)
         for one in found.archived
@@ -53,7 +53,7 @@ async def create(request: Request) -> Response:
 
 async def show(request: Request) -> Response:
     """``GET /api/blocks/{name}``"""
-    return json_response(_state(await services_of(request).blocks.show(request.path_params["name"])))
+    return json_response(_state(await services_of(request).blocks.get_block(request.path_params["name"])))
 
 
 async def change(request: Request) -> Response:
@@ -116,7 +116,7 @@ ROUTES = (
 
 
 def _owner(request: Request) -> str:
-    return sender_of(request).owner("changes blocks")
+    return sender_of(request).require_owner("changes blocks")
 
 
 async def _changed(request: Request, changes: dict[str, Any]) -> Block:

@@ -45,7 +45,7 @@ class ConversationResolver:
         check_transcript_results((*history, *said))
         if not history:
             return await self._send(replace(message, history=(), one_shot=True))
-        return await self._go_on(message, history)
+        return await self._continue(message, history)
 
     async def _check_results(
         self, conversation: str, client_id: str | None, history: Sequence[Message], said: Sequence[Message]
@@ -53,14 +53,16 @@ class ConversationResolver:
         turn = turn_id(conversation, client_id) if client_id is not None else None
         await check_conversation_results(services_of(self.request).turns, conversation, turn, history, said)
 
-    async def keep(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
+    async def record_transcript(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
         """Note what the client has been given, so that its next request is recognised. Not where it names them."""
         if self._named is None:
             transcripts = services_of(self.request).transcripts
-            await transcripts.keep(*self._asker, transcript, accepted.conversation, accepted.turn)
+            await transcripts.record(
+                *self._transcript_owner, transcript, accepted.conversation, accepted.turn
+            )
 
     @property
-    def _asker(self) -> tuple[str, str]:
+    def _transcript_owner(self) -> tuple[str, str]:
         return sender_of(self.request).identity.id, self.message.block or ""
 
     async def _client_id(self, messages: Sequence[Message]) -> str | None:
@@ -69,11 +71,13 @@ class ConversationResolver:
         if self.message.client_id is not None or tries is None:
             return self.message.client_id
         transcripts, named = services_of(self.request).transcripts, self._named or ""
-        return await transcripts.request_id(*self._asker, messages, named, is_repeat=tries != "0")
+        return await transcripts.client_id_for(
+            *self._transcript_owner, messages, named, is_repeat=tries != "0"
+        )
 
-    async def _go_on(self, message: SendMessage, history: Sequence[Message]) -> MessageAccepted:
+    async def _continue(self, message: SendMessage, history: Sequence[Message]) -> MessageAccepted:
         client_id = message.client_id or new_id()
-        match await services_of(self.request).transcripts.find(*self._asker, history, client_id):
+        match await services_of(self.request).transcripts.find(*self._transcript_owner, history, client_id):
             case ContinuedConversation(conversation):
                 try:
                     return await self._send(replace(message, conversation=conversation, client_id=client_id))

@@ -60,7 +60,7 @@ async def list_conversations(request: Request) -> Response:
         end=datetime_param(request, "to"),
         one_shot=include == "one-shot",
     )
-    page = await services_of(request).conversations.page(query)
+    page = await services_of(request).conversations.list_conversations(query)
     lines = tuple(_conversation_item(summary) for summary in page.conversations)
     return json_response(
         ConversationList(conversations=lines, total=page.total, limit=page.limit, offset=page.offset)
@@ -78,7 +78,7 @@ async def get_conversation(request: Request) -> Response:
 
 async def rename(request: Request) -> Response:
     """``PATCH /conversations/{id}``"""
-    owner = sender_of(request).owner("names conversations")
+    owner = sender_of(request).require_owner("names conversations")
     wish = await read_json(request, ConversationChanges)
     name = RenameConversation(conversation=request.path_params["id"], title=wish.title)
     return json_response(_conversation_item(await services_of(request).conversations.rename(name, owner)))

@@ -50,7 +50,7 @@ async def _checks(parts: AppState) -> dict[str, str]:
     with anyio.move_on_after(CHECK_SECONDS):
         try:
             await parts.services.bus.last(INBOX)
-            checks["bus"] = "failing" if parts.services.room.failing else "ok"
+            checks["bus"] = "failing" if parts.services.room.is_failing else "ok"
             beats = [
                 entry.value for entry in await parts.services.bus.kv(WORKER_BUCKET).entries() if entry.value
             ]

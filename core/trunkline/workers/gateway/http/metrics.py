@@ -52,9 +52,9 @@ class JournalMetrics:
         async for record in raw_history(self._bus, JOURNAL, after=after):
             try:
                 envelope = await self._bus.inbound.open(JOURNAL.payload, record.data, record.headers)
-                self._tally.take(envelope.data, record.time)
+                self._tally.record(envelope.data, record.time)
             except DecodeError:
-                self._tally.skip()
+                self._tally.record_unreadable()
             self._seen = record.seq
 
 

@@ -78,7 +78,7 @@ async def chat_completions(request: Request) -> ASGIApp:
         to_message(chat, said), client_id=client_id(request, chat.metadata or {})
     )
     try:
-        await parts.services.blocks.accept_into(message.block or parts.services.blocks.default)
+        await parts.services.blocks.check_accepts(message.block or parts.services.blocks.default)
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
@@ -94,7 +94,10 @@ async def chat_completions(request: Request) -> ASGIApp:
     if chat.stream:
         with_usage = chat.stream_options is not None and chat.stream_options.include_usage
         stream = _CompletionStream(answer, watch, with_usage)
-        chunks, held = stream.chunks(request), stream.held(watch_blocking_approvals(parts, watch, accepted))
+        chunks, held = (
+            stream.chunks(request),
+            stream.blocking_chunks(watch_blocking_approvals(parts, watch, accepted)),
+        )
         return EventStream(chunks, closing=parts.closing, headers=headers, beside=held)
     return await _complete_unless_blocked(
         answer, watch, headers, watch_blocking_approvals(parts, watch, accepted)
@@ -103,14 +106,14 @@ async def chat_completions(request: Request) -> ASGIApp:
 
 async def list_models(request: Request) -> Response:
     """``GET /v1/models``"""
-    found = await services_of(request).blocks.listed()
+    found = await services_of(request).blocks.list_blocks()
     return json_response(ModelList(object="list", data=tuple(_model(block) for block in found.blocks)))
 
 
 async def get_model(request: Request) -> Response:
     """``GET /v1/models/{id}``"""
     try:
-        return json_response(_model(await services_of(request).blocks.show(request.path_params["id"])))
+        return json_response(_model(await services_of(request).blocks.get_block(request.path_params["id"])))
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
@@ -151,10 +154,10 @@ class _CompletionState:
     def id(self) -> str:
         return f"chatcmpl-{self.accepted.turn}"
 
-    async def keep(self, text: str) -> None:
+    async def record(self, text: str) -> None:
         """Note that this is what the client will send back: before it can have done so."""
         given = Message(id="", role="assistant", content=text, tool_calls=tuple(self.calls))
-        await self.place.keep((*self.transcript, given), self.accepted)
+        await self.place.record_transcript((*self.transcript, given), self.accepted)
 
 
 async def _complete_unless_blocked(
@@ -201,7 +204,7 @@ async def _complete(answer: _CompletionState, watch: FeedReader, headers: dict[s
     if ended is None or ended.code is not None:
         code = ended.code if ended is not None and ended.code is not None else ErrorCode.INTERNAL
         return json_response(_failed(answer, code, ended), STATUS[code], {**headers, **NO_RETRY})
-    await answer.keep(watch.text)
+    await answer.record(watch.text)
     calls = tuple(call_out(call, None) for call in answer.calls)
     message = (
         MessageWithCalls(role="assistant", content=watch.text or None, tool_calls=calls)
@@ -216,7 +219,7 @@ async def _waiting_completion(
 ) -> Response:
     """What has been said, and that somebody has to decide about a call."""
     text = "\n\n".join(filter(None, (watch.text, approval_text(event))))
-    await answer.keep(text)
+    await answer.record(text)
     message = MessageOut(role="assistant", content=text)
     return json_response(_completion(answer, message, "stop", Usage()), headers=headers)
 
@@ -257,32 +260,34 @@ class _CompletionStream:
                 async for event in events:
                     match event:
                         case TextDelta() | TextReset():
-                            if delta := self._news():
-                                yield self._say(delta)
+                            if delta := self._unsent_text():
+                                yield self._text_chunk(delta)
                         case ToolStarted(client=True, call=call):
                             yield self._chunk(Delta(tool_calls=(call_out(call, len(self._answer.calls)),)))
                             self._answer.calls.append(call)
                         case ApprovalRequested():
-                            yield self._say(f"\n\n{approval_text(event)}\n\n")
-                            await self._answer.keep(self._given)  # it may not wait for the end
+                            yield self._text_chunk(f"\n\n{approval_text(event)}\n\n")
+                            await self._answer.record(self._given)  # it may not wait for the end
                         case TurnEnded():
                             for chunk in await self._end(event):
                                 yield chunk
         except Exception as error:
             yield encode(error_object(error_code_for(request, error)))
 
-    async def held(self, questions: AsyncGenerator[BlockingApproval, None]) -> AsyncGenerator[bytes, None]:
+    async def blocking_chunks(
+        self, questions: AsyncGenerator[BlockingApproval, None]
+    ) -> AsyncGenerator[bytes, None]:
         """What the turn waits for before it begins, as text."""
         async with aclosing(questions):
             async for question in questions:
-                yield self._say(f"{approval_text(question)}\n\n")
-                await self._answer.keep(self._given)
+                yield self._text_chunk(f"{approval_text(question)}\n\n")
+                await self._answer.record(self._given)
 
-    def _say(self, text: str) -> bytes:
+    def _text_chunk(self, text: str) -> bytes:
         self._given += text
         return self._chunk(Delta(content=text))
 
-    def _news(self) -> str:
+    def _unsent_text(self) -> str:
         """What the client lacks of the text; empty while a new telling catches up with the old one."""
         text = self._watch.text
         if self._sent.startswith(text):
@@ -297,7 +302,7 @@ class _CompletionStream:
             return [encode(_failed(self._answer, ended.code, ended))]
         if self._sent != self._watch.text:
             raise refusal(ErrorCode.PROVIDER_ERROR)
-        await self._answer.keep(self._given)
+        await self._answer.record(self._given)
         last = [self._chunk(Delta(), finish=ended.reason)]
         if self._with_usage:
             last.append(self._chunk(None, usage=usage_out(ended.usage)))

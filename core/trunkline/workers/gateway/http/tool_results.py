@@ -30,9 +30,9 @@ async def check_conversation_results(
     """Refuse a result in ``said`` that answers no call of the conversation's newest turn. The repeat of a message that
     made ``turn`` was checked when it came first; where no turn is kept any more nobody can tell."""
     results = [(number, one) for number, one in enumerate(said, len(history)) if one.role == "tool"]
-    if not results or (turn is not None and await turns.is_begun(conversation, turn)):
+    if not results or (turn is not None and await turns.has_journal(conversation, turn)):
         return
-    newest = await turns.newest(conversation)
+    newest = await turns.newest_turn(conversation)
     state = await turns.find(newest) if newest is not None and newest != turn else None
     if state is None:
         return

@@ -34,7 +34,7 @@ from trunkline.workers.gateway.http.schemas import (
 
 async def get_turn(request: Request) -> Response:
     """``GET /api/turns/{id}``"""
-    return json_response(_turn(await services_of(request).messages.turn(request.path_params["id"])))
+    return json_response(_turn(await services_of(request).messages.get_turn(request.path_params["id"])))
 
 
 async def get_events(request: Request) -> ASGIApp:
@@ -54,7 +54,7 @@ async def cancel(request: Request) -> Response:
     turn, parts = request.path_params["id"], app_state_of(request)
     wish = await read_optional_json(request, CancelRequest)
     await parts.services.messages.cancel(CancelTurn(turn=turn, mode=wish.mode), sender_of(request))
-    return json_response(_turn(await parts.services.messages.turn(turn)), 202)
+    return json_response(_turn(await parts.services.messages.get_turn(turn)), 202)
 
 
 async def steer(request: Request) -> Response:
@@ -108,7 +108,7 @@ async def decide(request: Request) -> Response:
         told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
         why = conflict_reason(request, late)
         return error_response(ErrorCode.CONFLICT, request.url.path, headers=told, why=why)
-    return json_response(_turn(await parts.services.messages.turn(turn)), 202)
+    return json_response(_turn(await parts.services.messages.get_turn(turn)), 202)
 
 
 ROUTES = (

@@ -11,7 +11,7 @@ MAX_NAMED = 20
 
 async def unknown_block_error(blocks: BlockService, name: str, field: tuple[str, ...] | str) -> InvalidField:
     """The refusal of a request whose ``field`` names a block that is not there."""
-    names = [block.name for block in (await blocks.listed()).blocks]
+    names = [block.name for block in (await blocks.list_blocks()).blocks]
     meant = closest_matches(name, names)
     slip = f"Did you mean {meant[0]}? " if meant else ""
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""

@@ -14,7 +14,7 @@ class BlockPolicies:
         self._store = store
         self._default = default
 
-    async def of(self, block: str | None) -> MemoryPolicy:
+    async def get(self, block: str | None) -> MemoryPolicy:
         """The policy of a block; without a block the default one.
 
         Raises:

@@ -23,9 +23,9 @@ class ChunkIndex(ABC):
         """The share of passages (0 to 1) that have vectors; None without an embedder."""
 
     @abstractmethod
-    async def ask(self, question: IndexQuery[T]) -> T:
+    async def query(self, question: IndexQuery[T]) -> T:
         """Ask the index, once it has everything that was committed before."""
 
     @abstractmethod
-    async def meaning(self, text: str) -> QueryVector | None:
+    async def embed_query(self, text: str) -> QueryVector | None:
         """What is looked for, as a vector; None where words must do."""

@@ -61,7 +61,7 @@ class TypeRegistry:
         self._chunks = {one.name: one for one in (*chunks, *CHUNK_TYPES)}
         self._links = {one.name: one for one in (*links, *LINK_TYPES)}
 
-    def insist_on_chunk(self, name: str, fields: dict[str, Any]) -> None:
+    def check_chunk_type(self, name: str, fields: dict[str, Any]) -> None:
         """Refuse an unknown type, a custom one without its required fields, and fields that it does not have.
 
         Raises:
@@ -81,7 +81,7 @@ class TypeRegistry:
             if strange:
                 raise Refusal("invalid_fields", f"A chunk of type {name} has no field {strange[0][:80]!r}.")
 
-    def insist_on_link(self, name: str) -> None:
+    def check_link_type(self, name: str) -> None:
         """Refuse a type of link that nobody makes by hand. Raises Refusal ``invalid_type``."""
         if name in AUTOMATIC_LINK_TYPES:
             raise Refusal("invalid_type", f"Links of type {name} are made by themselves.")

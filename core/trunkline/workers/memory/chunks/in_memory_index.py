@@ -42,11 +42,11 @@ class InMemoryChunkIndex(ChunkIndex):
         """There are none."""
         return
 
-    async def meaning(self, text: str) -> None:
+    async def embed_query(self, text: str) -> None:
         """Words must do."""
         return
 
-    async def ask(self, question: IndexQuery[T]) -> T:
+    async def query(self, question: IndexQuery[T]) -> T:
         """Ask, when everything that was committed is in."""
         async with self._lock:
             entries = await self._store.list("", recursive=True)

@@ -89,7 +89,7 @@ class _LinkFinder:
         return ordered[: self._limit]
 
     def _every(self, wanted: str | None) -> Iterator[ChunkLinkRow]:
-        yield from self._made()
+        yield from self._manual_links()
         if wanted in (None, "context_of"):
             yield from self._context()
         if wanted in (None, "follows"):
@@ -97,7 +97,7 @@ class _LinkFinder:
         if wanted in (None, "related_to"):
             yield from self._related()
 
-    def _made(self) -> Iterator[ChunkLinkRow]:
+    def _manual_links(self) -> Iterator[ChunkLinkRow]:
         """Links in the chunk's own file, and those in others' that point here."""
         out = self._connection.execute(
             "SELECT target, type, strength FROM links WHERE passage = ?", (self._row.passage,)
@@ -127,7 +127,7 @@ class _LinkFinder:
             yield ChunkLinkRow("follows", max(0.3, 1 - apart / 5), other, max(other.at, at), incoming=later)
 
     def _related(self) -> Iterator[ChunkLinkRow]:
-        shared = dict(self._sharing().most_common(4 * self._limit))
+        shared = dict(self._shared_tag_counts().most_common(4 * self._limit))
         among = "chunks.passage IN (SELECT value FROM json_each(?))"
         for other in find_rows(self._connection, self._sight, among, (json.dumps([*shared]),)):
             same = bool(other.conversation) and other.conversation == self._row.conversation
@@ -135,7 +135,7 @@ class _LinkFinder:
                 strength = min(0.9, 0.3 + 0.2 * shared[other.passage])
                 yield ChunkLinkRow("related_to", strength, other, max(other.at, self._row.at))
 
-    def _sharing(self) -> Counter[int]:
+    def _shared_tag_counts(self) -> Counter[int]:
         """How many tags other passages share, among the newest of each tag."""
         found: Counter[int] = Counter()
         own = self._connection.execute("SELECT tag FROM tags WHERE passage = ?", (self._row.passage,))

@@ -53,7 +53,7 @@ class ChunkReader:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._source = source
-        self._ask = source.ask
+        self._ask = source.query
         self._policies = policies
         self._now = now
         self._stems = TextStemmer()  # used where the index is asked, one question at a time
@@ -89,7 +89,7 @@ class ChunkReader:
     async def recall(self, wish: Recall) -> Recalled:
         """The chunks that answer a question."""
         sight, now = await self._sight(wish.block, wish.actor), self._now()
-        meaning = await self._source.meaning(wish.query)
+        meaning = await self._source.embed_query(wish.query)
         found = await self._ask(
             lambda connection, contents: recall(connection, contents, self._stems, sight, wish, now, meaning)
         )
@@ -128,7 +128,7 @@ class ChunkReader:
         if block is None and actor == OWNER:
             places = await self._ask(lambda connection, _: all_locations(connection))
         else:
-            places = readable_layers(await self._policies.of(block), block, actor)
+            places = readable_layers(await self._policies.get(block), block, actor)
         return ChunkVisibility((place for place in places if only in (None, place.layer)), self._now())
 
 

@@ -80,7 +80,7 @@ class RecallFilter:
         joined = "chunks JOIN passages ON passages.id = chunks.passage"
         return f"SELECT passages.id FROM {joined} WHERE {self.condition}"
 
-    def narrow(self, connection: apsw.Connection) -> bool:
+    def is_narrow(self, connection: apsw.Connection) -> bool:
         """Whether they are few."""
         count = f"SELECT count(*) FROM ({self.passages} LIMIT {MAX_NARROW_PASSAGES + 1})"
         return int(connection.execute(count, self.values).get) <= MAX_NARROW_PASSAGES
@@ -98,11 +98,13 @@ def recall(
     """The chunks that answer best; equal ones by confidence, then the newer first."""
     question = _parse_query(connection, stems, sight, wish, now, meaning)
     rows = list(deduplicate(_candidates(connection, question), sight))
-    alike = meaning.likeness(connection, (row.passage for row in rows)) if meaning else {}
+    alike = meaning.similarities(connection, (row.passage for row in rows)) if meaning else {}
     by_path = {row.path: alike.get(row.passage, 0.0) for row in rows}
     found = [(chunk, by_path[chunk.path]) for chunk in load_chunks(connection, contents, rows)]
     candidates = [_candidate(stems, question, chunk, likeness) for chunk, likeness in found]
-    weighed = zip(score_chunks(stems.of_text(wish.query)[1], question.words, candidates), found, strict=True)
+    weighed = zip(
+        score_chunks(stems.stem_text(wish.query)[1], question.words, candidates), found, strict=True
+    )
     ordered = sorted(((chunk, one, alike) for one, (chunk, alike) in weighed if one.score > 0), key=_order)
     best = ordered[: wish.max_results]
     note_use(connection, [chunk.id for chunk, *_ in best], now)
@@ -136,10 +138,10 @@ def _parse_query(
 
 
 def _candidate(stems: TextStemmer, question: RecallQuery, chunk: Chunk, alike: float) -> ChunkFeatures:
-    tags = frozenset(stem for tag in chunk.tags for stem in stems.of_text(tag)[1].split())
+    tags = frozenset(stem for tag in chunk.tags for stem in stems.stem_text(tag)[1].split())
     made, period = to_micros(chunk.metadata.created_at), question.period
     return ChunkFeatures(
-        stems.of_text(chunk.content)[1],
+        stems.stem_text(chunk.content)[1],
         tags,
         chunk.metadata.confidence,
         age=to_micros(question.now) - made,

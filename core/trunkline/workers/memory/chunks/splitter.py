@@ -39,7 +39,7 @@ class TextSplitter:
         self._count = count
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether what counts tokens is loaded, which takes a moment."""
         return self._count is not None
 
@@ -49,7 +49,7 @@ class TextSplitter:
             self._count = load_counter()
         return self._count(text)
 
-    def cut(self, text: str, forced: str | None = None) -> list[TextPiece]:
+    def split(self, text: str, forced: str | None = None) -> list[TextPiece]:
         """The pieces in order; with ``forced`` all of that type. Joined they are the text, but for white space."""
         pieces = [
             self._piece(part, forced) for paragraph in _paragraphs(text) for part in self._split(paragraph)
@@ -57,7 +57,7 @@ class TextSplitter:
         joined = self._joined(pieces, lambda one, other: one.type == other.type)
         if sum(piece.tokens for piece in joined) <= MAX_TOKENS:
             return joined
-        return self._levelled(self._joined(joined, lambda one, other: True))
+        return self._balanced(self._joined(joined, lambda one, other: True))
 
     def _piece(self, text: str, kind: str | None) -> TextPiece:
         text = text.strip()
@@ -105,7 +105,7 @@ class TextSplitter:
                 found.append(piece)
         return found
 
-    def _levelled(self, pieces: list[TextPiece]) -> list[TextPiece]:
+    def _balanced(self, pieces: list[TextPiece]) -> list[TextPiece]:
         """A piece that is still short shares with the long one that follows, unless that is code."""
         found: list[TextPiece] = []
         for piece in pieces:

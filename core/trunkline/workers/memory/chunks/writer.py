@@ -88,25 +88,25 @@ class ChunkWriter:
             Refusal: ``invalid_value`` (no conversation, confidence out of range), ``invalid_type``,
                 ``missing_required_fields``, ``invalid_fields``, ``forbidden`` (the layer), ``write_failure``.
         """
-        self._insist(wish)
-        place = writable_layer(await self._policies.of(wish.block), wish.block, wish.actor, wish.layer)
+        self._validate(wish)
+        place = writable_layer(await self._policies.get(wish.block), wish.block, wish.actor, wish.layer)
         if not wish.content.strip():
             return Remembered(success=False, error="There is nothing to remember: the text is blank.")
         text = self._clean(wish.content)
-        pieces = await self._cut(text, wish.chunk_type)
+        pieces = await self._split(text, wish.chunk_type)
         return await self._write(wish, place, pieces, scope)
 
-    def _insist(self, wish: Remember) -> None:
+    def _validate(self, wish: Remember) -> None:
         if not wish.conversation_id.strip():
             raise Refusal("invalid_value", "Say in which conversation this was said.")
         _check_confidence(wish.confidence)
         _check_tags(wish.tags)
-        self._kinds.insist_on_chunk(wish.chunk_type or "note", wish.fields)
+        self._kinds.check_chunk_type(wish.chunk_type or "note", wish.fields)
 
-    async def _cut(self, text: str, kind: str | None) -> list[TextPiece]:
-        if len(text) < THREAD_LETTERS and self._cutter.ready:
-            return self._cutter.cut(text, kind)
-        return await anyio.to_thread.run_sync(self._cutter.cut, text, kind)
+    async def _split(self, text: str, kind: str | None) -> list[TextPiece]:
+        if len(text) < THREAD_LETTERS and self._cutter.is_ready:
+            return self._cutter.split(text, kind)
+        return await anyio.to_thread.run_sync(self._cutter.split, text, kind)
 
     async def _write(
         self, wish: Remember, place: LayerLocation, pieces: list[TextPiece], scope: Scope
@@ -166,14 +166,14 @@ class ChunkWriter:
 
         def changed(chunk: ChunkFile) -> ChunkFile:
             new = _updated(chunk, wish, self._clean, self._now())
-            self._kinds.insist_on_chunk(new.type, new.metadata.fields)
+            self._kinds.check_chunk_type(new.type, new.metadata.fields)
             return msgspec.structs.replace(new, tokens=self._cutter.count(new.content))
 
         return await self._rewrite(wish, f"Change {wish.id}", changed, scope)
 
     async def link(self, wish: LinkChunks, scope: Scope) -> MemoryChanged:
         """Link two chunks by hand, or take the link out. Linking twice changes the strength."""
-        self._kinds.insist_on_link(wish.link_type)
+        self._kinds.check_link_type(wish.link_type)
         if not 0 <= wish.strength <= 1:
             raise Refusal("invalid_value", "The strength of a link is between 0 and 1.")
         if wish.source_id == wish.target_id:
@@ -187,7 +187,7 @@ class ChunkWriter:
         self, wish: LinkChunks | UpdateChunk, reason: str, job: Callable[[ChunkFile], ChunkFile], scope: Scope
     ) -> MemoryChanged:
         """Change a chunk's file from what it is at that moment."""
-        row = await self._own(wish, wish.source_id if isinstance(wish, LinkChunks) else wish.id)
+        row = await self._owned_chunk(wish, wish.source_id if isinstance(wish, LinkChunks) else wish.id)
         for attempt in range(ATTEMPTS):
             held = await self._store.read(row.path)
             chunk = decode(row.path, held.content.encode())
@@ -206,12 +206,12 @@ class ChunkWriter:
 
     async def delete(self, wish: DeleteChunk, scope: Scope) -> MemoryChanged:
         """Put a chunk into the archive of its place."""
-        row = await self._own(wish, wish.id)
+        row = await self._owned_chunk(wish, wish.id)
         return await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)
 
     async def restore(self, wish: RestoreChunk, scope: Scope) -> MemoryChanged:
         """Bring a chunk back from the archive."""
-        row = await self._own(wish, wish.id, archived=True)
+        row = await self._owned_chunk(wish, wish.id, archived=True)
         return await self._move(row, restored_path(row.path), wish.actor, "Restore", scope)
 
     async def _move(
@@ -225,11 +225,11 @@ class ChunkWriter:
     async def forget(self, wish: ForgetChunk, scope: Scope) -> MemoryChanged:
         """Take a chunk out of the files, and so out of the indexes; the archive does not keep it either (C43)."""
         try:
-            row = await self._own(wish, wish.id)
+            row = await self._owned_chunk(wish, wish.id)
         except Refusal as refusal:
             if refusal.code != "not_found":
                 raise
-            row = await self._own(wish, wish.id, archived=True)
+            row = await self._owned_chunk(wish, wish.id, archived=True)
         reason = wish.reason or f"Forget {row.id}"
         version = await self._store.delete(row.path, actor=wish.actor, reason=reason, scope=scope)
         return MemoryChanged(paths=(row.path,), version=version, actor=wish.actor)
@@ -238,14 +238,14 @@ class ChunkWriter:
 
     async def prune(self, wish: PruneChunks, scope: Scope) -> ChunksPruned:
         """Archive what has expired, and what was neither made nor used for ``days`` (the policy's, when not given)."""
-        days = wish.days or (await self._policies.of(wish.block)).retention_days
+        days = wish.days or (await self._policies.get(wish.block)).retention_days
         found = await self._reader.stale(wish.block, days)
         version = ""
         for row in () if wish.dry_run else found:
             version = (await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)).version
         return ChunksPruned(chunk_ids=tuple(row.id for row in found), version=version)
 
-    async def keep_pruned(self) -> None:
+    async def run_pruning(self) -> None:
         """Archive what has expired, and what a block's policy gives up, every hour. Runs until it is cancelled."""
         while True:
             await anyio.sleep(PRUNE_SECONDS)
@@ -265,11 +265,11 @@ class ChunkWriter:
             except Refusal as refusal:
                 _log.warning("the chunks of block %s are not pruned: %s", block, refusal.message)
 
-    async def _own(self, wish: ChunkRequest, chunk: str, *, archived: bool = False) -> IndexedChunk:
+    async def _owned_chunk(self, wish: ChunkRequest, chunk: str, *, archived: bool = False) -> IndexedChunk:
         """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""
         row = await self._reader.row(chunk, wish.block, wish.actor, archived=archived)
         if wish.actor != OWNER:
-            writable_layer(await self._policies.of(wish.block), wish.block, wish.actor, layer_of(row.place))
+            writable_layer(await self._policies.get(wish.block), wish.block, wish.actor, layer_of(row.place))
         return row
 
 

@@ -55,7 +55,7 @@ class DocumentCollection:
         blob = self._repository.write_blob(data)
         base = None if head is None else self._repository.commit(head).tree_id
         tree = self._repository.write_tree(base, {path: BlobEntry(blob)})
-        self._repository.advance(head, self._repository.write_commit(head, tree, ACTOR, f"Add {name}"))
+        self._repository.advance_branch(head, self._repository.write_commit(head, tree, ACTOR, f"Add {name}"))
 
     def documents(self) -> list[CollectedDocument]:
         """What there is, by name."""

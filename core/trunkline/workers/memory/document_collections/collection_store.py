@@ -50,20 +50,26 @@ class CollectionStore:
     async def documents(self, conversation: str) -> tuple[CollectedDocument, ...]:
         """A conversation's documents."""
         return await self._thread(
-            lambda: tuple(self._of(conversation).documents()) if self._there(conversation) else ()
+            lambda: (
+                tuple(self._open_collection(conversation).documents()) if self._exists(conversation) else ()
+            )
         )
 
     async def search(self, conversation: str, query: str, limit: int) -> tuple[Excerpt, ...]:
         """The best places in a conversation's documents."""
         return await self._thread(
-            lambda: tuple(self._of(conversation).search(query, limit)) if self._there(conversation) else ()
+            lambda: (
+                tuple(self._open_collection(conversation).search(query, limit))
+                if self._exists(conversation)
+                else ()
+            )
         )
 
     async def clear(self, conversation: str) -> int:
         """Throw a conversation's documents away; how many there were."""
         return await self._thread(lambda: self._clear(conversation))
 
-    async def keep_swept(self, lives: Callable[[str], Awaitable[bool]], unused: float) -> None:
+    async def run_cleanup(self, lives: Callable[[str], Awaitable[bool]], unused: float) -> None:
         """Throw away what belongs to no conversation any more, or was not used for ``unused`` seconds. Runs until it is
         cancelled."""
         while True:
@@ -78,7 +84,7 @@ class CollectionStore:
 
     def _put(self, conversation: str, name: str, text: str) -> None:
         try:
-            self._of(conversation).put(name, text)
+            self._open_collection(conversation).put(name, text)
         except (OSError, pygit2.GitError) as error:
             raise Refusal("write_failure", f"The document could not be kept: {error}.") from error
 
@@ -89,10 +95,10 @@ class CollectionStore:
     def _place(self, conversation: str) -> Path:
         return self._folder / hashlib.sha256(conversation.encode("utf-8", "replace")).hexdigest()[:32]
 
-    def _there(self, conversation: str) -> bool:
+    def _exists(self, conversation: str) -> bool:
         return (self._place(conversation) / ".git").is_dir()
 
-    def _of(self, conversation: str) -> DocumentCollection:
+    def _open_collection(self, conversation: str) -> DocumentCollection:
         place = self._place(conversation)
         found = self._open.pop(place, None) or _opened(place)
         self._open[place] = found
@@ -103,7 +109,7 @@ class CollectionStore:
 
     def _clear(self, conversation: str) -> int:
         place = self._place(conversation)
-        if not self._there(conversation):
+        if not self._exists(conversation):
             return 0
         found = self._open.pop(place, None) or _opened(place)
         count = len(found.documents())

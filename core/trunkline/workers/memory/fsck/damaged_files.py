@@ -13,13 +13,13 @@ class DamagedFiles:
     def __init__(self, places: RootLayout) -> None:
         self.folder = places.damaged / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
 
-    def put(self, file: Path) -> None:
+    def move_object(self, file: Path) -> None:
         """Move an object away, as ``ab/cdef…``."""
         target = self.folder / file.parent.name / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(file, target)
 
-    def put_pack(self, pack: Path) -> None:
+    def move_pack(self, pack: Path) -> None:
         """Move a pack away with all that belongs to it."""
         for part in sorted(pack.parent.glob(pack.stem + ".*")):
-            self.put(part)
+            self.move_object(part)

@@ -59,13 +59,13 @@ class IntegrityCheck:
 
     def run(self) -> list[MemoryFinding]:
         """All findings, in order."""
-        found = [self._litter(), self._locks(), self._loose(), self._packs(), self._repository()]
+        found = [self._leftovers(), self._locks(), self._loose(), self._packs(), self._repository()]
         history = self._history() if found[-1].status in ("ok", "mended") else ()
         return [*found, *history, *self._derived()]
 
     # Files ---------------------------------------------------------------------------------------------------
 
-    def _litter(self) -> MemoryFinding:
+    def _leftovers(self) -> MemoryFinding:
         """git.litter: half-written files of processes that were killed."""
         found = [
             file
@@ -108,7 +108,7 @@ class IntegrityCheck:
             return _found("git.objects", "ok", "Every loose object is whole")
         if self._mend:
             for file in found:
-                self._aside.put(file)
+                self._aside.move_object(file)
         return self._mended("git.objects", f"{len(found)} loose objects are broken", self._put)
 
     def _packs(self) -> MemoryFinding:
@@ -118,7 +118,7 @@ class IntegrityCheck:
             return _found("git.packs", "ok", "Every pack is whole")
         if self._mend:
             for pack in dict.fromkeys(found):
-                self._aside.put_pack(pack)
+                self._aside.move_pack(pack)
         return self._mended("git.packs", f"{len(set(found))} packs are broken or half-written", self._put)
 
     @property
@@ -157,7 +157,7 @@ class IntegrityCheck:
 
     def _replace(self, file: Path, text: str) -> None:
         if file.exists():
-            self._aside.put(file)
+            self._aside.move_object(file)
         file.write_text(text)
 
     # History -------------------------------------------------------------------------------------------------
@@ -201,7 +201,9 @@ class IntegrityCheck:
             if self._mend:
                 entries = store_files(repository, self._worktree)
                 tree = repository.write_tree(None, entries)
-                repository.advance(head, repository.write_commit(head, tree, "trunkline", NEW_ROOT_MESSAGE))
+                repository.advance_branch(
+                    head, repository.write_commit(head, tree, "trunkline", NEW_ROOT_MESSAGE)
+                )
             return self._mended("git.files", said, "a version was made of the files as they are now")
         finally:
             repository.close()
@@ -245,7 +247,7 @@ class IntegrityCheck:
         """Git's logs of the branch name the lost commit, which its own check takes for damage."""
         for log in (self._places.git / "logs" / "HEAD", self._places.git / "logs" / branch):
             if log.exists():
-                self._aside.put(log)
+                self._aside.move_object(log)
 
     def _reflog(self, branch: str) -> Iterator[pygit2.Oid]:
         """Where the branch was, newest first, from git's own log."""

@@ -26,7 +26,7 @@ def check_root(root: Path, cache: Path, *, mend: bool) -> tuple[MemoryFinding, .
         return (MemoryFinding(id="git.history", status="ok", summary=said),)
     places.stage.mkdir(parents=True, exist_ok=True)
     lock, syncer = RootLock(places.lock), Syncer(enabled=False)
-    lock.take(places.root)
+    lock.acquire(places.root)
     worktree = Worktree(places.root, places.stage, syncer)
     try:
         databases = tuple(cache / name for name in DATABASES)

@@ -26,7 +26,7 @@ class ChangePublisher:
         self._untold.append(changed)
         self._some_untold.set()
 
-    async def tell(self) -> None:
+    async def publish_pending(self) -> None:
         """Tell of all that is noted. What cannot be told is in the log."""
         while self._untold:
             changed = self._untold.popleft()
@@ -35,12 +35,12 @@ class ChangePublisher:
             except BusError as error:
                 _log.warning("the change %s could not be told: %s", changed.version, error)
 
-    async def keep_telling(self) -> None:
+    async def run(self) -> None:
         """Tell of what nobody asked for, edits made by hand, until cancelled."""
         while True:
             await self._some_untold.wait()
             self._some_untold = anyio.Event()
-            await self.tell()
+            await self.publish_pending()
 
 
 def _subject_part(changed: MemoryChanged) -> str:

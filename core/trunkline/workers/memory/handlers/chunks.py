@@ -49,20 +49,20 @@ class ChunkHandlers:
         self._reader = reader
         self._keeper = keeper
 
-    async def serve(self, endpoints: EndpointRegistry) -> None:
+    async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.ask(MEMORY_RECALL, self._recall)
-        await endpoints.ask(MEMORY_CHUNK, self._get)
-        await endpoints.ask(MEMORY_CHUNKS, self._page)
-        await endpoints.ask(MEMORY_LINKED, self._linked)
-        await endpoints.ask(MEMORY_CHUNK_STATS, self._counts)
-        await endpoints.change(MEMORY_REMEMBER, self._remember)
-        await endpoints.change(MEMORY_LINK, self._link)
-        await endpoints.change(MEMORY_UPDATE_CHUNK, self._update)
-        await endpoints.change(MEMORY_DELETE_CHUNK, self._delete)
-        await endpoints.change(MEMORY_RESTORE_CHUNK, self._restore)
-        await endpoints.change(MEMORY_FORGET, self._forget)
-        await endpoints.change(MEMORY_PRUNE, self._prune, limit=1)
+        await endpoints.add_query(MEMORY_RECALL, self._recall)
+        await endpoints.add_query(MEMORY_CHUNK, self._get)
+        await endpoints.add_query(MEMORY_CHUNKS, self._page)
+        await endpoints.add_query(MEMORY_LINKED, self._linked)
+        await endpoints.add_query(MEMORY_CHUNK_STATS, self._counts)
+        await endpoints.add_change(MEMORY_REMEMBER, self._remember)
+        await endpoints.add_change(MEMORY_LINK, self._link)
+        await endpoints.add_change(MEMORY_UPDATE_CHUNK, self._update)
+        await endpoints.add_change(MEMORY_DELETE_CHUNK, self._delete)
+        await endpoints.add_change(MEMORY_RESTORE_CHUNK, self._restore)
+        await endpoints.add_change(MEMORY_FORGET, self._forget)
+        await endpoints.add_change(MEMORY_PRUNE, self._prune, limit=1)
 
     async def _recall(self, request: Request[Recall]) -> Recalled:
         return await self._reader.recall(request.data)

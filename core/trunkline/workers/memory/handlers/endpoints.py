@@ -23,7 +23,7 @@ class EndpointRegistry:
         self._telling = telling
         self._writes = writes
 
-    async def ask(
+    async def add_query(
         self,
         endpoint: Endpoint[Q, A],
         answer: Callable[[Request[Q]], Awaitable[A]] | Callable[[Request[Q]], AsyncIterator[A]],
@@ -32,7 +32,7 @@ class EndpointRegistry:
         """Answer an endpoint, ``limit`` requests at once."""
         await self._service.add(endpoint, answer, limit=limit)
 
-    async def change(
+    async def add_change(
         self,
         endpoint: Endpoint[Q, A],
         change: Callable[[Request[Q]], Awaitable[A]],
@@ -51,7 +51,7 @@ class EndpointRegistry:
                     self._writes.note(refusal.message)
                 raise
             finally:
-                await self._telling.tell()
+                await self._telling.publish_pending()
 
         await self._service.add(endpoint, answer, limit=limit)
 

@@ -30,13 +30,13 @@ class HistoryHandlers:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def serve(self, endpoints: EndpointRegistry) -> None:
+    async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.ask(MEMORY_HISTORY, self._history)
-        await endpoints.ask(MEMORY_BLAME, self._blame)
-        await endpoints.ask(MEMORY_DIFF, self._diff)
-        await endpoints.ask(MEMORY_CHECK, self._examine, limit=1)
-        await endpoints.change(MEMORY_REVERT, self._revert)
+        await endpoints.add_query(MEMORY_HISTORY, self._history)
+        await endpoints.add_query(MEMORY_BLAME, self._blame)
+        await endpoints.add_query(MEMORY_DIFF, self._diff)
+        await endpoints.add_query(MEMORY_CHECK, self._examine, limit=1)
+        await endpoints.add_change(MEMORY_REVERT, self._revert)
 
     async def _history(self, request: Request[MemoryHistory]) -> MemoryChanges:
         found = await self._store.history(request.data.path, limit=request.data.limit)

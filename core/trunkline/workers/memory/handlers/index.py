@@ -17,10 +17,10 @@ class IndexHandlers:
         self._store = store
         self._errands = errands
 
-    async def serve(self, endpoints: EndpointRegistry) -> None:
+    async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.ask(MEMORY_INDEX_STATS, self._stats)
-        await endpoints.ask(MEMORY_REINDEX, self._reindex, limit=1)
+        await endpoints.add_query(MEMORY_INDEX_STATS, self._stats)
+        await endpoints.add_query(MEMORY_REINDEX, self._reindex, limit=1)
 
     async def _stats(self, request: Request[GetIndexStats]) -> IndexStats:
         return await self._store.index_stats()
@@ -29,4 +29,4 @@ class IndexHandlers:
         async def work(told: Callable[[IndexProgress], None]) -> IndexStats:
             return await self._store.reindex(told, vectors=request.data.vectors)
 
-        return self._errands.outliving(work)
+        return self._errands.run_detached(work)

@@ -13,9 +13,9 @@ class PurgeHandlers:
     def __init__(self, purges: PurgeService) -> None:
         self._purges = purges
 
-    async def serve(self, endpoints: EndpointRegistry) -> None:
+    async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.change(MEMORY_PURGE, self._purge, limit=1)
+        await endpoints.add_change(MEMORY_PURGE, self._purge, limit=1)
 
     async def _purge(self, request: Request[PurgeMemory]) -> MemoryPurged:
         try:

@@ -45,16 +45,16 @@ class TransferHandlers:
         self._telling = telling
         self._errands = errands
 
-    async def serve(self, endpoints: EndpointRegistry) -> None:
+    async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.ask(MEMORY_EXPORT, self._export, limit=2)
-        await endpoints.ask(MEMORY_IMPORT, self._import, limit=1)
+        await endpoints.add_query(MEMORY_EXPORT, self._export, limit=2)
+        await endpoints.add_query(MEMORY_IMPORT, self._import, limit=1)
 
     async def _export(self, request: Request[ExportMemory]) -> MemoryExport:
         name = f"memory-{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_id()[-6:].lower()}.tar"
         file = self._cache / name
         await anyio.Path(self._cache).mkdir(parents=True, exist_ok=True)
-        await self._bring_audit()
+        await self._write_pending_audit()
         try:
             files = await self._store.export(file, derived=request.data.derived)
             info = await self._bus.objects(EXPORT_STORE).put_file(name, file)
@@ -65,19 +65,21 @@ class TransferHandlers:
             await anyio.Path(file).unlink(missing_ok=True)
         return MemoryExport(object=name, size=info.size, files=files)
 
-    async def _bring_audit(self) -> None:
+    async def _write_pending_audit(self) -> None:
         try:
-            await self._audit.bring()
+            await self._audit.write_pending()
         except (BusError, Refusal, OSError) as error:
             _log.error("what the audit log has of late is not in the export: %s", error)
 
     def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
         async def work(told: Callable[[ImportProgress], None]) -> MemoryImport:
-            return await self._bring_in(request.data, told)
+            return await self._fetch_and_import(request.data, told)
 
-        return self._errands.outliving(work)
+        return self._errands.run_detached(work)
 
-    async def _bring_in(self, wish: ImportMemory, told: Callable[[ImportProgress], None]) -> MemoryImport:
+    async def _fetch_and_import(
+        self, wish: ImportMemory, told: Callable[[ImportProgress], None]
+    ) -> MemoryImport:
         """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""
         file = self._cache / f"import-{new_id()}.tar"
         objects = self._bus.objects(IMPORT_STORE)
@@ -92,4 +94,4 @@ class TransferHandlers:
             with anyio.CancelScope(shield=True):
                 await anyio.Path(file).unlink(missing_ok=True)
                 await objects.delete(wish.object)
-                await self._telling.tell()
+                await self._telling.publish_pending()

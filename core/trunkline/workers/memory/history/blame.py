@@ -36,7 +36,7 @@ def blame(
     """
     repository = steps.repository
     commit = steps.version(version)
-    place = steps.place(commit.id)
+    place = steps.position(commit.id)
     if place is None:
         raise Refusal("not_found", f"Version {str(commit.id)[:10]} is not in the history of memory.")
     entry = entry_at(commit.tree, path)
@@ -91,40 +91,40 @@ class _BlameSearch:
 
     def search(self, path: str, place: CommitPosition, lines: Lines) -> dict[int, pygit2.Oid]:
         """The commit of each line."""
-        self._hand(place, path, lines)
+        self._queue_lines(place, path, lines)
         while self._order:
             _, place, path = heappop(self._order)
-            self._look(place, path, self._open.pop((place, path)))
+            self._search_segment(place, path, self._open.pop((place, path)))
         return self._found
 
-    def _hand(self, place: CommitPosition, path: str, lines: Lines) -> None:
+    def _queue_lines(self, place: CommitPosition, path: str, lines: Lines) -> None:
         if not lines:
             return
         if (place, path) not in self._open:
             heappush(self._order, (-place.number, place, path))
         self._open.setdefault((place, path), {}).update(lines)
 
-    def _look(self, place: CommitPosition, path: str, lines: Lines) -> None:
-        step = self._steps.step(path, place)
+    def _search_segment(self, place: CommitPosition, path: str, lines: Lines) -> None:
+        step = self._steps.last_change_in_segment(path, place)
         if step is not None:
-            self._divide(self._repository.commit(step), path, lines)
+            self._split_lines(self._repository.commit(step), path, lines)
             return
         above = self._steps.parents(place.segment)
         states = [entry_at(self._repository.commit(parent).tree, path) for parent in above]
         now = self._state(place, path, states)
         if self._mainline and states[0] != now:  # it came with a merge
-            self._divide(self._repository.commit(self._steps.first(place.segment)), path, lines)
+            self._split_lines(self._repository.commit(self._steps.first_commit(place.segment)), path, lines)
             return
         same = next(parent for parent, state in zip(above, states, strict=True) if state == now)
-        self._hand(self._placed(same), path, lines)
+        self._queue_lines(self._placed(same), path, lines)
 
     def _state(self, place: CommitPosition, path: str, states: list[BlobEntry | None]) -> BlobEntry | None:
         """What the path holds in a segment that did not touch it: what a parent of its first commit held."""
         if len(states) == 1:
             return states[0]
-        return entry_at(self._repository.commit(self._steps.first(place.segment)).tree, path)
+        return entry_at(self._repository.commit(self._steps.first_commit(place.segment)).tree, path)
 
-    def _divide(self, commit: pygit2.Commit, path: str, lines: Lines) -> None:
+    def _split_lines(self, commit: pygit2.Commit, path: str, lines: Lines) -> None:
         """Hand on what was there before; the rest is the commit's."""
         entry = entry_at(commit.tree, path)
         assert entry is not None
@@ -138,11 +138,11 @@ class _BlameSearch:
                 continue
             handed = _unchanged_lines(lines, matching_lines(self._repository.data(earlier.blob), data))
             lines = {line: at for line, at in lines.items() if line not in handed}
-            self._hand(self._placed(parent.id), before, handed)
+            self._queue_lines(self._placed(parent.id), before, handed)
         self._found.update(dict.fromkeys(lines, commit.id))
 
     def _placed(self, commit: pygit2.Oid) -> CommitPosition:
-        place = self._steps.place(commit)
+        place = self._steps.position(commit)
         assert place is not None
         return place
 

@@ -16,7 +16,7 @@ def list_changes(steps: PathHistory, path: str, limit: int) -> tuple[MemoryChang
     """The newest ``limit`` changes of a file or folder."""
     found: list[MemoryChange] = []
     budget = PREVIOUS_BYTES
-    for oid in steps.newest(path, max(0, limit)):
+    for oid in steps.newest_commits(path, max(0, limit)):
         commit = steps.repository.commit(oid)
         origin = parse_origin(commit)
         previous = _previous(steps.repository, commit, path, budget)

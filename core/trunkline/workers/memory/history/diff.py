@@ -45,8 +45,8 @@ def diff(steps: PathHistory, path: str, old: str | None, new: str | None) -> Mem
 
 def last_change(steps: PathHistory, path: str, until: pygit2.Commit) -> pygit2.Commit:
     """The newest commit that touched a path, up to one. Raises Refusal ``not_found``."""
-    place = steps.place(until.id)
-    found = steps.newest(path, 1, until=place.number) if place is not None else []
+    place = steps.position(until.id)
+    found = steps.newest_commits(path, 1, until=place.number) if place is not None else []
     if not found:
         raise Refusal("not_found", f"There was never anything at {path!r} in memory.")
     return steps.repository.commit(found[0])

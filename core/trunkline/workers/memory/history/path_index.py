@@ -69,7 +69,7 @@ class PathHistory:
             raise Refusal("not_found", f"Memory has no version {(name or 'at all')[:64]!r}.")
         return found
 
-    def newest(self, path: str, limit: int, *, until: int | None = None) -> list[pygit2.Oid]:
+    def newest_commits(self, path: str, limit: int, *, until: int | None = None) -> list[pygit2.Oid]:
         """The newest commits that touched a path ("" is everything), not newer than the number ``until``."""
         found = self._connection.execute(
             "SELECT commits.id FROM paths JOIN steps ON steps.path = paths.id"
@@ -79,14 +79,14 @@ class PathHistory:
         )
         return [pygit2.Oid(raw=raw) for (raw,) in found]
 
-    def place(self, commit: pygit2.Oid) -> CommitPosition | None:
+    def position(self, commit: pygit2.Oid) -> CommitPosition | None:
         """Where a commit stands; None for one that is not in the history of the branch."""
         row = self._connection.execute(
             "SELECT number, segment FROM commits WHERE id = ?", (commit.raw,)
         ).fetchone()
         return None if row is None else CommitPosition(*row)
 
-    def step(self, path: str, place: CommitPosition) -> pygit2.Oid | None:
+    def last_change_in_segment(self, path: str, place: CommitPosition) -> pygit2.Oid | None:
         """The newest commit of the place's segment that touched a path and is not after the place."""
         raw = self._connection.execute(
             "SELECT commits.id FROM paths JOIN steps ON steps.path = paths.id"
@@ -96,7 +96,7 @@ class PathHistory:
         ).get
         return None if raw is None else pygit2.Oid(raw=raw)
 
-    def first(self, segment: int) -> pygit2.Oid:
+    def first_commit(self, segment: int) -> pygit2.Oid:
         """A segment's first commit."""
         raw = self._connection.execute(
             "SELECT id FROM commits WHERE segment = ? ORDER BY number LIMIT 1", (segment,)
@@ -116,7 +116,7 @@ class PathIndex:
         self.repository = Repository(root)
         self._database = DerivedDatabase(file, version=VERSION, schema=SCHEMA)
 
-    def ask(self, question: Callable[[PathHistory], T]) -> T:
+    def query(self, question: Callable[[PathHistory], T]) -> T:
         """Put a question, when everything that was committed is in the table."""
 
         def job(connection: apsw.Connection) -> T:
@@ -147,7 +147,7 @@ class PathIndex:
         if head is None or known == head:
             return head
         if known is not None and not self.repository.includes(head, str(known)):
-            known = self._cut(connection, known, head)
+            known = self._truncate(connection, known, head)
         walk = self.repository.git.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         if known is not None:
             walk.hide(known)
@@ -160,10 +160,12 @@ class PathIndex:
             connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
         return head
 
-    def _cut(self, connection: apsw.Connection, known: pygit2.Oid, head: pygit2.Oid) -> pygit2.Oid | None:
+    def _truncate(
+        self, connection: apsw.Connection, known: pygit2.Oid, head: pygit2.Oid
+    ) -> pygit2.Oid | None:
         """Forget the commits that are no longer in the branch's history; returns up to where it is known then."""
         base = self.repository.git.merge_base(known, head) if known in self.repository.git else None
-        place = None if base is None else PathHistory(connection, self.repository, base).place(base)
+        place = None if base is None else PathHistory(connection, self.repository, base).position(base)
         with connection:
             if place is None or self._later(connection, place) > TRUNCATE_LIMIT:
                 for table in ("meta", "commits", "segments", "paths", "steps"):
@@ -204,9 +206,9 @@ class _PathIndexWriter:
         try:
             return touched_files(self._trees, commit)
         except (KeyError, pygit2.GitError):
-            return self._looked_at_afresh(commit.id)
+            return self._retry_after_reopen(commit.id)
 
-    def _looked_at_afresh(self, commit: pygit2.Oid) -> set[str]:
+    def _retry_after_reopen(self, commit: pygit2.Oid) -> set[str]:
         """What seems to be missing may have been packed meanwhile. What is lost indeed leaves the rest of history
         readable, so it is said and passed over."""
         repository = Repository(self._root)
@@ -245,7 +247,7 @@ def touched_files(trees: TreeDiffer, commit: pygit2.Commit) -> set[str]:
     """The files whose state in a commit is that of none of its parents."""
     before: list[pygit2.Oid | None] = [parent.tree_id for parent in commit.parents]
     return set.intersection(
-        *({path for path, _ in trees.changed(tree, commit.tree_id)} for tree in before or [None])
+        *({path for path, _ in trees.changed_files(tree, commit.tree_id)} for tree in before or [None])
     )
 
 

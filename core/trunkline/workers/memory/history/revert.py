@@ -94,7 +94,7 @@ class RevertFiles(WriteOperation):
     undoing: RevertPlan
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """The paths."""
         return tuple(self.undoing.states)
 

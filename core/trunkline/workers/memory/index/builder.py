@@ -50,8 +50,8 @@ class _RowWriter:
 
     def write(self, rows: RowBatch) -> None:
         """Take the rows over, once those before are written."""
-        packed = rows.packed()
-        rows.begin()
+        packed = rows.statements()
+        rows.reset()
         self.wait()
         self._writing = self._pool.submit(self._write, packed)
 

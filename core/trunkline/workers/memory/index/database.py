@@ -64,11 +64,11 @@ class DerivedDatabase:
             return self._connection
         self.close()
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        connection = _checked(str(self._file), self._version) or self._anew()
+        connection = _checked(str(self._file), self._version) or self._recreate()
         self._connection, self._inode = connection, self._file.stat().st_ino
         return connection
 
-    def _anew(self) -> apsw.Connection:
+    def _recreate(self) -> apsw.Connection:
         self.drop()
         return _fresh(str(self._file), self._schema)
 

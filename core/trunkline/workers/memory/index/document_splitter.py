@@ -97,7 +97,7 @@ class _PartBuilder:
         """How much there is."""
         return self._letters
 
-    def holds(self, line: str) -> bool:
+    def has_room(self, line: str) -> bool:
         """Whether one more line has room."""
         return self._letters + len(line) <= LETTERS and len(self._lines) < LINES
 
@@ -108,7 +108,7 @@ class _PartBuilder:
         self._lines.append(line)
         self._letters += len(line) + 1
 
-    def end(self, *, overlap: bool = False) -> Iterator[DocumentPart]:
+    def flush(self, *, overlap: bool = False) -> Iterator[DocumentPart]:
         """What was gathered, if it says anything. With ``overlap`` its last lines begin the next piece too."""
         lines, first = self._lines, self._first
         if any(line.strip() for line in lines):
@@ -138,33 +138,33 @@ def _prose(text: str) -> Iterator[DocumentPart]:
     begins = front[0].count("\n") if front else 0
     for number, line in enumerate(text.split("\n")[begins:], start=begins + 1):
         if mark := _PAGE.fullmatch(line):
-            yield from now.end()
+            yield from now.flush()
             now.page = int(mark[1])
             continue
         if line.startswith("\f"):
-            yield from now.end()
+            yield from now.flush()
             now.page, line = now.page + line.count("\f"), line.strip("\f")
         fenced ^= line.startswith("```")
         if not fenced and (heading := _HEADING.fullmatch(line)):
             if now.letters > SMALL:
-                yield from now.end()
+                yield from now.flush()
             now.headings = (*now.headings[: len(heading[1]) - 1], heading[2])
         elif not line and now.letters > LETTERS * 3 / 4:
-            yield from now.end()
+            yield from now.flush()
         yield from _added(now, number, line)
-    yield from now.end()
+    yield from now.flush()
 
 
 def _added(now: _PartBuilder, number: int, line: str) -> Iterator[DocumentPart]:
     """Take a line in, and give what is full by that."""
-    if not now.holds(line) and now.letters:
-        yield from now.end(overlap=len(line) <= LETTERS)
+    if not now.has_room(line) and now.letters:
+        yield from now.flush(overlap=len(line) <= LETTERS)
     if len(line) <= LETTERS:
         now.add(number, line)
         return
     for part in _parts(line):
         now.add(number, part)
-        yield from now.end()
+        yield from now.flush()
 
 
 def _parts(line: str) -> Iterator[str]:
@@ -190,10 +190,10 @@ def _code(text: str) -> Iterator[DocumentPart]:
     for number, line in enumerate(lines):
         if number in begins:
             if now.letters > SMALL:
-                yield from now.end()
+                yield from now.flush()
             now.headings = (begins[number].strip(),)
         yield from _added(now, number + 1, line)
-    yield from now.end()
+    yield from now.flush()
 
 
 def _with_comment(lines: list[str], number: int) -> int:
@@ -208,10 +208,10 @@ def _rows(text: str) -> Iterator[DocumentPart]:
     header, _, _ = text.partition("\n")
     now = _PartBuilder()
     for number, line in enumerate(text.split("\n"), start=1):
-        if number > 1 and not now.holds(line + header):
-            yield from (_headed(piece, header) for piece in now.end())
+        if number > 1 and not now.has_room(line + header):
+            yield from (_headed(piece, header) for piece in now.flush())
         yield from _added(now, number, line)
-    yield from (_headed(piece, header) for piece in now.end())
+    yield from (_headed(piece, header) for piece in now.flush())
 
 
 def _headed(piece: DocumentPart, header: str) -> DocumentPart:

@@ -50,10 +50,10 @@ class RowBatch:
         self._stems = stems
         self._file = file
         self._passage = passage
-        self.begin()
+        self.reset()
 
     @classmethod
-    def behind(cls, connection: apsw.Connection, stems: TextStemmer) -> "RowBatch":
+    def after_existing(cls, connection: apsw.Connection, stems: TextStemmer) -> "RowBatch":
         """Rows behind those that are there."""
         file, passage = (
             connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").get
@@ -61,7 +61,7 @@ class RowBatch:
         )
         return cls(stems, file=file, passage=passage)
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Hold no rows any more; ids go on."""
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _COLUMNS}
         self._languages: set[str] = set()
@@ -87,7 +87,7 @@ class RowBatch:
             self._rows["words"].append((row, *words))
             self.letters += sum(map(len, words))
 
-    def packed(self) -> list[tuple[str, str]]:
+    def statements(self) -> list[tuple[str, str]]:
         """What to run, and with which rows."""
         self._rows["languages"] = [(name,) for name in self._languages]
         return [(_STATEMENTS[table], _encoded(rows)) for table, rows in self._rows.items() if rows]
@@ -95,7 +95,7 @@ class RowBatch:
     def _stemmed(self, known: dict[str, str], texts: Iterable[str]) -> str:
         for text in texts:
             if text not in known:
-                language, known[text] = self._stems.of_text(text)
+                language, known[text] = self._stems.stem_text(text)
                 self._languages.add(language)
         return " ".join([known[text] for text in texts])
 
@@ -147,9 +147,9 @@ class RowBatch:
 
 def insert(connection: apsw.Connection, stems: TextStemmer, file: int, found: Sequence[Passage]) -> None:
     """Add passages of a file that is there."""
-    rows = RowBatch.behind(connection, stems)
+    rows = RowBatch.after_existing(connection, stems)
     rows.add(file, found)
-    write(connection, rows.packed())
+    write(connection, rows.statements())
 
 
 def write(connection: apsw.Connection, packed: Iterable[tuple[str, str]]) -> None:

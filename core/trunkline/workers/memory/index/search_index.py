@@ -47,7 +47,7 @@ class SearchIndex:
         """Make it anew; ``told`` hears how many files are in."""
         self.database.use(lambda connection: self._catch_up(connection, told, anew=True))
 
-    def size(self) -> int:
+    def estimated_files(self) -> int:
         """How many files there are to take in, about: as many as are in, if any are."""
         known = self.database.use(
             lambda connection: int(connection.execute("SELECT count(*) FROM files").get)
@@ -136,9 +136,9 @@ class SearchIndex:
         if row is not None:
             forget(connection, row[0])
         if entry is not None:
-            rows = RowBatch.behind(connection, self.stems)
+            rows = RowBatch.after_existing(connection, self.stems)
             self._add(path, entry, rows)
-            write(connection, rows.packed())
+            write(connection, rows.statements())
 
     def _update_conversation(
         self, connection: apsw.Connection, path: str, entry: BlobEntry, row: tuple[int, str, int, int]
@@ -157,10 +157,10 @@ class SearchIndex:
         said = message_passages(conversation, known, height)
         if known and said:
             forget_lines(connection, file, said[0].line)
-        rows = RowBatch.behind(connection, self.stems)
+        rows = RowBatch.after_existing(connection, self.stems)
         rows.add(file, said)
         rows.add_conversation(*_listed(file, conversation.summary))
-        write(connection, rows.packed())
+        write(connection, rows.statements())
 
 
 def _height(text: bytes) -> int:

@@ -38,11 +38,11 @@ class ExternalData:
         self._collections = collections
         self._unasked = unasked
 
-    async def before(self, purge: Purge) -> Purge:
+    async def prepare(self, purge: Purge) -> Purge:
         """Refuse while a turn runs; else the purge with the turns that are known here. What the audit log has on the
         stream is brought into memory: nothing of it may be lost. Raises Refusal, BusError, OSError."""
         await self._streams.refuse_running(purge)
-        await self._audit.bring()
+        await self._audit.write_pending()
         return msgspec.structs.replace(purge, turns=purge.turns | await self._streams.turns(purge))
 
     async def erase(self, purge: Purge) -> list[Erased]:
@@ -54,15 +54,15 @@ class ExternalData:
         return erased
 
     @asynccontextmanager
-    async def quiet(self) -> AsyncIterator[None]:
+    async def audit_paused(self) -> AsyncIterator[None]:
         """Nobody adds to the audit log's files meanwhile."""
-        async with self._audit.held():
+        async with self._audit.paused():
             yield
 
-    async def kept(self, purge: Purge) -> list[Kept]:
+    async def remaining(self, purge: Purge) -> list[Kept]:
         """What is left. Raises BusError."""
         return [
-            *await self._streams.kept(purge),
+            *await self._streams.remaining(purge),
             *(Kept(where=f"plugin {name}", what=UNQUERIED) for name in self._unasked()),
             *unreachable_copies(self._home, self._retention, datetime.now(UTC)),
         ]

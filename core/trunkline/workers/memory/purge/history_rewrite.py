@@ -35,20 +35,20 @@ class HistoryRewrite(ABC):
             self._new[commit.id] = self._commit(commit)
         moves: dict[str, tuple[pygit2.Oid, pygit2.Oid]] = {}
         for name, old in reference_targets(self._git):
-            new = self._tip(old)
+            new = self._rewritten_target(old)
             if new != old:
                 moves[name] = (old, new)
         return moves
 
     # References ----------------------------------------------------------------------------------------------
 
-    def _tip(self, old: pygit2.Oid) -> pygit2.Oid:
+    def _rewritten_target(self, old: pygit2.Oid) -> pygit2.Oid:
         """Where a reference leads now: a commit, or a tag that names one."""
         found = self._git[old]
         if not isinstance(found, pygit2.Tag):
             return self._new.get(old, old)
         inner = found.get_object()
-        new = self._tip(inner.id)
+        new = self._rewritten_target(inner.id)
         if new == inner.id:
             return old
         data = found.read_raw().replace(str(inner.id).encode(), str(new).encode(), 1)
@@ -57,16 +57,16 @@ class HistoryRewrite(ABC):
     # Commits -------------------------------------------------------------------------------------------------
 
     def _commit(self, commit: pygit2.Commit) -> pygit2.Oid:
-        tree, found = self._without(commit.tree_id)
+        tree, found = self._filter_tree(commit.tree_id)
         self.paths |= found
         parents = [self._new.get(parent, parent) for parent in commit.parent_ids]
         message = self._message(commit)
         if tree == commit.tree_id and parents == list(commit.parent_ids) and message is None:
             return commit.id
         self.rewritten += 1
-        return self._git.write(ObjectType.COMMIT, self._anew(commit, tree, parents, message))
+        return self._git.write(ObjectType.COMMIT, self._encode_commit(commit, tree, parents, message))
 
-    def _anew(
+    def _encode_commit(
         self, commit: pygit2.Commit, tree: pygit2.Oid | None, parents: list[pygit2.Oid], said: bytes | None
     ) -> bytes:
         """The commit's own bytes with another tree, parents and message; a signature would not hold any more."""
@@ -78,7 +78,7 @@ class HistoryRewrite(ABC):
         return b"\n".join((*lines, rest)) + blank + message
 
     @abstractmethod
-    def _without(self, tree: pygit2.Oid) -> tuple[pygit2.Oid | None, frozenset[str]]:
+    def _filter_tree(self, tree: pygit2.Oid) -> tuple[pygit2.Oid | None, frozenset[str]]:
         """A commit's folder without what is to be taken out (None when it is empty then), and the paths of that."""
 
     def _message(self, commit: pygit2.Commit) -> bytes | None:
@@ -120,7 +120,7 @@ class PurgeRewrite(HistoryRewrite):
         kept = trailers_only(commit.message).encode()
         return None if kept == said else kept
 
-    def _without(self, tree: pygit2.Oid) -> tuple[pygit2.Oid | None, frozenset[str]]:
+    def _filter_tree(self, tree: pygit2.Oid) -> tuple[pygit2.Oid | None, frozenset[str]]:
         found = self._git[tree]
         assert isinstance(found, pygit2.Tree)
         return self._tree(found, self._target, "" if self._edits else None)
@@ -139,10 +139,10 @@ class PurgeRewrite(HistoryRewrite):
         self, tree: pygit2.Tree, target: Target | None, at: str | None
     ) -> tuple[pygit2.Oid | None, frozenset[str]]:
         folders = {str(item.name): item for item in tree if isinstance(item, pygit2.Tree)}
-        look = TreeSelection(frozenset(), {}) if target is None else target.look(list(folders))
+        look = TreeSelection(frozenset(), {}) if target is None else target.select(list(folders))
         changed = _TreeEdit(self._git, tree)
         for name in look.out & {str(item.name) for item in tree}:
-            changed.out(name)
+            changed.remove(name)
         ways = frozenset[str]() if at is None else self._ways.get(at, frozenset())
         into = look.into or {}
         for name in sorted((into.keys() | ways) - changed.gone):
@@ -153,7 +153,7 @@ class PurgeRewrite(HistoryRewrite):
                 changed.put(name, new, found)
             elif name in ways:
                 self._edit(changed, tree, name, below)
-        return changed.done()
+        return changed.result()
 
     def _edit(self, changed: "_TreeEdit", tree: pygit2.Tree, name: str, path: str) -> None:
         """Make the edit of a file, if this version of it has one."""
@@ -162,7 +162,7 @@ class PurgeRewrite(HistoryRewrite):
             return
         new = versions[tree[name].id]
         if new is None:
-            changed.out(name)
+            changed.remove(name)
         else:
             changed.put(name, new, frozenset())
 
@@ -177,7 +177,7 @@ class _TreeEdit:
         self._paths: set[str] = set()
         self.gone: set[str] = set()
 
-    def out(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Take an entry out, with all in it."""
         self._paths |= set(flatten(_files(self._tree[name], name)))
         self.gone.add(name)
@@ -194,7 +194,7 @@ class _TreeEdit:
         else:
             self._build().insert(name, new, entry.filemode)
 
-    def done(self) -> tuple[pygit2.Oid | None, frozenset[str]]:
+    def result(self) -> tuple[pygit2.Oid | None, frozenset[str]]:
         """The folder, and what was taken out."""
         if self._builder is None:
             return self._tree.id, frozenset()

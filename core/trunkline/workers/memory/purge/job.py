@@ -66,14 +66,14 @@ class PurgeJob:
 
     def _rewrite(self, target: Target, traced: PurgeScanResult) -> PurgeRewrite:
         git = self._parts.repository.git
-        self._tending.expose()
+        self._tending.refresh_git_index()
         rewriting = PurgeRewrite(git, target, write_edit_blobs(git, traced.edits), traced.purge.conversations)
         moves = rewriting.run()
         if self._sync:
             os.sync()
-        self._parts.sweeper.announce()
-        self._parts.repository.move(moves)
+        self._parts.sweeper.write_marker()
+        self._parts.repository.move_references(moves)
         self._parts.sweeper.sweep()
         self._parts.repository.reopen()
-        self._tending.note_rewriting()
+        self._tending.note_rewrite()
         return rewriting

@@ -21,14 +21,14 @@ class ObjectSweeper:
         self._places = places
         self._packer = packer
         self._syncer = syncer
-        self._note = places.own / "purging"
+        self._note = places.state_folder / "purging"
 
-    def announce(self) -> None:
+    def write_marker(self) -> None:
         """Note that objects are to be swept, on disk."""
         self._note.touch()
-        self._syncer.sync([str(self._note), str(self._places.own)])
+        self._syncer.sync([str(self._note), str(self._places.state_folder)])
 
-    def unfinished(self) -> bool:
+    def is_unfinished(self) -> bool:
         """Whether a sweep was announced and not finished."""
         return self._note.exists()
 

@@ -20,7 +20,7 @@ class PurgedTurnRule:
         """Refuse what comes of these turns from now on."""
         self._turns.update(turns)
 
-    def close(self, why: str) -> None:
+    def refuse_all(self, why: str) -> None:
         """Refuse what comes of any turn: which ones were purged is not known. ``why`` is a sentence."""
         self._unsure = why
 

@@ -67,7 +67,7 @@ class PurgeScan:
     def __init__(self, past: VersionIndex, target: Target, known: Purge) -> None:
         self._past = past
         self._target = target
-        self._named = {path for path in past.held if target.takes(path)}
+        self._named = {path for path in past.held if target.matches(path)}
         self._conversations = {found for path in self._named if (found := conversation_of(path))}
         self._conversations |= known.conversations
         self._known = known
@@ -94,7 +94,7 @@ class PurgeScan:
             for path, left in edits.items()
             if self._past.held[path] == {blob for blob in left if left[blob] is None}
         }
-        told = self._told(purge, edits)
+        told = self._files_with_lines(purge, edits)
         kept = (*told, *self._written(purge, gone | {one.where for one in told}))
         return PurgeScanResult(purge, edits, frozenset(gone) | self._known.paths, kept, self._past.there)
 
@@ -105,16 +105,16 @@ class PurgeScan:
         found = {(path, blob) for path in self._named for blob in self._past.held[path]}
         waiting = list(found)
         while waiting:
-            for near in self._past.near(waiting.pop()) - found:
-                if near in self._living(near[0]):
+            for near in self._past.related_versions(waiting.pop()) - found:
+                if near in self._current_versions(near[0]):
                     continue
                 found.add(near)
                 waiting.append(near)
         return found
 
-    def _living(self, path: str) -> frozenset[Version]:
+    def _current_versions(self, path: str) -> frozenset[Version]:
         """What of a path is a file that is there and was not named."""
-        return frozenset() if path in self._named else self._past.living(path)
+        return frozenset() if path in self._named else self._past.current_versions(path)
 
     def _copies(self, wording: TextMatcher) -> set[Version]:
         """Versions of files that are not there any more, and consist of this text mostly. What was said in a
@@ -127,8 +127,8 @@ class PurgeScan:
             for version in self._past.versions()
             if version not in self._out
             and not _is_append_only(version[0])
-            and (version[1] in blobs or wording.makes_up(self._past.lines(version[1])))
-            and version not in self._living(version[0])
+            and (version[1] in blobs or wording.is_most_of(self._past.lines(version[1])))
+            and version not in self._current_versions(version[0])
         }
 
     def _whole(self) -> Iterator[str]:
@@ -139,7 +139,7 @@ class PurgeScan:
 
     def _lines(self) -> frozenset[bytes]:
         lines: frozenset[bytes] = frozenset()
-        ended = {path: self._past.last(path) for path, _ in self._out if _is_append_only(path)}
+        ended = {path: self._past.final_versions(path) for path, _ in self._out if _is_append_only(path)}
         blobs = {blob for path, blob in self._out if blob in ended.get(path, (blob,))}
         return without_boilerplate(lines.union(*map(self._past.lines, blobs)), self._known.own)
 
@@ -148,7 +148,7 @@ class PurgeScan:
         found = {turn for one in self._conversations for turn in self._past.turns.get(one, ())}
         for path in self._named:
             if conversation_of(path) in self._conversations:
-                for blob in self._past.last(path):
+                for blob in self._past.final_versions(path):
                     messages = parse(path, self._past.data(blob)).messages
                     found |= {message.turn for message in messages if message.turn}
         return frozenset(found)
@@ -175,30 +175,30 @@ class PurgeScan:
 
     # What is told --------------------------------------------------------------------------------------------
 
-    def _told(self, purge: Purge, edits: Edits) -> tuple[Kept, ...]:
+    def _files_with_lines(self, purge: Purge, edits: Edits) -> tuple[Kept, ...]:
         """Files that hold some of the same lines."""
         wording = TextMatcher(purge.lines)
         found: dict[str, int] = {}
         for path in self._past.held:
             changed = edits.get(path, {})
-            for blob in self._telling(path):
+            for blob in self._versions_to_search(path):
                 left = changed.get(blob, blob)
                 data = left if left is not blob else self._past.data(blob)
-                count = 0 if data is None else wording.held(data)
+                count = 0 if data is None else wording.count_lines(data)
                 if count > found.get(path, 0):
                     found[path] = count
         told = sorted(found, key=lambda path: (path not in self._past.there, -found[path], path))
-        kept = [self._one_told(path, found[path]) for path in told[:MAX_REPORTED]]
+        kept = [self._describe(path, found[path]) for path in told[:MAX_REPORTED]]
         if len(told) > MAX_REPORTED:
             more = f"{len(told) - MAX_REPORTED} more files hold lines of it."
             kept.append(Kept(where="memory", what=more))
         return tuple(kept)
 
-    def _telling(self, path: str) -> frozenset[bytes]:
+    def _versions_to_search(self, path: str) -> frozenset[bytes]:
         """The versions to look at: all of them, but of what only grows those that it ended with."""
-        return self._past.last(path) if _is_append_only(path) else frozenset(self._past.held[path])
+        return self._past.final_versions(path) if _is_append_only(path) else frozenset(self._past.held[path])
 
-    def _one_told(self, path: str, count: int) -> Kept:
+    def _describe(self, path: str, count: int) -> Kept:
         lines = f"{count} {'line' if count == 1 else 'lines'} of it"
         conversation = conversation_of(path)
         if conversation is not None:

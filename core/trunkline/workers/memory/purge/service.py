@@ -47,15 +47,15 @@ class PurgeService:
         self._own = own
         self._notes = PurgeLog(store)
 
-    async def remember(self) -> None:
+    async def load(self) -> None:
         """Know again which turns were purged before, and tell of purges that were cut short."""
         try:
             notes, damaged = await self._notes.all()
         except Refusal as refusal:
-            self._shut(f"{PURGE_LOG_PATH} cannot be read ({refusal.message.rstrip('.')})")
+            self._refuse_all_turns(f"{PURGE_LOG_PATH} cannot be read ({refusal.message.rstrip('.')})")
             return
         if damaged:
-            self._shut(f"{PURGE_LOG_PATH}:{damaged[0]} cannot be read")
+            self._refuse_all_turns(f"{PURGE_LOG_PATH}:{damaged[0]} cannot be read")
         for note in notes:
             self._late.add(note.turns)
             if note.state == "begun":
@@ -63,14 +63,14 @@ class PurgeService:
                     "a purge was cut short; to finish it, run: trunkline memory purge %s", note.target
                 )
 
-    def _shut(self, what: str) -> None:
+    def _refuse_all_turns(self, what: str) -> None:
         """Nobody knows which turns were purged."""
         told = (
             f"{what}, so it is not known what was purged, and agents cannot write to memory. Take the file back with "
             f'"trunkline memory history {PURGE_LOG_PATH}" and "trunkline memory revert", and start again.'
         )
         log.error("%s", told)
-        self._late.close(told)
+        self._late.refuse_all(told)
 
     async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
         """Take something out for good, and say what is gone and what is left.
@@ -81,9 +81,9 @@ class PurgeService:
                 for again.
         """
         _validate(wish)
-        purge = await self._known(wish)
+        purge = await self._resolve(wish)
         if self._around is not None:
-            purge = await self._around.before(purge)
+            purge = await self._around.prepare(purge)
         if not purge.paths and not purge.turns:
             raise Refusal("not_found", f"History has never had {wish.target!r}.")
         note = await self._notes.begin(wish, purge, datetime.now(UTC), scope)
@@ -92,12 +92,16 @@ class PurgeService:
         told = [kept for purger in self._purgers for kept in await purger.erase(purge)]
         purged = await self._take_out(purge, wish.actor)
         erased += await self._erase(purge)  # what was under way when the first look was
-        kept = (*purged.kept, *told, *(await self._around.kept(purge) if self._around is not None else ()))
-        return await self._done(
+        kept = (
+            *purged.kept,
+            *told,
+            *(await self._around.remaining(purge) if self._around is not None else ()),
+        )
+        return await self._report(
             note, purge, purged, _sum_by_place(erased), merge_by_conversation(kept), scope
         )
 
-    async def _known(self, wish: PurgeMemory) -> Purge:
+    async def _resolve(self, wish: PurgeMemory) -> Purge:
         """What the target stands for, with what a try before this one knew. A conversation of which memory has
         nothing may be on the server."""
         found = await self._store.trace(wish.target)
@@ -120,10 +124,10 @@ class PurgeService:
         left = combined_filter((MemoryPurger(), *self._purgers))
         if self._around is None:
             return await self._store.purge(purge, left, actor=actor)
-        async with self._around.quiet():
+        async with self._around.audit_paused():
             return await self._store.purge(purge, left, actor=actor)
 
-    async def _done(
+    async def _report(
         self,
         note: PurgeRecord,
         purge: Purge,

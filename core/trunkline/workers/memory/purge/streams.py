@@ -126,7 +126,7 @@ class StreamEraser:
         BusError."""
         if not purge.conversations:
             return _counted({CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
-        calls, traces = await self._led_to(purge)
+        calls, traces = await self._related_keys(purge)
 
         def said(_: StoredRecord, body: bytes) -> bool:
             return _attribution(body).conversation in purge.conversations
@@ -150,7 +150,7 @@ class StreamEraser:
         }
         return _counted(counts | {CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
 
-    async def _led_to(self, purge: Purge) -> tuple[set[str], set[str]]:
+    async def _related_keys(self, purge: Purge) -> tuple[set[str], set[str]]:
         """The ledger keys of the calls, and the ids of the traces."""
         calls: set[str] = set()
         traces: set[str] = set()
@@ -206,7 +206,7 @@ class StreamEraser:
         named = await self._named()
         for info in await objects.infos():
             data = None if info.name in named else await objects.get(info.name)
-            if data is not None and (names(data) or await to_thread.run_sync(wording.held, data) > 0):
+            if data is not None and (names(data) or await to_thread.run_sync(wording.count_lines, data) > 0):
                 found.append(info)
         if not found:
             return 0
@@ -225,43 +225,43 @@ class StreamEraser:
 
     # Telling -------------------------------------------------------------------------------------------------
 
-    async def kept(self, purge: Purge) -> list[Kept]:
+    async def remaining(self, purge: Purge) -> list[Kept]:
         """What holds lines of the text still: in which conversations' messages, until when. Raises BusError."""
         told: list[Kept] = []
         wording = TextMatcher(purge.lines)
-        known = await self._calls() if purge.lines else {}
+        known = await self._call_conversations() if purge.lines else {}
         for stream in SCANNED_STREAMS if purge.lines else ():
             told += [
                 Kept(where=f"stream {stream}", what=HOLDING, until=until, conversation=conversation)
-                for conversation, until in (await self._holding(stream, wording, known)).items()
+                for conversation, until in (await self._conversations_holding(stream, wording, known)).items()
             ]
         told += [one async for one in self._results_holding(wording)] if purge.lines else []
         if any(
             [
-                await self._bus_has(stream)
+                await self._has_records(stream)
                 for stream in (INBOX_STREAM, APPROVAL_STREAM, FEED_STREAM, DEAD_STREAM)
             ]
         ):
             told.append(Kept(where="files of the NATS server", what=UNREACHED))
         return told
 
-    async def _holding(
+    async def _conversations_holding(
         self, stream: str, wording: TextMatcher, known: Mapping[str, str]
     ) -> dict[str, datetime | None]:
         """The conversations whose messages hold it ("": messages of none), each with when the last of it is gone."""
         found: dict[str, datetime | None] = {}
         age = self._ages[stream]
         async for record, body in self._bodies(stream):
-            if wording.held(body):
+            if wording.count_lines(body):
                 until = None if age is None else record.time + timedelta(seconds=age)
                 found[_conversation_of_record(record, body, known)] = until
         return found
 
-    async def _calls(self) -> dict[str, str]:
+    async def _call_conversations(self) -> dict[str, str]:
         """The conversations of the calls in the ledger, by their keys there."""
         return {
             entry.key: conversation
-            async for conversation, _, entries in self._written("*")
+            async for conversation, _, entries in self._journal_records("*")
             for entry in entries
             if isinstance(entry, ToolPlanned)
         }
@@ -270,25 +270,27 @@ class StreamEraser:
         objects = self._bus.objects(RESULT_STORE)
         for info in await objects.infos():
             data = await objects.get(info.name)
-            if data is not None and wording.held(data):
+            if data is not None and wording.count_lines(data):
                 yield Kept(
                     where=f"stored result {info.metadata.get('id', info.name)}",
                     what="It holds lines of it.",
-                    until=self._gone(info),
+                    until=self._expires_at(info),
                     conversation=info.metadata.get("conversation", ""),
                 )
 
-    def _gone(self, info: ObjectInfo) -> datetime | None:
+    def _expires_at(self, info: ObjectInfo) -> datetime | None:
         if self._result_age is None or not info.mtime:
             return None
         return datetime.fromisoformat(info.mtime.replace("Z", "+00:00")) + timedelta(seconds=self._result_age)
 
     async def _turns_of(self, conversation: str) -> AsyncIterator[tuple[str, tuple[JournalEntry, ...]]]:
         """The turns in the journal with what is written of them, by record."""
-        async for _, turn, entries in self._written(conversation):
+        async for _, turn, entries in self._journal_records(conversation):
             yield turn, entries
 
-    async def _written(self, conversation: str) -> AsyncIterator[tuple[str, str, tuple[JournalEntry, ...]]]:
+    async def _journal_records(
+        self, conversation: str
+    ) -> AsyncIterator[tuple[str, str, tuple[JournalEntry, ...]]]:
         """Conversation, turn and what is written of it, by record; nothing of one that cannot be read. ``*`` is any
         conversation."""
         async for record, body in self._bodies(JOURNAL_STREAM, f"trunkline.journal.turn.{conversation}.*"):
@@ -298,7 +300,7 @@ class StreamEraser:
                 entries = ()
             yield record.subject.split(".")[-2], _last(record), entries
 
-    async def _bus_has(self, stream: str) -> bool:
+    async def _has_records(self, stream: str) -> bool:
         async for _ in self._bus.records(stream):
             return True
         return False

@@ -20,11 +20,11 @@ class Target(ABC):
     """What is wanted in a folder. Hashable, so that a folder that was looked at is not looked at again."""
 
     @abstractmethod
-    def takes(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         """Whether a file goes, by its whole path."""
 
     @abstractmethod
-    def look(self, folders: list[str]) -> TreeSelection:
+    def select(self, folders: list[str]) -> TreeSelection:
         """What to do in a folder that holds these folders."""
 
     @abstractmethod
@@ -40,11 +40,11 @@ class PathTarget(Target):
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def takes(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         """The path itself, and all below it."""
         return path == self._path or path.startswith(f"{self._path}/")
 
-    def look(self, folders: list[str]) -> TreeSelection:
+    def select(self, folders: list[str]) -> TreeSelection:
         """Out with it, or down the way to it."""
         first, _, rest = self._path.partition("/")
         if not rest:
@@ -65,12 +65,12 @@ class ChunkTarget(Target):
         self._chunk = chunk
         self._within = within
 
-    def takes(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         """The chunk's file in any place of chunks."""
         found = parse_chunk_path(path)
         return found is not None and found.id == self._chunk
 
-    def look(self, folders: list[str]) -> TreeSelection:
+    def select(self, folders: list[str]) -> TreeSelection:
         """Everywhere for folders of chunks, and in those only where its day is."""
         day, digits = self._chunk[6:16], self._chunk[17:19]
         if self._within == "day":
@@ -98,11 +98,11 @@ class ConversationTarget(Target):
     def __init__(self, conversation: str) -> None:
         self._conversation = conversation
 
-    def takes(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         """The conversation's file."""
         return conversation_of(path) == self._conversation
 
-    def look(self, folders: list[str]) -> TreeSelection:
+    def select(self, folders: list[str]) -> TreeSelection:
         """Nothing here."""
         return TreeSelection(frozenset(), {})
 

@@ -44,11 +44,11 @@ class TextMatcher:
         self._lines = lines
         self._sought = sorted(lines, key=len, reverse=True)[:MAX_SUBSTRING_LINES]
 
-    def makes_up(self, lines: frozenset[bytes]) -> bool:
+    def is_most_of(self, lines: frozenset[bytes]) -> bool:
         """Whether at least half of a text is this one."""
         return bool(lines) and 2 * total_bytes(lines & self._lines) >= total_bytes(lines)
 
-    def held(self, data: bytes) -> int:
+    def count_lines(self, data: bytes) -> int:
         """How many of the lines stand in ``data``."""
         found = significant_lines(data) & self._lines
         return len(found) + sum(line not in found and line in data for line in self._sought)

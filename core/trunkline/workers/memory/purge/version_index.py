@@ -84,11 +84,11 @@ class VersionIndex:
         for path, blobs in self.held.items():
             yield from ((path, blob) for blob in blobs)
 
-    def near(self, version: Version) -> frozenset[Version]:
+    def related_versions(self, version: Version) -> frozenset[Version]:
         """What became this version, and what it became, under this name or another."""
         return frozenset(self._next.get(version, ()))
 
-    def last(self, path: str) -> frozenset[bytes]:
+    def final_versions(self, path: str) -> frozenset[bytes]:
         """The versions of a path that did not go on under it."""
         return frozenset(
             blob
@@ -96,13 +96,13 @@ class VersionIndex:
             if (path, blob) not in self._grown or self.there.get(path) == blob
         )
 
-    def living(self, path: str) -> frozenset[Version]:
+    def current_versions(self, path: str) -> frozenset[Version]:
         """The versions of the file that is at a path now; those of an earlier one of that name are not among them."""
         blob = self.there.get(path)
         found = set() if blob is None else {(path, blob)}
         waiting = list(found)
         while waiting:
-            more = {one for one in self.near(waiting.pop()) if one[0] == path} - found
+            more = {one for one in self.related_versions(waiting.pop()) if one[0] == path} - found
             found |= more
             waiting += more
         return frozenset(found)
@@ -144,10 +144,10 @@ class VersionIndex:
         closely = len(come) * len(self._gone) <= MAX_COMPARED_PAIRS
         for version in come:
             for _, gone in self._gone:
-                if self._goes_on(gone, version, closely):
+                if self._is_rename(gone, version, closely):
                     self._link(gone, version)
 
-    def _goes_on(self, gone: Version, come: Version, closely: bool) -> bool:
+    def _is_rename(self, gone: Version, come: Version, closely: bool) -> bool:
         """Whether a file that was taken out goes on under another name. Two conversations are never one, however much
         of what agents always say is in both; what was said in one is another file only when that is all of it."""
         said, told = parse_conversation_path(gone[0]), parse_conversation_path(come[0])
@@ -167,8 +167,8 @@ class VersionIndex:
         self, old: pygit2.Oid | None, new: pygit2.Oid
     ) -> Iterator[tuple[str, bytes | None, bytes | None]]:
         """The paths that differ, with what they held and hold."""
-        after = dict(self._trees.changed(old, new))
-        before = dict(self._trees.changed(new, old))
+        after = dict(self._trees.changed_files(old, new))
+        before = dict(self._trees.changed_files(new, old))
         for path, file in after.items():
             was = before.get(path)
             yield path, None if was is None else was.blob, None if file is None else file.blob

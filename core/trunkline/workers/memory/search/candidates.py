@@ -65,7 +65,7 @@ class PassageCandidate:
         """Something that speaks for it."""
         self.parts.append(HitExplanation(signal=signal, weight=weight, detail=detail))
 
-    def found_by(self, *signals: str) -> bool:
+    def has_signal(self, *signals: str) -> bool:
         """Whether one of some signals speaks for it."""
         return any(part.signal in signals for part in self.parts)
 
@@ -82,13 +82,13 @@ class PassageCandidate:
             for part in self.parts
         ]
 
-    def times(self, signal: str, factor: float, detail: str = "") -> None:
+    def multiply(self, signal: str, factor: float, detail: str = "") -> None:
         """Something that makes all of it count more or less."""
         if round(factor, 4) != 1:
             self.factors.append(HitExplanation(signal=signal, weight=factor, detail=detail))
 
     @property
-    def named(self) -> str:
+    def speaker_name(self) -> str:
         """Who said it, where people have names."""
         return "" if self.speaker in get_args(Role) else self.speaker
 
@@ -109,7 +109,7 @@ class PassageCandidate:
         )
 
     @property
-    def order(self) -> tuple[float, int, str, int]:
+    def sort_key(self) -> tuple[float, int, str, int]:
         """Best first; of equals the newest."""
         return -self.score, -self.at, self.path, self.line
 

@@ -49,7 +49,7 @@ class ParsedQuery(msgspec.Struct, frozen=True):
     now: datetime
     meaning: QueryVector | None
 
-    def means(self, one: PassageCandidate) -> bool:
+    def is_semantic_match(self, one: PassageCandidate) -> bool:
         """Whether a passage is meant, whatever its words."""
         return self.meaning is not None and one.weight("meaning") >= SEMANTIC_WEIGHT * self.meaning.least
 
@@ -66,8 +66,10 @@ def search_content(
     question = parse_query(connection, index, query, meaning)
     found = _find_candidates(connection, index, question)
     if not found:
-        return search_literally(index.repository, query) if not question.wanted.beyond_path else ()
-    ordered = sorted(found.values(), key=lambda one: one.order)
+        return (
+            search_literally(index.repository, query) if not question.wanted.restricts_more_than_path else ()
+        )
+    ordered = sorted(found.values(), key=lambda one: one.sort_key)
     return tuple(islice(_hits(connection, index, question, ordered), query.limit))
 
 
@@ -105,7 +107,7 @@ def _find_candidates(
     if not found and question.period is not None:
         found = _load_from_period(connection, question, question.period)
     _weigh(connection, index, question, found)
-    best = sorted(found.values(), key=lambda one: one.order)
+    best = sorted(found.values(), key=lambda one: one.sort_key)
     _follow_links(connection, question, found, best)
     return found
 
@@ -126,7 +128,7 @@ def _count_meaning(
 ) -> None:
     """How alike they are: a cosine, about as large as the words of a good hit."""
     if question.meaning is not None:
-        for row, alike in question.meaning.likeness(connection, found).items():
+        for row, alike in question.meaning.similarities(connection, found).items():
             found[row].add("meaning", SEMANTIC_WEIGHT * max(0.0, alike))
 
 
@@ -165,7 +167,7 @@ def _follow_links(
     best: Sequence[PassageCandidate],
 ) -> None:
     brought = linked_passages(connection, best)
-    allowed = question.wanted.allowing(connection, brought)
+    allowed = question.wanted.select_allowed(connection, brought)
     for one in load_candidates(connection, allowed - found.keys()).values():
         found[one.id] = one
     for passage in allowed & found.keys():
@@ -184,13 +186,13 @@ def _hits(
     beginnings = [stem_prefix(stem) for term in question.terms for stem in term.stems]
     for one in ordered:
         lines = texts.lines(one)
-        own = set(index.stems.of_text("\n".join((one.named, *lines)))[1].split())
+        own = set(index.stems.stem_text("\n".join((one.speaker_name, *lines)))[1].split())
         held = [term for term in question.terms if own.intersection(term.stems)]
         if held or one.kind != "turn":
             one.explain("words", "words", ", ".join(map(str, held)))
-        elif one.found_by("words"):
+        elif one.has_signal("words"):
             near = [term for term in question.terms if has_term(connection, term, one.id)]
-            if len(near) < NEAR_WORDS and not question.means(one) and not one.found_by("link"):
+            if len(near) < NEAR_WORDS and not question.is_semantic_match(one) and not one.has_signal("link"):
                 continue
             one.explain("words", "neighbours", ", ".join(map(str, near)))
         yield build_hit(one, lines, beginnings)

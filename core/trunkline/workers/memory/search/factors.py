@@ -37,7 +37,7 @@ def recency(found: Mapping[int, PassageCandidate], now: datetime) -> None:
     for one in found.values():
         if one.at:
             days = max(0, (to_micros(now) - one.at) // _DAY)
-            one.times("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), _ago(days))
+            one.multiply("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), _ago(days))
 
 
 def _ago(days: int) -> str:
@@ -48,16 +48,16 @@ def confidence(found: Mapping[int, PassageCandidate]) -> None:
     """What is less sure counts less."""
     for one in found.values():
         if one.confidence is not None:
-            one.times("confidence", UNSURE + (1 - UNSURE) * min(1.0, max(0.0, one.confidence)))
+            one.multiply("confidence", UNSURE + (1 - UNSURE) * min(1.0, max(0.0, one.confidence)))
 
 
 def speaker(found: Mapping[int, PassageCandidate], text: str) -> None:
     """Who is named is probably who said it."""
     words = set(tokenize(text))
     for one in found.values():
-        named = tokenize(one.named)
+        named = tokenize(one.speaker_name)
         if named and words.issuperset(named):
-            one.times("speaker", SPOKEN, one.speaker)
+            one.multiply("speaker", SPOKEN, one.speaker)
 
 
 def period(found: Mapping[int, PassageCandidate], wanted: Period | None) -> None:
@@ -67,21 +67,21 @@ def period(found: Mapping[int, PassageCandidate], wanted: Period | None) -> None
     start, end = to_micros(wanted.start), to_micros(wanted.end)
     for one in found.values():
         if start <= one.at < end:
-            one.times("date", IN_PERIOD, wanted.said)
+            one.multiply("date", IN_PERIOD, wanted.said)
 
 
 def questions(found: Mapping[int, PassageCandidate]) -> None:
     """Who asks seldom answers."""
     for one in found.values():
         if one.asks:
-            one.times("question", ASKED)
+            one.multiply("question", ASKED)
 
 
 def talk(found: Mapping[int, PassageCandidate]) -> None:
     """Talk about something counts less than what was written about it."""
     for one in found.values():
         if one.kind == "turn":
-            one.times("talk", TALK)
+            one.multiply("talk", TALK)
 
 
 def tags(
@@ -94,6 +94,6 @@ def tags(
     looked_for = {stem for term in terms for stem in term.stems}
     for one in found.values() if terms else ():
         rows = connection.execute("SELECT tag FROM tags WHERE passage = ?", (one.id,))
-        held = [tag for (tag,) in rows if looked_for.intersection(stems.of_text(tag)[1].split())]
+        held = [tag for (tag,) in rows if looked_for.intersection(stems.stem_text(tag)[1].split())]
         if held:
-            one.times("tags", TAGGED, ", ".join(sorted(held)))
+            one.multiply("tags", TAGGED, ", ".join(sorted(held)))

@@ -43,12 +43,12 @@ class SearchFilter:
             self._and("(passages.confidence IS NULL OR passages.confidence >= ?)", query.min_confidence)
 
     @property
-    def any(self) -> bool:
+    def is_restricted(self) -> bool:
         """Whether anything is restricted."""
         return bool(self._parts)
 
     @property
-    def beyond_path(self) -> bool:
+    def restricts_more_than_path(self) -> bool:
         """Whether something else than the path is restricted."""
         return len(self._parts) > self._by_path
 
@@ -65,14 +65,16 @@ class SearchFilter:
         joined = "passages JOIN files ON files.id = passages.file"
         return f"SELECT passages.id FROM {joined} WHERE {self.condition}"
 
-    def narrow(self, connection: apsw.Connection) -> bool:
+    def is_narrow(self, connection: apsw.Connection) -> bool:
         """Whether something is restricted, and few passages are left."""
         if self._narrow is None:
             count = f"SELECT count(*) FROM ({self.passages} LIMIT {MAX_NARROW_PASSAGES + 1})"
-            self._narrow = self.any and connection.execute(count, self.values).get <= MAX_NARROW_PASSAGES
+            self._narrow = (
+                self.is_restricted and connection.execute(count, self.values).get <= MAX_NARROW_PASSAGES
+            )
         return self._narrow
 
-    def allowing(self, connection: apsw.Connection, passages: Iterable[int]) -> set[int]:
+    def select_allowed(self, connection: apsw.Connection, passages: Iterable[int]) -> set[int]:
         """Those of some passages that are left."""
         among = f"{self.passages} AND passages.id IN (SELECT value FROM json_each(?))"
         return {row for (row,) in connection.execute(among, (*self.values, json.dumps(list(passages))))}

@@ -32,7 +32,7 @@ def lexical_scores(
     total = connection.execute("SELECT max(id) FROM passages").get or 0
     most = min(max(SCORED, total / 10), COUNTED - 1)
     counted = [term for term in terms if term.passages <= most]
-    if wanted.narrow(connection):
+    if wanted.is_narrow(connection):
         return _scored(connection, any_of(counted or terms), wanted, limit)
     rare, common = _divided(counted)
     if rare:
@@ -84,9 +84,9 @@ def _scored(
     oldest: int = 0,
 ) -> Scores:
     source, condition = "words", "words MATCH ? AND words.rowid >= ?"
-    if wanted.narrow(connection):
+    if wanted.is_narrow(connection):
         condition += f" AND +words.rowid IN ({wanted.passages})"
-    elif wanted.any:
+    elif wanted.is_restricted:
         source, condition = f"words CROSS JOIN {_JOINED}", f"{condition} AND {wanted.condition}"
     elif wanted.evidence:
         condition += f" AND words.rowid {EXCLUDE_ASIDES}"

@@ -36,7 +36,7 @@ class PassageFilter(Protocol):
     def passages(self) -> str: ...
     @property
     def values(self) -> Sequence[str | int | float]: ...
-    def narrow(self, connection: apsw.Connection) -> bool:
+    def is_narrow(self, connection: apsw.Connection) -> bool:
         """Whether they are few enough to be looked at one by one."""
         ...
 
@@ -50,19 +50,19 @@ class QueryVector(msgspec.Struct, frozen=True):
 
     def nearest(self, connection: apsw.Connection, wanted: PassageFilter, limit: int) -> set[int]:
         """The passages that are most alike."""
-        if not self.space.takes(connection, self.vector):
+        if not self.space.accepts(connection, self.vector):
             return set()
-        if wanted.narrow(connection):
-            return self._among(connection, wanted, limit)
+        if wanted.is_narrow(connection):
+            return self._nearest_exact(connection, wanted, limit)
         found = self.space.nearest(connection, self.vector, limit)
         close = json.dumps([row for row, alike in found.items() if alike >= self.least])
         these = f"{wanted.passages} AND passages.vector IN (SELECT value FROM json_each(?)) AND passages.vector > 0"
         return {row for (row,) in connection.execute(these, (*wanted.values, close))}
 
-    def likeness(self, connection: apsw.Connection, passages: Iterable[int]) -> Scores:
+    def similarities(self, connection: apsw.Connection, passages: Iterable[int]) -> Scores:
         """How alike passages are, with what is around them; those without a vector are left out."""
         sums: dict[int, tuple[float, float]] = {}
-        if self.space.takes(connection, self.vector):
+        if self.space.accepts(connection, self.vector):
             values = (self.vector, json.dumps(list(passages)), _NEAR_MICROS)
             for row, distance, alike in connection.execute(_NEAR, values):
                 total, weight = sums.get(row, (0.0, 0.0))
@@ -70,7 +70,7 @@ class QueryVector(msgspec.Struct, frozen=True):
                 sums[row] = total + share * alike, weight + share
         return {row: total / weight for row, (total, weight) in sums.items()}
 
-    def _among(self, connection: apsw.Connection, wanted: PassageFilter, limit: int) -> set[int]:
+    def _nearest_exact(self, connection: apsw.Connection, wanted: PassageFilter, limit: int) -> set[int]:
         """Of few passages each is looked at."""
         rows = connection.execute(
             f"SELECT passages.id, {COSINE.format('known.vector')} AS alike FROM passages "

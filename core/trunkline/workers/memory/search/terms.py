@@ -63,7 +63,7 @@ def query_words(text: str) -> list[str]:
 def parse_terms(connection: apsw.Connection, stems: TextStemmer, text: str) -> list[Term]:
     """The terms of a question; words that nothing resembles are left out."""
     languages = [name for (name,) in connection.execute("SELECT name FROM languages ORDER BY name")]
-    found = (_term(connection, word, stems.of_word(word, languages)) for word in query_words(text))
+    found = (_term(connection, word, stems.stem_word(word, languages)) for word in query_words(text))
     return [term for term in found if term.passages]
 
 

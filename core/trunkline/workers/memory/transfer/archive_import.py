@@ -57,10 +57,12 @@ class ArchiveImport:
 
     def open(self, root: Path) -> None:
         """Unpack and look it all through. Raises BadArchive, Refusal and OSError; nothing is changed by then."""
-        self.manifest: ArchiveManifest = unpack(self._archive, self._scratch, told=self._at("unpacking"))
+        self.manifest: ArchiveManifest = unpack(
+            self._archive, self._scratch, told=self._progress_reporter("unpacking")
+        )
         self._archive.unlink(missing_ok=True)
         if self.manifest.head:
-            self._arrived = IncomingHistory(self._scratch, root, self._at("checking"))
+            self._arrived = IncomingHistory(self._scratch, root, self._progress_reporter("checking"))
             if str(self._arrived.head) != self.manifest.head:
                 raise InvalidArchive("its history does not end where it says")
             self._refuse_purged(root, self._arrived)
@@ -70,7 +72,7 @@ class ArchiveImport:
             check_system_name(self.manifest.system)
             if self._wish.mode == "restore":
                 raise InvalidArchive("only a memory of Trunkline can be restored", hint="Use --merge.")
-            self._files = self._found()
+            self._files = self._list_files()
 
     def _refuse_purged(self, root: Path, arrived: IncomingHistory) -> None:
         own = Repository(root)
@@ -83,21 +85,21 @@ class ArchiveImport:
         """Plan without writing, against what is committed now."""
         repository = Repository(root)
         try:
-            for wish in self.wishes():
+            for wish in self.operations():
                 wish.plan(GitView(repository, repository.head()))
         finally:
             repository.close()
 
-    def take_objects(self, places: RootLayout, packer: Packer) -> None:
+    def install_objects(self, places: RootLayout, packer: Packer) -> None:
         """Put what is fresh of the history beside ours; nothing refers to it yet."""
         if self._arrived is None or not self._arrived.fresh:
             return
         self._told(ImportProgress(stage="packing", total=len(self._arrived.fresh)))
-        folder = places.own / "packing" / "arrived"
+        folder = places.state_folder / "packing" / "arrived"
         shutil.rmtree(folder, ignore_errors=True)
-        packer.take_in(folder, self._arrived.pack(folder))
+        packer.install(folder, self._arrived.pack(folder))
 
-    def wishes(self) -> Iterator[WriteOperation]:
+    def operations(self) -> Iterator[WriteOperation]:
         """What to have committed, one after the other."""
         reason = f"Bring in a memory of {self.manifest.created:%Y-%m-%d}"
         if self._arrived is not None:
@@ -170,7 +172,7 @@ class ArchiveImport:
         known = {path.removeprefix("identities/").removesuffix(".json") for path in named("identities")}
         yield from policy_gaps(named("policies"), known | {"owner"})
 
-    def _found(self) -> dict[str, Path]:
+    def _list_files(self) -> dict[str, Path]:
         root = self._scratch / MEMORY
         if (root / ".git").exists():
             raise InvalidArchive("it holds a history that it does not tell of")
@@ -194,13 +196,13 @@ class ArchiveImport:
             batch[path] = file
             size += file.stat().st_size
             if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
-                yield self._bringing(batch)
+                yield self._import_files(batch)
                 batch, size = {}, 0
             self._told(ImportProgress(stage="writing", done=number, total=len(self._files)))
         if batch:
-            yield self._bringing(batch)
+            yield self._import_files(batch)
 
-    def _bringing(self, batch: dict[str, Path]) -> ImportFiles:
+    def _import_files(self, batch: dict[str, Path]) -> ImportFiles:
         return ImportFiles(
             actor=self._wish.actor,
             system=self.manifest.system,
@@ -219,7 +221,7 @@ class ArchiveImport:
 
         return tell
 
-    def _at(self, stage: str) -> Callable[[int], None]:
+    def _progress_reporter(self, stage: str) -> Callable[[int], None]:
         def told(done: int) -> None:
             self._told(ImportProgress(stage=stage, done=done))
 

@@ -162,8 +162,9 @@ def _special_entries(repository: Repository, top: pygit2.Oid) -> Iterator[Import
         tree, place = waiting.pop()
         for row in parse_rows(repository.git.odb.read(tree)[1]):
             if row.mode == FOLDER:
-                waiting.append((row.oid, f"{place}{row.shown}/"))
+                waiting.append((row.oid, f"{place}{row.display_name}/"))
             elif row.mode in SPECIAL_MODES:
                 yield ImportGap(
-                    what=f"{place}{row.shown}", why=f"it is {SPECIAL_MODES[row.mode]}: it is in history alone"
+                    what=f"{place}{row.display_name}",
+                    why=f"it is {SPECIAL_MODES[row.mode]}: it is in history alone",
                 )

@@ -42,7 +42,7 @@ class ExportHistory:
         self.repository = Repository(folder)
         self.branch, head = _checked_out(source)
         self.references = {self.branch: head, **self._others(source.git)}
-        self._refer()
+        self._create_references()
         self.objects = self._clean()
         self.head = self.references[self.branch]
 
@@ -65,7 +65,7 @@ class ExportHistory:
                     self.left_out.append(ImportGap(what=name, why="it leads to no commit"))
         return found
 
-    def _refer(self) -> None:
+    def _create_references(self) -> None:
         """Let the repository here have the branches and tags, so that packing knows which object is whose."""
         for name, target in self.references.items():
             self.repository.git.references.create(name, target, force=True)
@@ -79,7 +79,7 @@ class ExportHistory:
             return objects
         cleaning = _ExportRewrite(self.repository.git, survey)
         self.references |= {name: new for name, (_, new) in cleaning.run().items()}
-        self._refer()
+        self._create_references()
         self.left_out += [
             ImportGap(what=path, why=f"it is left out of the archive's history, {why}")
             for path, why in sorted(survey.named.items())
@@ -142,16 +142,16 @@ class _Survey:
                 if ordered and raw in self._seen and self._unfit.get((mode, name)) == "":
                     continue
                 row = TreeRow(mode, name, pygit2.Oid(raw=raw))
-                twice = not ordered and (row.order <= before or row.name in names)
+                twice = not ordered and (row.sort_key <= before or row.name in names)
                 fault = TWICE if twice else self._fault(row)
                 if fault:
                     self.odd.setdefault(tree, set()).add(number)
-                    self.named.setdefault(f"{place}{row.shown}", fault)
+                    self.named.setdefault(f"{place}{row.display_name}", fault)
                     continue
-                before = row.order
+                before = row.sort_key
                 names.add(row.name)
                 if row.mode == FOLDER:
-                    waiting.append((row.oid, f"{place}{row.shown}/"))
+                    waiting.append((row.oid, f"{place}{row.display_name}/"))
                 elif row.mode != SUBMODULE and raw not in self._seen:
                     self._seen.add(raw)
                     yield row.oid
@@ -182,7 +182,7 @@ class _ExportRewrite(HistoryRewrite):
         self._odd = survey.odd
         self._clean: dict[pygit2.Oid, pygit2.Oid | None] = {}
 
-    def _without(self, tree: pygit2.Oid) -> tuple[pygit2.Oid | None, frozenset[str]]:
+    def _filter_tree(self, tree: pygit2.Oid) -> tuple[pygit2.Oid | None, frozenset[str]]:
         """Deepest first, without recursion: folders may be nested as deep as a path may be long."""
         waiting = [tree]
         while waiting:

@@ -92,7 +92,7 @@ class HistoryMerge:
         self._withheld = withheld
         self._rule = rule
 
-    def known(self, head: pygit2.Oid | None) -> bool:
+    def is_merged(self, head: pygit2.Oid | None) -> bool:
         """Whether the other history is part of this one already."""
         return self._repository.includes(head, str(self.theirs))
 
@@ -100,7 +100,7 @@ class HistoryMerge:
         """What the files are to hold."""
         one = _MergeAttempt(self._repository, self.theirs, view)
         merged = one.merged
-        for path, ours, theirs in one.differing():
+        for path, ours, theirs in one.differing_paths():
             if theirs is not None and not is_normalized(path):
                 merged.gaps.append(ImportGap(what=path, why="no file of memory may have that name"))
             elif self._withheld(path):
@@ -109,7 +109,7 @@ class HistoryMerge:
                 one.take(path, ours, theirs, self._rule)
             else:
                 one.merge(path, ours, theirs, self._rule)
-        one.leave_clashes()
+        one.drop_path_clashes()
         return merged
 
 
@@ -125,7 +125,7 @@ class _MergeAttempt:
         self._base = repository.tree(base)
         self.merged = MergeResult()
 
-    def differing(self) -> Iterator[tuple[str, BlobEntry | None, BlobEntry | None]]:
+    def differing_paths(self) -> Iterator[tuple[str, BlobEntry | None, BlobEntry | None]]:
         """The paths at which the memories differ, with both states."""
         ours_now = self._repository.tree(self._view.head)
         before = None if ours_now is None else ours_now.id
@@ -139,17 +139,17 @@ class _MergeAttempt:
 
     def merge(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None, rule: Rule) -> None:
         """One path, as both changed it."""
-        path, ours = self._elsewhere(path, ours, theirs)
+        path, ours = self._existing_path(path, ours, theirs)
         base = entry_at(self._base, path)
         choice = choose(_blob(base), _blob(ours), _blob(theirs), related=self._related)
         if choice is MergeChoice.BOTH and not self._related:
-            choice = self._begun(path, ours, theirs)
+            choice = self._prefer_changed(path, ours, theirs)
         if choice is MergeChoice.THEIRS:
             self.take(path, ours, theirs, rule)
         elif choice is MergeChoice.BOTH and ours and theirs and parse_conversation_path(path):
             self._join(path, ours, theirs, rule)
         elif choice is MergeChoice.BOTH:
-            self._tell(path, ours, theirs)
+            self._report_conflict(path, ours, theirs)
 
     def take(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None, rule: Rule) -> None:
         """The path gets their state."""
@@ -159,7 +159,7 @@ class _MergeAttempt:
             merged.removed += 1
             return
         data = self._repository.data(theirs.blob)
-        content = self._ruled(path, data, rule)
+        content = self._apply_rule(path, data, rule)
         if content is None or (ours is not None and str(ours.blob) == str(pygit2.hash(content))):
             return
         if content != data:
@@ -168,12 +168,12 @@ class _MergeAttempt:
         merged.added += ours is None
         merged.changed += ours is not None
 
-    def leave_clashes(self) -> None:
+    def drop_path_clashes(self) -> None:
         """What needs a folder where this memory keeps a file, or a file where it keeps a folder, stays out."""
         files = self.merged.files
         for path in [path for path, content in files.items() if content is not None]:
             if any(self._stays(above) for above in parents(path)) or any(
-                below not in files for below in self._view.below(path)
+                below not in files for below in self._view.files_under(path)
             ):
                 del files[path]
                 self._conflict(
@@ -183,7 +183,7 @@ class _MergeAttempt:
     def _stays(self, path: str) -> bool:
         return self.merged.files.get(path, self._view.entry(path)) is not None
 
-    def _elsewhere(
+    def _existing_path(
         self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None
     ) -> tuple[str, BlobEntry | None]:
         """A conversation may lie at its older place here."""
@@ -195,7 +195,7 @@ class _MergeAttempt:
                 return place, entry
         return path, ours
 
-    def _begun(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None) -> MergeChoice:
+    def _prefer_changed(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None) -> MergeChoice:
         """Of two memories that never were one, what one of them only began with gives way."""
         if _blob(theirs) in SEED_BLOBS:
             return MergeChoice.OURS
@@ -223,12 +223,12 @@ class _MergeAttempt:
         text, whole = merge_conversations(before, self._repository.data(theirs.blob))
         if not whole:
             self._conflict(path, "a message of this conversation differs")
-        content = self._ruled(path, text, rule)
+        content = self._apply_rule(path, text, rule)
         if content is not None and content != before:
             self.merged.files[path] = content
             self.merged.joined.append(path)
 
-    def _ruled(self, path: str, data: bytes, rule: Rule) -> bytes | None:
+    def _apply_rule(self, path: str, data: bytes, rule: Rule) -> bytes | None:
         """What may stand there; None when nothing may, which is told."""
         try:
             return rule(path, data)
@@ -237,7 +237,7 @@ class _MergeAttempt:
             self.merged.gaps.append(ImportGap(what=path, why=f"it was not taken over: {why}"))
             return None
 
-    def _tell(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None) -> None:
+    def _report_conflict(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None) -> None:
         if theirs is None:
             self._conflict(path, "deleted there and changed here: it stays")
         elif ours is None:

@@ -31,7 +31,7 @@ class MergeHistory(WriteOperation):
     tell: Callable[[MergeResult], None]
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """Everything: what was edited by hand is committed first."""
         return ("",)
 
@@ -40,7 +40,7 @@ class MergeHistory(WriteOperation):
         assert isinstance(view, GitView)
         merged = self.merging.plan(view)
         self.tell(merged)
-        known = self.merging.known(view.head)
+        known = self.merging.is_merged(view.head)
         return ChangePlan(
             merged.files, "Bring in a memory", joins=None if known else self.merging.theirs, ruled=True
         )
@@ -90,10 +90,10 @@ class ImportFiles(WriteOperation):
     tell: Callable[[MergeResult], None]
 
     @property
-    def touches(self) -> tuple[str, ...]:
+    def affected_paths(self) -> tuple[str, ...]:
         """The paths, and the record of what came."""
         places = [place for path in self.files for place in _places(path)]
-        return (*places, *(self._aside(path) for path in self.files), ImportRecord.path(self.system))
+        return (*places, *(self._conflict_path(path) for path in self.files), ImportRecord.path(self.system))
 
     def plan(self, view: View) -> ChangePlan:
         """What changed there since it came last, unless it was changed here too: then it comes beside it."""
@@ -103,7 +103,7 @@ class ImportFiles(WriteOperation):
             if self.withheld(path):
                 merged.gaps.append(ImportGap(what=path, why="it is the owner's to bring"))
             else:
-                self._one(path, data, view, record, merged)
+                self._import_file(path, data, view, record, merged)
         text = record.encode()
         entry = view.entry(ImportRecord.path(self.system))
         files = dict(merged.files)
@@ -112,7 +112,9 @@ class ImportFiles(WriteOperation):
         self.tell(merged)
         return ChangePlan(files, f"Bring in {len(merged.files)} files of {self.system}")
 
-    def _one(self, path: str, data: bytes, view: View, record: ImportRecord, merged: MergeResult) -> None:
+    def _import_file(
+        self, path: str, data: bytes, view: View, record: ImportRecord, merged: MergeResult
+    ) -> None:
         places = _places(path)
         path = next((place for place in places if view.entry(place) is not None), places[0])
         theirs, entry, before = str(pygit2.hash(data)), view.entry(path), record.files.get(path)
@@ -137,7 +139,7 @@ class ImportFiles(WriteOperation):
             )
 
     def _take(self, path: str, data: bytes, view: View, merged: MergeResult) -> None:
-        above = view.file_above(path)
+        above = view.blocking_file(path)
         if above is not None or (view.entry(path) is None and view.is_folder(path)):
             merged.gaps.append(ImportGap(what=path, why=f"{above or path} is in the way"))
             return
@@ -146,14 +148,14 @@ class ImportFiles(WriteOperation):
         merged.changed += view.entry(path) is not None
 
     def _keep_beside(self, path: str, data: bytes, view: View, merged: MergeResult) -> None:
-        aside = self._aside(path)
+        aside = self._conflict_path(path)
         entry = view.entry(aside)
         if entry is None or view.blob(entry) != data:
             self._take(aside, data, view, merged)
         what = f"changed there and here: this memory's text stays, the other is in {aside}"
         merged.conflicts.append(ImportConflict(path=path, what=what, version=""))
 
-    def _aside(self, path: str) -> str:
+    def _conflict_path(self, path: str) -> str:
         return f"imported/{self.system}/conflicts/{path}"
 
 

@@ -154,7 +154,7 @@ class _FreshObjects:
         while waiting:
             tree = waiting[-1]
             if tree not in self._heights and tree not in below:
-                below[tree] = self._looked_into(tree)
+                below[tree] = self._subfolders(tree)
                 waiting += [one for one in below[tree] if one not in self._heights]
                 continue
             waiting.pop()
@@ -166,7 +166,7 @@ class _FreshObjects:
                     )
                 self._heights[tree] = height
 
-    def _looked_into(self, tree: pygit2.Oid) -> list[pygit2.Oid]:
+    def _subfolders(self, tree: pygit2.Oid) -> list[pygit2.Oid]:
         """The folders in a folder. Of one that this memory has nothing is looked at but these."""
         if self._is_known(tree):
             return self._known_folders(tree)
@@ -175,7 +175,7 @@ class _FreshObjects:
             if row.mode == FOLDER:
                 found.append(row.oid)
             elif row.mode != SUBMODULE and not self._is_known(row.oid):
-                self._insist_on(row.oid, ObjectType.BLOB, MAX_BLOB_BYTES)
+                self._require(row.oid, ObjectType.BLOB, MAX_BLOB_BYTES)
         return found
 
     def _known_folders(self, tree: pygit2.Oid) -> list[pygit2.Oid]:
@@ -194,11 +194,11 @@ class _FreshObjects:
         return False
 
     def _read(self, oid: pygit2.Oid, kind: ObjectType, largest: int) -> bytes:
-        self._insist_on(oid, kind, largest)
+        self._require(oid, kind, largest)
         data: bytes = self._odb.read(oid)[1]
         return data
 
-    def _insist_on(self, oid: pygit2.Oid, kind: ObjectType, largest: int) -> None:
+    def _require(self, oid: pygit2.Oid, kind: ObjectType, largest: int) -> None:
         found, size = self._odb.read_header(oid)
         if found != kind:
             raise ValueError(f"{oid} is something else")
@@ -236,7 +236,7 @@ def _checked_rows(tree: bytes) -> Iterator[TreeRow]:
     for row in check_rows(tree):
         fault = row_problem(row)
         if fault:
-            raise InvalidArchive(f"its history holds {_shown(row.shown)}, {fault}")
+            raise InvalidArchive(f"its history holds {_shown(row.display_name)}, {fault}")
         yield row
 
 

@@ -23,7 +23,7 @@ class PolicySummary(msgspec.Struct, frozen=True):
     conditions: dict[str, Any] = {}
 
     @property
-    def bounds(self) -> str:
+    def conditions_text(self) -> str:
         """Its conditions, in words that say no more than the file: each with its value, without the shape of a call."""
         told = {"shape": "calls like the one that was approved"}
         parts = (
@@ -66,7 +66,7 @@ def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[Im
         if subject != "*" and not subject.startswith(("type:", "block:")) and subject not in identities:
             yield ImportGap(what=path, why=f"is about {subject!r}, who is not known here: it has no effect")
         elif policy.effect == "allow":
-            only = f" (only: {policy.bounds})" if policy.bounds else ""
+            only = f" (only: {policy.conditions_text})" if policy.conditions_text else ""
             yield ImportGap(
                 what=path,
                 why=f"is in force from now on: {subject} may {policy.action[:80]} {policy.resource[:80]}{only}",

@@ -36,12 +36,12 @@ class TreeRow(NamedTuple):
     oid: pygit2.Oid
 
     @property
-    def order(self) -> bytes:
+    def sort_key(self) -> bytes:
         """By what git sorts: a folder's name as if it ended in a slash."""
         return self.name + b"/" if self.mode == FOLDER else self.name
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The name, as text."""
         return self.name.decode("utf-8", "replace")
 
@@ -67,10 +67,10 @@ def check_rows(tree: bytes) -> Iterator[TreeRow]:
     """What is in a folder. Raises ValueError when it is none, or out of order."""
     place, before, names = 0, b"", set[bytes]()
     for row in parse_rows(tree):
-        if row.order <= before or row.name in names:
+        if row.sort_key <= before or row.name in names:
             raise ValueError("a folder out of order")
         names.add(row.name)
-        place, before = place + len(row.mode) + len(row.name) + 22, row.order
+        place, before = place + len(row.mode) + len(row.name) + 22, row.sort_key
         yield row
     if place != len(tree):
         raise ValueError("a folder that is none")
@@ -80,7 +80,7 @@ def row_problem(row: TreeRow) -> str:
     """What keeps an entry out of a history; "" when nothing does."""
     if row.mode not in (FOLDER, *FILES, *SPECIAL_MODES):
         return "which is of a kind that git does not know"
-    if row.name in (b".", b"..") or b"\\" in row.name or is_git_folder(row.shown):
+    if row.name in (b".", b"..") or b"\\" in row.name or is_git_folder(row.display_name):
         return "which is no name of a file of memory"
     if row.mode == LINK and row.name.lower().startswith(b".git"):
         return "which is a link in the place of a file of git's"

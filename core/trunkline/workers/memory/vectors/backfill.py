@@ -74,7 +74,7 @@ class VectorBackfill:
         """Of all passages, how many can be found by their meaning (0 to 1): none while the embedder does not answer."""
         return self.progress.share if self._answers else 0.0
 
-    async def vector(self, text: str) -> bytes | None:
+    async def embed_query(self, text: str) -> bytes | None:
         """What to look for; None when the embedder does not say, and words must do."""
         try:
             with anyio.fail_after(QUERY_TIMEOUT):
@@ -86,13 +86,13 @@ class VectorBackfill:
             self._failed(error)
             return None
 
-    async def fill(
+    async def run(
         self, ask: IndexQueryRunner, *, told: Callable[[VectorProgress], None] | None = None
     ) -> None:
         """Make what is missing, until nothing is. With ``told``, who wants to hear how far it is, it ends at the first
         failure; without, it tries again for ever."""
         pauses = iter(RETRY_DELAYS)
-        while (made := await self._some(ask)) is not None:
+        while (made := await self._make_batch(ask)) is not None:
             if made:
                 pauses = iter(RETRY_DELAYS)
             elif told is not None:
@@ -103,11 +103,11 @@ class VectorBackfill:
                 told(self.progress)
         self.progress = msgspec.structs.replace(self.progress, missing=0, fault="")
 
-    async def _some(self, ask: IndexQueryRunner) -> bool | None:
+    async def _make_batch(self, ask: IndexQueryRunner) -> bool | None:
         """Make some vectors: whether the embedder did, or None when nothing is missing. One caller at a time, so that
         no text is embedded twice."""
         async with self._filling:
-            unknown = await ask(self._unknown)
+            unknown = await ask(self._missing_texts)
             if unknown is None:
                 return None
             try:
@@ -116,16 +116,16 @@ class VectorBackfill:
             except Exception as error:
                 self._failed(error)
                 return False
-            return await ask(partial(self._keep, made=made))
+            return await ask(partial(self._store, made=made))
 
     def prune(self, connection: apsw.Connection) -> None:
         """Forget the vectors of texts that are gone, once all that are there have theirs."""
-        if self.space.ready(connection) and not self.progress.missing:
+        if self.space.attach(connection) and not self.progress.missing:
             self.space.prune(connection)
 
     def stats(self, connection: apsw.Connection) -> VectorStats:
         """How far they are."""
-        self._settle(connection)
+        self._check_model(connection)
         self._count(connection)
         now = self.progress
         return VectorStats(
@@ -136,17 +136,17 @@ class VectorBackfill:
             fault=now.fault,
         )
 
-    def _unknown(self, connection: apsw.Connection) -> dict[bytes, str] | None:
+    def _missing_texts(self, connection: apsw.Connection) -> dict[bytes, str] | None:
         """Texts that have no vector, by what they are known by; passages whose text has one are given it at once.
         None when nothing is missing."""
-        ready = self._settle(connection)
+        ready = self._check_model(connection)
         if monotonic() - self._counted > COUNT_SECONDS:
             self._count(connection)
         newest = "SELECT id FROM passages WHERE vector IS NULL ORDER BY id DESC LIMIT ?"
         rows = [row for (row,) in connection.execute(newest, (self.embedder.batch,))]
         texts = self._texts(connection, rows)
         by_digest = {text_digest(text): text for text in texts.values()}
-        known = self.space.known(connection, by_digest) if ready else {}
+        known = self.space.find_ids(connection, by_digest) if ready else {}
         with connection:
             for row in rows:
                 vector = known.get(text_digest(texts[row])) if row in texts else 0
@@ -159,11 +159,12 @@ class VectorBackfill:
         texts = PassageTextReader(self._index.repository)
         found = load_candidates(connection, rows).values()
         said = {
-            one.id: "\n".join((*filter(None, (one.named,)), *texts.lines(one)))[:LETTERS] for one in found
+            one.id: "\n".join((*filter(None, (one.speaker_name,)), *texts.lines(one)))[:LETTERS]
+            for one in found
         }
         return {row: text for row, text in said.items() if text.strip()}
 
-    def _keep(self, connection: apsw.Connection, made: Mapping[bytes, Vector | None]) -> bool:
+    def _store(self, connection: apsw.Connection, made: Mapping[bytes, Vector | None]) -> bool:
         """Keep what was made; False when it is of no use."""
         try:
             fitting = self.space.fitting(connection, made)
@@ -171,18 +172,18 @@ class VectorBackfill:
             self._failed(error)
             return False
         lengths = [len(vector) for vector in fitting.values() if vector is not None]
-        if made and not self.space.ready(connection):
+        if made and not self.space.attach(connection):
             if not lengths:
                 return False
-            self.space.begin(connection, lengths[0])
+            self.space.create(connection, lengths[0])
         with connection:
             for digest, vector in fitting.items():
-                self.space.keep(connection, digest, vector)
+                self.space.put(connection, digest, vector)
         return True
 
-    def _settle(self, connection: apsw.Connection) -> bool:
+    def _check_model(self, connection: apsw.Connection) -> bool:
         """Whether there are vectors of this model. Without, none of them counts."""
-        ready = self.space.ready(connection)
+        ready = self.space.attach(connection)
         if not ready:  # lost, or those of another model
             connection.execute("UPDATE passages SET vector = NULL WHERE vector > 0")
         return ready

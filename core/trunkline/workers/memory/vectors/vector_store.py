@@ -42,22 +42,22 @@ class VectorStore:
         self._file = file
         self._model = model
 
-    def ready(self, connection: apsw.Connection) -> bool:
+    def attach(self, connection: apsw.Connection) -> bool:
         """Attach the file. False when it has no vectors of this model yet."""
         if "vectors" not in {name for _, name, _ in connection.execute("PRAGMA database_list")}:
-            self._attach(connection)
+            self._attach_file(connection)
         if not connection.execute("SELECT count(*) FROM vectors.sqlite_schema WHERE name = 'meta'").get:
             return False
         found = dict(connection.execute("SELECT key, value FROM vectors.meta"))
         return found.get("model") == self._model and found.get("version") == VERSION
 
-    def takes(self, connection: apsw.Connection, packed: bytes) -> bool:
+    def accepts(self, connection: apsw.Connection, packed: bytes) -> bool:
         """Whether there are vectors of this model, as long as this one: what is not cannot be compared."""
-        return self.ready(connection) and self._length(connection) == len(packed)
+        return self.attach(connection) and self._length(connection) == len(packed)
 
-    def insist_on_length(self, connection: apsw.Connection, lengths: Iterable[int]) -> None:
+    def check_lengths(self, connection: apsw.Connection, lengths: Iterable[int]) -> None:
         """Refuse vectors of other lengths than those that are here, or of several. Raises ValueError."""
-        here = {self._length(connection)} if self.ready(connection) else set[int]()
+        here = {self._length(connection)} if self.attach(connection) else set[int]()
         if not all(1 <= length <= MAX_DIMENSIONS for length in lengths):
             raise ValueError(f"it answers with vectors of none or of more than {MAX_DIMENSIONS} numbers")
         if len(here | {_octets(length) * 8 for length in lengths}) > 1:
@@ -74,10 +74,10 @@ class VectorStore:
         Raises ValueError when all are of another length.
         """
         lengths = Counter(len(vector) for vector in made.values() if vector is not None)
-        here = self._length(connection) if self.ready(connection) else 0
+        here = self._length(connection) if self.attach(connection) else 0
         fit = [length for length, _ in lengths.most_common() if not here or _octets(length) * 8 == here]
         usual = next(filter(None, fit), 0)
-        self.insist_on_length(connection, (usual,) if usual else lengths)
+        self.check_lengths(connection, (usual,) if usual else lengths)
         return {
             digest: vector if vector is not None and len(vector) == usual else None
             for digest, vector in made.items()
@@ -87,7 +87,7 @@ class VectorStore:
         said = connection.execute("SELECT value FROM vectors.meta WHERE key = 'dimensions'").get
         return _octets(int(said)) * 8
 
-    def begin(self, connection: apsw.Connection, dimensions: int) -> None:
+    def create(self, connection: apsw.Connection, dimensions: int) -> None:
         """Make room for vectors; those of another model are forgotten."""
         self.forget(connection)
         with connection:
@@ -98,18 +98,18 @@ class VectorStore:
 
     def forget(self, connection: apsw.Connection) -> None:
         """Forget all vectors."""
-        self.ready(connection)
+        self.attach(connection)
         with connection:
             for table in ("bits", "known", "meta"):
                 connection.execute(f"DROP TABLE IF EXISTS vectors.{table}")
 
-    def known(self, connection: apsw.Connection, digests: Iterable[bytes]) -> Mapping[bytes, int]:
+    def find_ids(self, connection: apsw.Connection, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """The numbers of the texts that have vectors."""
         find = "SELECT id FROM vectors.known WHERE digest = ?"
         found = {digest: connection.execute(find, (digest,)).get for digest in digests}
         return {digest: row for digest, row in found.items() if row is not None}
 
-    def keep(self, connection: apsw.Connection, digest: bytes, vector: Vector | None) -> None:
+    def put(self, connection: apsw.Connection, digest: bytes, vector: Vector | None) -> None:
         """Keep a text's vector. One that points nowhere is kept as none, and nothing is found by it."""
         packed = None if vector is None else quantize_int8(vector)
         connection.execute(
@@ -151,7 +151,7 @@ class VectorStore:
                 )
         return len(gone)
 
-    def _attach(self, connection: apsw.Connection) -> None:
+    def _attach_file(self, connection: apsw.Connection) -> None:
         import sqlite_vec
 
         connection.enable_load_extension(True)

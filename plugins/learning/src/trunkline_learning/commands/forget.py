@@ -56,7 +56,7 @@ async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str
     from trunkline_learning.fact_chunks import forget_facts
     from trunkline_learning.inventory import Inventory
 
-    paths = await Inventory(bus).named_files()
+    paths = await Inventory(bus).forgettable_files()
     facts = await forget_facts(bus, ids or None, actor=OWNER)
     chosen = [id for id in ids or paths if id in paths]
     if chosen:

@@ -98,7 +98,7 @@ async def _collect_status(bus: "Bus") -> dict[str, Any]:
         "on": choices.on,
         "problem": problem,
         "asks": f"{asked} is asked, for {choices.max_cost_usd:g} USD a turn at most"
-        if choices.asks
+        if choices.uses_model
         else "no model is asked",
         "turns": position.count,
         "waiting": await _waiting(bus),

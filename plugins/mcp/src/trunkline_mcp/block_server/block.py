@@ -80,18 +80,18 @@ class ServedBlock:
         match outcome.status:
             case "ok":
                 return outcome.output
-            case "approval" if outcome.waits:
+            case "approval" if outcome.is_waiting:
                 await self._stop(call, "nobody can be asked here")
                 raise CallRefusedError(
                     f"{name} asks a person a question. Over MCP no one can be asked, so it was stopped in its middle. "
                     "It may have had an effect; find out before you call it again."
                 )
             case "approval":
-                raise CallRefusedError(self._pending(name))
+                raise CallRefusedError(self._approval_text(name))
             case _:
                 raise CallRefusedError(outcome.output)
 
-    async def files(self) -> list[ResourceEntry]:
+    async def list_files(self) -> list[ResourceEntry]:
         """The files of the block's memory."""
         found = _decode_output(await self.call(LIST_TOOL, {"recursive": True}))
         return [
@@ -100,14 +100,14 @@ class ServedBlock:
             if one.get("kind") == "file"
         ]
 
-    async def names(self) -> list[str]:
+    async def list_blocks(self) -> list[str]:
         """The names of all blocks. Raises Refused when this one may not look into memory."""
         found = _decode_output(await self.call(LIST_TOOL, {"path": "/blocks"}))
         return [
             str(one["path"]).rstrip("/").rpartition("/")[2] for one in found if one.get("kind") == "folder"
         ]
 
-    async def file(self, path: str) -> str:
+    async def read_file(self, path: str) -> str:
         """A file's text. Raises Refused, also when there is none."""
         return str(_decode_output(await self.call(READ_TOOL, {"path": path}))["content"])
 
@@ -119,7 +119,7 @@ class ServedBlock:
             turn=new_id("turn"), actor="",
         )  # fmt: skip
         try:
-            return await self._answered(wish, report)
+            return await self._wait_for_outcome(wish, report)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True), anyio.move_on_after(1.0):
                 await self._stop(wish.call, "the other agent cancelled it")
@@ -130,7 +130,7 @@ class ServedBlock:
     async def _stop(self, call: str, reason: str) -> None:
         await self._bus.publish(DELEGATED_CANCEL_CALL, CancelCall(reason=reason), call=call, **self._names)
 
-    async def _answered(self, wish: CallTool, report: ProgressReporter | None) -> ToolOutcome:
+    async def _wait_for_outcome(self, wish: CallTool, report: ProgressReporter | None) -> ToolOutcome:
         signs = 0
         async with self._bus.call_streaming(
             DELEGATED_CALL_TOOL, wish, idle_timeout=IDLE_SECONDS, **self._names
@@ -145,7 +145,7 @@ class ServedBlock:
             f"{wish.name} gave no outcome. It may have had its effect; find out before you call it again."
         )
 
-    def _pending(self, name: str) -> str:
+    def _approval_text(self, name: str) -> str:
         return (
             f"{name} needs a person's approval, which cannot be given over MCP. Nothing was run. "
             f"The owner can permit it for agents like this one: trunkline permissions {self.block}"

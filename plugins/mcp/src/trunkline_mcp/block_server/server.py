@@ -57,7 +57,7 @@ class BlockServer:
             on_subscriptions_listen=ListenHandler(self.changes),
         )
 
-    async def watch(self, seconds: float) -> None:
+    async def watch_tools(self, seconds: float) -> None:
         """Look now and then whether the block's tools are others, and tell those who listen. Until cancelled."""
         before: tuple[trunkline.ToolSpec, ...] | None = None
         while True:
@@ -67,11 +67,11 @@ class BlockServer:
                 log.debug("the tools of %s cannot be looked at: %s", self._block.block, error)
             else:
                 if before is not None and now != before:
-                    await self._tell()
+                    await self._notify_changes()
                 before = now
             await anyio.sleep(seconds)
 
-    async def _tell(self) -> None:
+    async def _notify_changes(self) -> None:
         await self.changes.publish(ToolsListChanged())
         for session in list(self._sessions):
             try:
@@ -110,7 +110,7 @@ class BlockServer:
         self, context: "Context", params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         try:
-            files = await self._block.files()
+            files = await self._block.list_files()
         except CallRefusedError:
             files = []  # a block whose memory is closed to others has none to show
         entries, following = paginate(files, params)
@@ -141,7 +141,7 @@ class BlockServer:
             raise resource_not_found(uri)
         path = unquote(uri.removeprefix(begin))
         try:
-            text = await self._block.file(path)
+            text = await self._block.read_file(path)
         except CallRefusedError as error:
             raise resource_not_found(uri) from error
         held = types.TextResourceContents(uri=uri, mime_type=mime_type(path), text=text)
@@ -153,7 +153,9 @@ class BlockServer:
         """Paths of memory that begin with what was typed."""
         try:
             found = [
-                one.path for one in await self._block.files() if one.path.startswith(params.argument.value)
+                one.path
+                for one in await self._block.list_files()
+                if one.path.startswith(params.argument.value)
             ]
         except CallRefusedError:
             found = []

@@ -65,12 +65,12 @@ class TokenMiddleware:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass on what may pass."""
-        if scope["type"] != "http" or self._may(scope):
+        if scope["type"] != "http" or self._is_authorized(scope):
             return await self._app(scope, receive, send)
         headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain; charset=utf-8")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})
         await send({"type": "http.response.body", "body": b"The token is missing or wrong.\n"})
 
-    def _may(self, scope: "Scope") -> bool:
+    def _is_authorized(self, scope: "Scope") -> bool:
         given = [value for name, value in scope["headers"] if name in CREDENTIALS]
         return len(given) == 1 and hmac.compare_digest(given[0], self._wanted)

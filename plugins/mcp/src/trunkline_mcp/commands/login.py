@@ -46,7 +46,7 @@ async def _sign_in(home: Path, server: "ServerConfig", again: bool) -> None:
         if again:
             dialler.tokens(server).forget()
         try:
-            async with dialler.dialled(server):
+            async with dialler.connect(server):
                 pass
         except Exception as error:
             raise trunkline.TrunklineError(

@@ -77,7 +77,7 @@ async def _serve(bus: "Bus", home: Path, block: str, agent: str, port: int, toke
     await _require_block(lent)
     served = BlockServer(lent)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(served.watch, POLL_SECONDS)
+        tasks.start_soon(served.watch_tools, POLL_SECONDS)
         if token:
             with ExitStack() as listening:
                 await serve_http(served.server(), port, token, partial(_announce, listening, home, block))
@@ -92,7 +92,7 @@ async def _require_block(lent: "ServedBlock") -> None:
     from trunkline_mcp.block_server.block import CallRefusedError
 
     try:
-        names = await lent.names()
+        names = await lent.list_blocks()
     except CallRefusedError:
         return
     if lent.block not in names:

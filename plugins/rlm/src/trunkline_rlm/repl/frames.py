@@ -45,7 +45,7 @@ class CallFrame(msgspec.Struct, frozen=True, array_like=True, tag="call", forbid
     arguments: msgspec.Raw
     named: msgspec.Raw
 
-    def given(self) -> tuple[list[Any], dict[str, Any]]:
+    def decode_arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """The arguments, by position and by name. Raises Hostile."""
         return _decode_value(self.arguments, list[Any]), _decode_value(self.named, dict[str, Any])
 

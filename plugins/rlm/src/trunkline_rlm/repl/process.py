@@ -74,7 +74,7 @@ class ReplProcess:
         ) as error:
             raise ProcessEndedError("the process is gone") from error
 
-    async def said(self) -> str:
+    async def read_stderr(self) -> str:
         """The last words of a process that did not begin: what stands on its standard error."""
         words = b""
         with anyio.move_on_after(1.0):
@@ -131,7 +131,7 @@ async def _start_failure(process: ReplProcess, functions: Sequence[str], limits:
     except HostileFrameError as error:
         return str(error)
     except ProcessEndedError:
-        said = await process.said()
+        said = await process.read_stderr()
         return f"it ended at once; it said: {said or 'nothing'}"
     if isinstance(first, ReadyFrame):
         return None

@@ -123,7 +123,7 @@ class ReplSession:
         return self._output.text
 
     @property
-    def lives(self) -> bool:
+    def has_process(self) -> bool:
         """Whether there is a process, and so variables of earlier runs."""
         return self._process is not None
 
@@ -156,11 +156,11 @@ class ReplSession:
         """
         if self._final.given:
             raise SessionCompleteError("The session is already complete: FINAL was called.")
-        before = self._output.mark()
+        before = self._output.position()
         try:
-            process = await self._started()
+            process = await self._start_process()
             await process.send("run", code, dict(variables or {}), self._checked)
-            done = await self._served(process)
+            done = await self._serve_calls(process)
             value, names = done.value, done.variables
         except (ProcessEndedError, HostileFrameError) as error:
             await self.aclose()
@@ -177,12 +177,12 @@ class ReplSession:
         self.names = names
         return RunResult(value, done.shown, done.error, self._output.since(before))
 
-    async def _started(self) -> ReplProcess:
+    async def _start_process(self) -> ReplProcess:
         if self._process is None:
             self._process = await start_process(self._sandbox, tuple(self._functions), self.limits)
         return self._process
 
-    async def _served(self, process: ReplProcess) -> DoneFrame:
+    async def _serve_calls(self, process: ReplProcess) -> DoneFrame:
         """Answer the code's calls until it has ended."""
         left, calls = self.limits.timeout, 0
         while True:
@@ -198,17 +198,17 @@ class ReplSession:
                     self._output.add(text)
                 case CallFrame():
                     calls += 1
-                    await self._answer(process, frame, calls)
+                    await self._answer_call(process, frame, calls)
                 case _:
                     raise HostileFrameError(f"a frame out of turn: {type(frame).__name__}")
 
-    async def _answer(self, process: ReplProcess, call: CallFrame, calls: int) -> None:
+    async def _answer_call(self, process: ReplProcess, call: CallFrame, calls: int) -> None:
         try:
             if calls > 2 * self.limits.calls:
                 raise HostileFrameError("calls that do not end")
             if calls > self.limits.calls:
                 raise HostFunctionError("RuntimeError", f"more than {self.limits.calls} calls in one run")
-            answer = await self._called(call)
+            answer = await self._call_function(call)
         except HostFunctionError as fault:
             await process.send("fault", fault.kind, str(fault))
             return
@@ -217,11 +217,11 @@ class ReplSession:
         except (TypeError, ValueError) as error:  # too large for a frame, or nothing for one
             await process.send("fault", "ValueError", str(error))
 
-    async def _called(self, call: CallFrame) -> Any:
+    async def _call_function(self, call: CallFrame) -> Any:
         function = self._functions.get(call.name)
         if function is None:
             raise HostileFrameError(f"a call of {call.name[:50]!r}")
-        positional, named = call.given()
+        positional, named = call.decode_arguments()
         try:
             bound = inspect.signature(function).bind(*positional, **named)
         except TypeError as error:
@@ -249,7 +249,7 @@ class _OutputBuffer:
     def text(self) -> str:
         return "".join(self._pieces)
 
-    def mark(self) -> int:
+    def position(self) -> int:
         """Where the next text will stand."""
         return len(self._pieces)
 

@@ -45,5 +45,5 @@ def bubblewrap_options(
     else:
         words += "--bind" if limits.writable else "--ro-bind", str(program.workspace), WORKSPACE
     words += "--ro-bind", str(EMPTY_FILE), EMPTY_PLACE
-    words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.place
+    words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.working_directory
     return tuple(words)

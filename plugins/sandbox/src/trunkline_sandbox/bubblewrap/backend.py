@@ -71,7 +71,7 @@ class Bubblewrap(Sandbox):
         program = check_program(
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
-        self._latch.refuse()
+        self._latch.raise_if_engaged()
         executable = shutil.which("bwrap")
         if executable is None or platform.machine() not in ARCHITECTURES:
             raise ToolError(
@@ -82,7 +82,7 @@ class Bubblewrap(Sandbox):
             self._looked = True
         masks = await anyio.to_thread.run_sync(masked_files, program.workspace)
         try:
-            return await self._begun(executable, program, masks)
+            return await self._start_program(executable, program, masks)
         except OSError as error:
             raise ToolError(
                 f"The sandbox could not be made for this program: {error}.", kind="unavailable"
@@ -96,7 +96,9 @@ class Bubblewrap(Sandbox):
         """See ``Sandbox``."""
         return await anyio.to_thread.run_sync(process_cleanup.end_all, self._home)
 
-    async def _begun(self, executable: str, program: ProgramRequest, masks: Masks) -> BubblewrapProcess:
+    async def _start_program(
+        self, executable: str, program: ProgramRequest, masks: Masks
+    ) -> BubblewrapProcess:
         with ExitStack() as ours, ExitStack() as theirs:
             told, tells = _pipe(ours, theirs)
             waits, go = _pipe(theirs, ours)
@@ -135,24 +137,24 @@ class Bubblewrap(Sandbox):
             theirs.close()
             process: BubblewrapProcess | None = None
             try:
-                process = await self._held(raw, StatusPipe(told), program.limits)
+                process = await self._with_limits(raw, StatusPipe(told), program.limits)
                 if masks.hidden or masks.locked:
                     await _mask_files(process.first, program.limits.repository)
                 if program.limits.network and not program.limits.host_network:
                     process.uplink = await start_uplink(process.first)
-                process.watch(self._bounds(program, process.first))
-                self._latch.refuse()  # panic may have looked for programs while this one was being made
+                process.watch(self._watched_limits(program, process.first))
+                self._latch.raise_if_engaged()  # panic may have looked for programs while this one was being made
                 os.write(go, b"1")
             except BaseException:
                 await _kill_bubblewrap(raw)
                 if process is not None:
-                    await process.let_go()
+                    await process.discard()
                 raise
             os.close(go)
             ours.pop_all()
             return process
 
-    def _bounds(self, program: ProgramRequest, first: int) -> WatchedLimits:
+    def _watched_limits(self, program: ProgramRequest, first: int) -> WatchedLimits:
         """What of the program the kernel does not bound here."""
         limits = program.limits
         writes = program.workspace is not None and limits.writable
@@ -163,7 +165,9 @@ class Bubblewrap(Sandbox):
             first=first,
         )
 
-    async def _held(self, raw: Process, status: StatusPipe, limits: SandboxLimits) -> BubblewrapProcess:
+    async def _with_limits(
+        self, raw: Process, status: StatusPipe, limits: SandboxLimits
+    ) -> BubblewrapProcess:
         """The program, not begun yet, once its limits are on it."""
         with anyio.move_on_after(START_SECONDS):
             child = await status.child()

@@ -72,7 +72,7 @@ class BubblewrapProcess(SandboxProcess):
             await self._raw.wait()
             await self._finish()
 
-    async def let_go(self) -> None:
+    async def discard(self) -> None:
         """Keep nothing of a program that was ended before it began: no handle, no network and no group."""
         with anyio.CancelScope(shield=True):
             await self._stop_watch()
@@ -93,7 +93,7 @@ class BubblewrapProcess(SandboxProcess):
             with anyio.move_on_after(GONE_SECONDS):
                 await anyio.wait_readable(self._first)
             self._code = self._status.exit_code()
-            self._explain()
+            self._set_kill_reason()
             os.close(self._first)
             self._status.close()
             if self.uplink is not None:
@@ -106,7 +106,7 @@ class BubblewrapProcess(SandboxProcess):
         if self._watch is not None:
             await anyio.to_thread.run_sync(self._watch.stop)
 
-    def _explain(self) -> None:
+    def _set_kill_reason(self) -> None:
         """Who ended it, when it did not end by itself."""
         if self._group is not None and self._code != 0 and self._group.out_of_memory():
             self.killed = self.killed or "memory"

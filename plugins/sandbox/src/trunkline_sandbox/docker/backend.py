@@ -57,10 +57,10 @@ class Docker(Sandbox):
         except EngineError as error:
             if error.status != 404:
                 return f"The Docker engine fails: {error}."
-            return await self._without_image(image)
+            return await self._pull_image(image)
         return None
 
-    async def _without_image(self, image: str) -> str | None:
+    async def _pull_image(self, image: str) -> str | None:
         if not self._settings.pull:
             return (
                 f"The image {image} is not on this machine: docker pull {image}, name another one as image in "
@@ -95,25 +95,27 @@ class Docker(Sandbox):
         program = check_program(
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
-        self._latch.refuse()
+        self._latch.raise_if_engaged()
         masks = await anyio.to_thread.run_sync(masked_files, program.workspace)
         try:
-            ready = await self._pool.take(ContainerSpec.of(program, self._settings.image, masks), label)
+            ready = await self._pool.take(
+                ContainerSpec.for_program(program, self._settings.image, masks), label
+            )
         except EngineError as error:
             raise ToolError(
                 f"The container could not be made for this program: {error}", kind="unavailable"
             ) from error
-        process = ContainerProcess(self._engine, ready.container, ready.wire, self._pool.away)
+        process = ContainerProcess(self._engine, ready.container, ready.wire, self._pool.remove)
         try:
-            self._latch.refuse()  # panic may have looked for programs while this one's container was being made
-            process.watch(self._bounds(program))
+            self._latch.raise_if_engaged()  # panic may have looked while the container was made
+            process.watch(self._watched_limits(program))
             await ready.wire.stdin.send(start_orders(program))
         except BaseException:
             await process.__aexit__()
             raise
         return process
 
-    def _bounds(self, program: ProgramRequest) -> WatchedLimits:
+    def _watched_limits(self, program: ProgramRequest) -> WatchedLimits:
         """What of the program the engine does not bound."""
         writes = program.workspace is not None and program.limits.writable
         disk = self._settings.workspace * MIB if writes else None
@@ -129,16 +131,16 @@ class Docker(Sandbox):
     async def serve(self) -> None:
         """See ``Sandbox``: keeps containers ready, and removes those of processes that have died."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._keep_swept)
+            tasks.start_soon(self._sweep_periodically)
             await self._pool.serve()
 
-    async def _keep_swept(self) -> None:
+    async def _sweep_periodically(self) -> None:
         while True:
             with suppress(EngineError):  # there is none yet, or no longer
                 for one in await self._containers():
                     if is_owner_gone(one["Labels"].get(OWNER_LABEL, "")):
-                        await self._pool.away(str(one["Id"]))
-            await self._pool.pay()
+                        await self._pool.remove(str(one["Id"]))
+            await self._pool.retry_removals()
             await anyio.sleep(SWEEP_SECONDS)
 
     async def _containers(self) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ class ContainerSpec:
     limits: SandboxLimits
 
     @classmethod
-    def of(cls, program: ProgramRequest, image: str, masks: Masks) -> "ContainerSpec":
+    def for_program(cls, program: ProgramRequest, image: str, masks: Masks) -> "ContainerSpec":
         """The place for a program. Time and output are no concern of the container's."""
         limits = program.limits
         held = SandboxLimits(
@@ -130,7 +130,7 @@ def start_orders(program: ProgramRequest) -> bytes:
     """
     words = [f"{name}={value}" for name, value in program.env.items()]
     command = shlex.join(["env", "-i", *words, "/bin/sh", "-c", 'exec "$@"', "sh", *program.argv])
-    script = f"cd {shlex.quote(program.place)} && {command}".encode()
+    script = f"cd {shlex.quote(program.working_directory)} && {command}".encode()
     return b"%d\n%s" % (len(script), script)
 
 

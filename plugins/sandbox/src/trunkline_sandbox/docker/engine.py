@@ -71,7 +71,7 @@ class DockerEngine:
         """One request; the answer as it came. Raises EngineError."""
         target = await self._versioned(path, query)
         with _deadline(seconds):
-            connection, stream = await self._asked(method, target, body)
+            connection, stream = await self._send_request(method, target, body)
             async with stream:
                 response = await _wait_for_event(connection, stream, h11.Response)
                 content = b""
@@ -81,18 +81,18 @@ class DockerEngine:
             raise EngineError(response.status_code, _error_message(content))
         return content
 
-    async def attached(self, container: str) -> tuple[SocketStream, bytes]:
+    async def attach(self, container: str) -> tuple[SocketStream, bytes]:
         """A connection to the standard streams of a container, and what came on it already. Raises EngineError."""
         query = {"stream": "1", "stdin": "1", "stdout": "1", "stderr": "1"}
         target = await self._versioned(f"/containers/{container}/attach", query)
         with _deadline(ANSWER_SECONDS):
-            connection, stream = await self._asked("POST", target, None, upgrade=True)
+            connection, stream = await self._send_request("POST", target, None, upgrade=True)
             return await _hijack(connection, stream)
 
     async def ping(self) -> None:
         """Whether it is there. Raises EngineError."""
         with _deadline(PING_SECONDS):
-            connection, stream = await self._asked("GET", "/_ping", None)
+            connection, stream = await self._send_request("GET", "/_ping", None)
             async with stream:
                 response = await _wait_for_event(connection, stream, h11.Response)
         said = dict(response.headers).get(b"api-version", b"1.41").decode()
@@ -104,7 +104,7 @@ class DockerEngine:
             await self.ping()
         return f"{self._version}{quote(path)}{f'?{urlencode(query)}' if query else ''}"
 
-    async def _asked(
+    async def _send_request(
         self, method: str, target: str, body: object, *, upgrade: bool = False
     ) -> tuple[h11.Connection, SocketStream]:
         content = b"" if body is None else msgspec.json.encode(body)
@@ -118,7 +118,7 @@ class DockerEngine:
         wire = connection.send(h11.Request(method=method, target=target, headers=headers)) or b""
         wire += (connection.send(h11.Data(data=content)) or b"") if content else b""
         wire += connection.send(h11.EndOfMessage()) or b""
-        stream = await self._connected()
+        stream = await self._connect()
         try:
             with _broken_as_engine_error():
                 await stream.send(wire)
@@ -127,7 +127,7 @@ class DockerEngine:
             raise
         return connection, stream
 
-    async def _connected(self) -> SocketStream:
+    async def _connect(self) -> SocketStream:
         if not self.host.startswith("unix://"):
             raise EngineError(0, f"only an engine of this machine can be used (unix://...), not {self.host}")
         try:

@@ -25,7 +25,7 @@ class Guardian:
         self._lock = anyio.Lock()
         self._begun = False
 
-    async def watch(self) -> None:
+    async def ensure_started(self) -> None:
         """From now on nothing is left when this process ends, in good order or not. Raises ToolError."""
         async with self._lock:
             if self._begun:

@@ -44,22 +44,22 @@ class ContainerPool:
     async def take(self, place: ContainerSpec, label: str) -> ReadyContainer:
         """A container for one program; the next of its kind is made meanwhile. Raises EngineError."""
         ready = self._ready.pop(place.key, None)
-        if ready is not None and not await self._lives(ready.container):  # somebody has ended it
-            await self._dropped(ready)
+        if ready is not None and not await self._is_running(ready.container):  # somebody has ended it
+            await self._drop(ready)
             ready = None
         if self._chores is not None and self._most:
             self._chores.start_soon(self._warm, place)
-        return ready or await self._made(place, label)
+        return ready or await self._create(place, label)
 
-    async def away(self, container: str, later: bool = False) -> None:
+    async def remove(self, container: str, later: bool = False) -> None:
         """Remove a container, whatever runs in it: beside everything else while ``serve`` runs, else now. ``later``,
         when the engine does not answer; a process that does not serve leaves that to its guardian."""
         if later:
             self._owed.add(container)
         elif self._chores is not None:
-            self._chores.start_soon(self._removed, container)
+            self._chores.start_soon(self._delete, container)
         else:
-            await self._removed(container)
+            await self._delete(container)
 
     async def serve(self) -> None:
         """Do what nobody should wait for, until cancelled; nothing is left then."""
@@ -75,29 +75,31 @@ class ContainerPool:
         """Remove all that are ready."""
         while self._ready:
             _, ready = self._ready.popitem()
-            await self._dropped(ready)
+            await self._drop(ready)
 
     async def _warm(self, place: ContainerSpec) -> None:
         if place.key in self._ready:
             return
         with suppress(EngineError, ToolError):  # then the next program makes its own, and is told
-            ready = await self._made(place, "ready")
+            ready = await self._create(place, "ready")
             before = self._ready.pop(place.key, None)
             self._ready[place.key] = ready
             if before is not None:
-                await self._dropped(before)
+                await self._drop(before)
         while len(self._ready) > self._most:
             _, oldest = self._ready.popitem(last=False)
-            await self._dropped(oldest)
+            await self._drop(oldest)
 
-    async def _made(self, place: ContainerSpec, label: str) -> ReadyContainer:
-        await self._guardian.watch()  # before: an engine may make one and not come to tell us its name
+    async def _create(self, place: ContainerSpec, label: str) -> ReadyContainer:
+        await (
+            self._guardian.ensure_started()
+        )  # before: an engine may make one and not come to tell us its name
         wanted = create_request(place, container_labels(self._home, self._guardian.name, label))
         with anyio.CancelScope(shield=True):  # one whose name is not known could not be removed
             made = await self._engine.call("POST", "/containers/create", body=wanted)
         container = str(made["Id"])
         try:
-            wire = AttachedStreams(*await self._engine.attached(container))
+            wire = AttachedStreams(*await self._engine.attach(container))
             try:
                 await self._engine.call("POST", f"/containers/{container}/start")
             except BaseException:
@@ -105,27 +107,27 @@ class ContainerPool:
                 raise
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._removed(container)
+                await self._delete(container)
             raise
         return ReadyContainer(container, wire)
 
-    async def _lives(self, container: str) -> bool:
+    async def _is_running(self, container: str) -> bool:
         try:
             found = await self._engine.call("GET", f"/containers/{container}/json")
         except EngineError:
             return False
         return msgspec.convert(found, ContainerInspection).state.running
 
-    async def _dropped(self, ready: ReadyContainer) -> None:
+    async def _drop(self, ready: ReadyContainer) -> None:
         await ready.wire.aclose()
-        await self._removed(ready.container)
+        await self._delete(ready.container)
 
-    async def pay(self) -> None:
+    async def retry_removals(self) -> None:
         """Try again to remove what could not be removed."""
         for container in tuple(self._owed):
-            await self._removed(container)
+            await self._delete(container)
 
-    async def _removed(self, container: str) -> None:
+    async def _delete(self, container: str) -> None:
         try:
             await self._engine.call(
                 "DELETE", f"/containers/{container}", query={"force": "1", "v": "1"}, seconds=REMOVE_SECONDS

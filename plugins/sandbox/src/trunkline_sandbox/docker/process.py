@@ -52,12 +52,12 @@ class ContainerProcess(SandboxProcess):
     def _exceeded(self, watch: LimitWatcher, limit: str) -> None:
         """Called from the watch's thread, so that a busy worker holds nothing up."""
         self.killed = self.killed or limit
-        anyio.run(self._ended, watch)
+        anyio.run(self._kill_until_ended, watch)
 
-    async def _ended(self, watch: LimitWatcher) -> None:
+    async def _kill_until_ended(self, watch: LimitWatcher) -> None:
         """Have the engine end it, for as long as it may still run."""
         engine = DockerEngine(self._engine.host)
-        while watch.is_on:
+        while watch.is_running:
             try:
                 await engine.call("POST", f"/containers/{self._container}/kill", seconds=KILL_SECONDS)
                 return
@@ -90,7 +90,7 @@ class ContainerProcess(SandboxProcess):
             silent = False
             try:
                 if not self._wire.ended.is_set():
-                    await self._told_to_end(why)
+                    await self._kill_container(why)
                 await self._engine.call("POST", f"/containers/{self._container}/wait", seconds=KILL_SECONDS)
             except EngineError as error:
                 silent = error.is_silent
@@ -99,7 +99,7 @@ class ContainerProcess(SandboxProcess):
             for waiting in self._waiting:
                 waiting.cancel()
 
-    async def _told_to_end(self, why: str) -> None:
+    async def _kill_container(self, why: str) -> None:
         """Raises EngineError when the engine does not answer."""
         try:
             await self._engine.call("POST", f"/containers/{self._container}/kill", seconds=KILL_SECONDS)
@@ -117,12 +117,12 @@ class ContainerProcess(SandboxProcess):
             if self._watch is not None:
                 await anyio.to_thread.run_sync(self._watch.stop)
             if not silent:
-                await self._learn()
+                await self._read_exit_state()
             await self._wire.finish()
             await self._away(self._container, silent)
             self._over = True
 
-    async def _learn(self) -> None:
+    async def _read_exit_state(self) -> None:
         try:
             found = await self._engine.call(
                 "GET", f"/containers/{self._container}/json", seconds=KILL_SECONDS

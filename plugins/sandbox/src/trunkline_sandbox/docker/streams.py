@@ -37,7 +37,7 @@ class AttachedStreams:
         """Read on until ``wanted`` has something or all is over. Whoever is first reads for both."""
         async with self._turn:
             if not wanted.waiting:
-                await self._take_one()
+                await self._read_frame()
 
     async def finish(self) -> None:
         """The container has ended: take in what is still on the way, for whoever reads it later, and hang up. The
@@ -46,15 +46,15 @@ class AttachedStreams:
         while not self.ended.is_set():
             with anyio.move_on_after(SILENCE_SECONDS) as silent:
                 async with self._turn:
-                    await self._take_one()
+                    await self._read_frame()
             if silent.cancelled_caught:
                 break
         await self.aclose()
 
-    async def _take_one(self) -> None:
+    async def _read_frame(self) -> None:
         if not self.ended.is_set():
             try:
-                number, content = await self._piece()
+                number, content = await self._read_chunk()
             except (
                 anyio.IncompleteRead,
                 anyio.EndOfStream,
@@ -65,7 +65,7 @@ class AttachedStreams:
                 return
             (self.stderr if number == 2 else self.stdout).put(content)
 
-    async def _piece(self) -> tuple[int, bytes]:
+    async def _read_chunk(self) -> tuple[int, bytes]:
         """Some content of the frame under way. A reader that is cancelled loses nothing."""
         if self._first:
             self._buffered.feed_data(self._first)

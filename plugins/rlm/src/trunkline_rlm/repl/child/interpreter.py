@@ -82,7 +82,7 @@ class Interpreter:
             codecs.lookup(encoding)
         self._output = HostOutput(most_output)
         sys.stdout = sys.stderr = self._output
-        self._space = self._beginning(functions)
+        self._space = self._initial_namespace(functions)
         self._given = set(self._space)
 
     def run(self, code: str, variables: dict[str, Any], *, checked: bool) -> None:
@@ -91,11 +91,11 @@ class Interpreter:
         self._space["__builtins__"] = self._builtins
         try:
             value = self._run(code, checked)
-            self._tell(value)
+            self._send_value(value)
         except CodeViolation as violation:
-            self._end(None, "", str(violation), violation=True)
+            self._send_done(None, "", str(violation), violation=True)
         except BaseException as error:  # nothing that code raises ends the session
-            self._end(None, "", _format_error(error), violation=False)
+            self._send_done(None, "", _format_error(error), violation=False)
 
     def _run(self, code: str, checked: bool) -> Any:
         tree = ast.parse(code, NAME)
@@ -107,15 +107,15 @@ class Interpreter:
             return None
         return eval(compile(ast.Expression(last.value), NAME, "eval"), self._space)  # type: ignore[attr-defined]
 
-    def _tell(self, value: Any) -> None:
+    def _send_value(self, value: Any) -> None:
         """The value as it is if JSON has a form for it, and how it is shown."""
         shown = "" if value is None else repr(value)[:SHOWN]
         try:
-            self._end(value, shown, None, violation=False)
+            self._send_done(value, shown, None, violation=False)
         except (TypeError, ValueError, RecursionError):
-            self._end(shown, shown, None, violation=False)
+            self._send_done(shown, shown, None, violation=False)
 
-    def _end(self, value: Any, shown: str, error: str | None, *, violation: bool) -> None:
+    def _send_done(self, value: Any, shown: str, error: str | None, *, violation: bool) -> None:
         self._output.flush()
         names = sorted(
             f"{name[:100]}: {type(thing).__name__[:100]}"
@@ -124,13 +124,13 @@ class Interpreter:
         )
         host_pipes.send("done", value, shown, error, violation, names[:100])
 
-    def _beginning(self, functions: list[str]) -> dict[str, Any]:
+    def _initial_namespace(self, functions: list[str]) -> dict[str, Any]:
         self._builtins = {
             name: thing
             for name, thing in vars(builtins).items()
             if name not in NAMES and (not name.startswith("__") or name == "__build_class__")
         }
-        self._builtins["__import__"] = self._imported
+        self._builtins["__import__"] = self._import_module
         fake = types.SimpleNamespace(stderr=self._output, stdout=self._output)
         module = sys.modules[MODULE] = types.ModuleType(MODULE)  # where classes of the code say they are from
         space: dict[str, Any] = vars(module)
@@ -139,7 +139,7 @@ class Interpreter:
         space.update({name: _host_function(name) for name in functions})
         return space
 
-    def _imported(self, name: str, *rest: Any, **more: Any) -> Any:
+    def _import_module(self, name: str, *rest: Any, **more: Any) -> Any:
         if name not in self._modules:
             raise ImportError(f"the module {name} cannot be imported here")
         wanted = rest[2] if len(rest) > 2 else more.get("fromlist")
