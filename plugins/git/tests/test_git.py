@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import git, needs_both, place
-
 from trunkline.testing.calling import call_tool
+
 from trunkline_git.pushing import RECEIVING
 
 pytestmark = [pytest.mark.anyio, needs_both]

@@ -32,7 +32,7 @@ def trunkline_tools(settings: "PluginSettings") -> "Iterable[Tool]":
         return [roll]
     ```
 
-    Models that know a tool by another name may call it by that: ``@roll.also`` above a function of that name, whose
+    Models that know a tool by another name may call it by that: ``@roll.alias`` above a function of that name, whose
     signature is how they put the call, and which returns a ``trunkline.CanonicalCall``, the call that is meant. One
     that may mean several tools stands at each of them. No model is shown the name, and whatever holds for the tool
     holds for such a call.

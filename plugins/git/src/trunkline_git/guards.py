@@ -7,7 +7,7 @@ program rewrites what was pushed is held by the sandbox.
 from collections.abc import Sequence
 
 from trunkline import Proceed, Stage, ToolError, ToolInvocation, ToolOutcome
-from trunkline._util.text import listed, words_of
+from trunkline._util.text import argv_from_json, argv_of
 from trunkline_git.guard import FREE, Verdict, judged, plainly, without_pager
 from trunkline_git.script import ruled
 
@@ -59,11 +59,11 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
         return AMENDING if arguments.get("amend") else FREE
     given = arguments.get(spec.argv) if spec.argv else None
     if spec.name == "git":
-        words = words_of(given) or []
+        words = argv_of(given) or []
         return ruled_on_words(words[1:] if words[:1] == ["git"] else words, protected)
     if not isinstance(given, str):
         return ruled([str(word) for word in given or ()], protected)
-    return ruled(listed(given) or given, protected)
+    return ruled(argv_from_json(given) or given, protected)
 
 
 def ruled_on_words(words: Sequence[str], protected: Sequence[str]) -> Verdict:
