@@ -217,7 +217,7 @@ _PLACES: dict[str, str] = {
     "trunkline.contracts.turns.messages": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered "
     "ReasoningDelta StatusShown TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
     "trunkline.contracts.workers.messages": "WorkerKind",
-    "trunkline._util.paths": "Folder PathRefused beneath",
+    "trunkline._util.paths": "Folder PathRefused open_beneath",
     "trunkline.contracts.approvals.preview": "arguments_preview command_preview diff_preview message_preview preview",
     "trunkline.contracts.models.program": "program",
     "trunkline.contracts.models.client": "BlockCompleter",

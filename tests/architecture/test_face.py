@@ -8,12 +8,14 @@ import pytest
 import trunkline
 
 EXPORTS = {
-    "AdmissionRule", "AppendConversation", "Approval", "ApprovalDetail", "ApprovalScope", "Verdict",
+    "AdmissionRule", "AppendConversation", "Approval", "ApprovalDetail", "ApprovalScope", "ApprovalDecision",
     "arguments_preview", "command_preview", "diff_preview", "message_preview", "preview",
-    "approval_news", "approval_words", "verdict_in", "waiting_approval", "chosen", "hand_in", "NoAnswer", "Person",
+    "approval_news", "approval_words", "parse_decision", "waiting_approval", "chosen", "submit_decision", "NoAnswer",
+    "Person",
     "conversation_found",
     "ApprovalRequested", "ApprovalSettled", "AskModel",
-    "Authenticator", "Block", "BlockConfig", "BlockModel", "BlockPath", "Bus", "BusMessage", "BusMiddleware", "Call",
+    "Authenticator", "Block", "BlockConfig", "BlockCompleter", "BlockPath", "Bus", "BusMessage",
+    "BusMiddleware", "Call",
     "Change", "Channel", "ChannelsSettings", "Chunk", "ChunkMetadata", "ChunkType", "Completer", "Completion",
     "CompletionError", "ConfigError",
     "ConfigSection", "ContextGap", "ContextPart", "ContextSource",
@@ -25,19 +27,20 @@ EXPORTS = {
     "ListConversations", "LogStore", "Memory",
     "MemoryChange", "MemoryEntry", "MemoryFile", "MemoryHit", "MemoryHits", "MemoryPath", "MemoryRecord", "MemoryRule",
     "MemorySettings", "MemoryStore", "MemoryTree",
-    "Message", "MessageAccepted", "MessageSteered", "Meant", "ModelAdapter", "ModelError", "ModelEvent", "ModelFault",
+    "Message", "MessageAccepted", "MessageSteered", "CanonicalCall", "ModelAdapter", "ModelError", "ModelEvent",
+    "ModelFault",
     "ModelInfo", "ModelMiddleware", "ModelRequest", "MonitorSettings", "PathRefused", "Payload",
     "PluginError", "PluginSettings", "Proceed", "Pulse", "Reader", "Reasoning", "ReasoningDelta", "Refusal",
     "RemoteFault", "RuntimeSettings", "Sandbox", "SandboxLimits", "SandboxProcess", "SandboxResult",
     "SearchMemory", "Secret", "Section",
-    "SendMessage", "Sitting", "SourceContext", "SourcedTool", "Stage", "StatusShown", "StorageError", "Text",
+    "SendMessage", "TerminalSession", "SourceContext", "SourcedTool", "Stage", "StatusShown", "StorageError", "Text",
     "TextDelta", "TextReset", "Tool", "ToolAlias",
     "ToolCall", "ToolContext", "ToolEnded", "ToolError", "ToolInvocation", "ToolMiddleware", "ToolOutcome", "ToolRan",
     "ToolSchema", "ToolSource", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
-    "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "Watch",
-    "Why", "WorkerKind",
-    "Gap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source", "Kept", "Purge", "Purger",
-    "__version__", "beneath", "hookimpl", "new_id", "printable", "program", "tool",
+    "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "TurnStream",
+    "HitExplanation", "WorkerKind",
+    "ImportGap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source", "Kept", "Purge", "Purger",
+    "__version__", "open_beneath", "hookimpl", "new_id", "printable", "program", "tool",
 }  # fmt: skip
 
 
@@ -81,7 +84,7 @@ def test_the_import_costs_next_to_nothing():
     assert len(loaded) < 50
 
 
-@pytest.mark.parametrize("name", ["hookimpl", "tool", "ModelAdapter", "Channel", "beneath"])
+@pytest.mark.parametrize("name", ["hookimpl", "tool", "ModelAdapter", "Channel", "open_beneath"])
 def test_what_a_plugin_uses_loads_nothing_that_it_does_not_use(name):
     """The vendors', servers', terminals' and stores' libraries stay out until their worker runs."""
     loaded = modules_after(f"import trunkline; trunkline.{name}")

@@ -41,7 +41,7 @@ async def test_a_broken_guard_refuses(install, load, hook, kind):
     """However a guard is broken, an object that refuses everything stands in its place, and the report names it."""
     install("acme-guard", BROKEN[kind].format(hook=hook))
     plugins = load()
-    (broken,) = plugins.broken(hook)
+    (broken,) = plugins.broken_guards(hook)
     assert (broken.owner, broken.hook) == ("acme-guard", hook)
     (owned,) = (owned for owned in plugins.collect(hook) if owned.owner == "acme-guard")
     with pytest.raises(GUARDS[hook], match="acme-guard"):
@@ -57,13 +57,13 @@ def test_a_broken_guard_in_a_package_is_seen(install, load, tmp_path):
     install("acme-deep", "", module="acme_deep_unused")
     info = tmp_path / "site-packages" / "acme_deep-1.2.3.dist-info" / "entry_points.txt"
     info.write_text("[trunkline]\ndeep = acme_deep.rules\n")
-    assert [guard.owner for guard in load().broken("trunkline_memory_rules")] == ["acme-deep"]
+    assert [guard.owner for guard in load().broken_guards("trunkline_memory_rules")] == ["acme-deep"]
 
 
 def test_a_broken_file_with_a_guard(load, sources):
     """A dropped-in file counts as well."""
     (sources / "rule.py").write_text("import nowhere_at_all\ndef trunkline_admission_rules(): ...")
-    assert [guard.owner for guard in load().broken("trunkline_admission_rules")] == ["file:rule"]
+    assert [guard.owner for guard in load().broken_guards("trunkline_admission_rules")] == ["file:rule"]
 
 
 def test_what_only_adds_may_be_absent(install, load):
@@ -76,7 +76,7 @@ def test_a_disabled_guard_is_not_broken(install, load):
     """Whoever disables a guard means it."""
     install("acme-guard", BROKEN["import"].format(hook="trunkline_memory_rules"))
     plugins = load('[plugins]\ndisabled = ["acme-guard"]\n')
-    assert plugins.broken("trunkline_memory_rules") == ()
+    assert plugins.broken_guards("trunkline_memory_rules") == ()
 
 
 def test_guards_of_the_same_name_all_stand(load):
