@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import git, needs_both, place
-from trunkline.testing.calling import call_tool
 
+from trunkline.testing.tool_calls import call_tool
 from trunkline_git.pushing import RECEIVING
 
 pytestmark = [pytest.mark.anyio, needs_both]
@@ -234,6 +234,27 @@ async def test_MN_T6_another_name_of_a_protected_branch_is_protected(tmp_path: P
             said = await here.run(line, yes=True)
             assert (said.status, "the protected branch main" in said.output) == ("error", True), line
         assert here.heads() == before
+
+
+async def test_MN_T6_a_working_copy_of_the_same_name_opens_no_remote(tmp_path: Path) -> None:
+    """git finds ``x`` before ``x.git``; its hooks, which programs may write, run where ``x.git`` stays read-only."""
+    async with place(tmp_path) as here:
+        git(here.workspace, "clone", "-q", "--bare", "remote", "x.git")
+        git(here.workspace, "clone", "-q", "remote", "x")
+        before = git(here.workspace / "x.git", "for-each-ref")
+        hook = here.workspace / "x/.git/hooks/pre-receive"
+        hook.write_text(
+            "#!/bin/sh\necho ran >> /workspace/ran\necho x > /workspace/x.git/refs/heads/main\nexit 0\n"
+        )
+        hook.chmod(0o755)
+        for line in (
+            "push ../x main:new",
+            "push /workspace/x main:newer",
+            "push file:///workspace/x/ main:newest",
+        ):
+            assert "exit code 0" in (await here.run(line)).output, line
+        assert (here.workspace / "ran").read_text() == "ran\n" * 3
+        assert git(here.workspace / "x.git", "for-each-ref") == before
 
 
 async def test_MN_T6_no_file_tool_changes_a_remote(tmp_path: Path) -> None:

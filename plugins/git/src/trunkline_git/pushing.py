@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -106,7 +107,9 @@ async def _send(
         refspecs.append(
             f"{'+' if forced and not leases else ''}{commits.get(change.source, '')}:{change.target}"
         )
-    return await git.send(source, repository, *options, *receiving, "--", url, *refspecs)
+    # By its own path: under the name that was given, git could be led to another repository, and run its hooks.
+    where = f"{WORKSPACE}/{repository}" if repository else url
+    return await git.send(source, repository, *options, *receiving, "--", where, *refspecs)
 
 
 async def _commits(git: Git, names: Sequence[str]) -> dict[str, str]:
@@ -138,11 +141,14 @@ def _folder(source: Source, url: str) -> str | None:
 
 
 def _repository(git: Git, folder: str) -> str:
-    """The bare repository that git finds by this name of a folder; "" where it finds none."""
+    """The bare repository that git finds by this name of a folder; "" where it finds none, or a working copy."""
     with git.context.files() as files:
         for name in (folder, f"{folder}.git"):
-            with suppress(ToolError):
-                if files.exists(f"{name}/HEAD"):
+            with suppress(ToolError, OSError):
+                names = {PurePosixPath(entry.path).name for entry in files.listdir(name)}
+                if ".git" in names:
+                    return ""
+                if "HEAD" in names:
                     return name
     return ""
 
