@@ -1,6 +1,6 @@
-"""The fabric of Trunkline: typed messages over NATS. Knows nothing of agents, blocks or turns.
+"""Typed messages over NATS. The bus knows nothing of agents, blocks or turns.
 
-Only this package imports ``nats``. What is exported here is its public interface.
+Only this package imports ``nats``. The names exported here are its public interface.
 """
 
 from trunkline_bus.connection.bus import Bus, connect

@@ -1,1 +1,1 @@
-"""The nats-server that a platform may run itself, and its leaf nodes."""
+"""The nats-server that the platform runs as a child process, and its leaf nodes."""

@@ -1,1 +1,1 @@
-"""Pure helpers without knowledge of the platform: text, paths, archives, secrets, TOML and JSON that others wrote."""
+"""Helpers that know nothing of the platform: text, paths, archives, secrets, TOML and JSON."""

@@ -1,5 +1,5 @@
-"""Who may say what on the bus: ``roles`` says it in terms of the subject table, ``grants`` draws NATS subjects from it,
-``nats`` writes them down as a server's accounts. Nothing here is used by a running worker.
+"""The NATS accounts: the permissions of each kind of process on the bus, generated from the subject table.
 
-``python -m trunkline.acl`` prints the accounts; ``deploy/README.md`` says how they are used.
+``python -m trunkline.acl`` prints the accounts; ``deploy/README.md`` says how to use them. No running worker uses this
+package.
 """

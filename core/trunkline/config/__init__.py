@@ -1,4 +1,4 @@
-"""Configuration: ``trunkline.toml``, the environment and flags, as typed settings that know where they come from."""
+"""The settings: ``trunkline.toml``, environment and flags, merged into typed sections that know each value's origin."""
 
 from trunkline.config.config import Config, SettingRow
 from trunkline.config.loader import HOME_VARIABLE, load_config, resolve_home

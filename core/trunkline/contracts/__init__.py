@@ -1,1 +1,1 @@
-"""What workers, plugins and clients agree on, one package a domain: messages, subjects, protocols and clients."""
+"""The contracts between workers, plugins and clients. One package per domain holds messages, subjects and clients."""

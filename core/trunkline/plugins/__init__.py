@@ -1,4 +1,4 @@
-"""Finding, loading and asking plugins, each apart from the others: what one breaks, the others do not feel."""
+"""Discovers, checks and loads plugins, and calls their hooks. A failure of one plugin does not affect the others."""
 
 from trunkline.plugins.ownership import Owned
 from trunkline.plugins.registry import Plugins

@@ -1,4 +1,4 @@
-"""The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
+"""The policy engine decides whether an action is allowed and whether a person is asked. No clock, no file, no bus."""
 
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.policy.call_shape import bound_arguments, shape_of

@@ -1,4 +1,1 @@
-"""What every worker stands on: its life, its home folder, the supervisor, and the clients of the other workers.
-
-Nothing here knows a worker by name; ``trunkline.workers`` does.
-"""
+"""The life cycle of workers, the supervisor, and the connection to the bus. It knows no worker by name."""

@@ -1,1 +1,1 @@
-"""Traces and logs. Only ``setup`` imports the OpenTelemetry SDK; everything else uses the API and ``names``."""
+"""Traces, metrics and logs. Only ``setup`` imports the OpenTelemetry SDK; everything else uses the API."""

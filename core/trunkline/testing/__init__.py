@@ -1,6 +1,1 @@
-"""The testing kit for plugins and for the platform itself.
-
-``platform.platform`` runs all workers in this process, ``processes.process_platform`` as processes that a test may
-kill; ``scripted_model`` and ``scripted_provider`` answer by a script; ``contexts.tool_context`` is what a tool is
-given; the ``*_suite`` modules hold what every adapter and channel must do.
-"""
+"""The testing kit for plugins: a platform in one process, scripted models, and a contract suite per kind of plugin."""

@@ -1,4 +1,4 @@
-"""Which class is which kind of worker. Strings, so that a process imports only the worker that it runs."""
+"""The table of workers: the class of each kind. The classes are strings, so a process imports only what it runs."""
 
 import importlib
 from difflib import get_close_matches

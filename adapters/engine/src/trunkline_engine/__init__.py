@@ -1,4 +1,4 @@
-"""The adapter that lets another agent loop answer, over the contract ``POST /engine/chat``."""
+"""The adapter for another agent loop, over the contract ``POST /engine/chat``."""
 
 from trunkline_engine.adapter import EngineAdapter
 from trunkline_engine.settings import EngineSettings

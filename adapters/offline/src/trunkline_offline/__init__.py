@@ -1,4 +1,4 @@
-"""The adapter that needs no model and no network: it finds and quotes what memory holds."""
+"""The adapter without a model or network: it searches memory and quotes what it finds."""
 
 from trunkline_offline.adapter import OfflineAdapter
 

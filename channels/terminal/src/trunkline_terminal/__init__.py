@@ -1,1 +1,1 @@
-"""The terminal channel: a conversation with an agent at a person's terminal or through a pipe."""
+"""The terminal channel: a conversation with an agent in a terminal or over a pipe."""

@@ -1,4 +1,5 @@
-"""The form of the archives in which memory travels: tar files that say what they hold and prove that they are whole.
+"""Reads and writes the tar archives in which memory travels, and verifies that they are complete.
 
-Knows files and tar, and nothing of git, the bus or memory's meaning.
+An archive begins with a manifest and carries a hash of each member. Nothing here knows git, the bus or the meaning of
+memory's files.
 """

@@ -1,7 +1,4 @@
-"""Addresses of the web that somebody else chose: which are addresses at all, and which may be connected to.
-
-``urls`` reads an address · ``ranges`` says what is not the internet · ``guard`` looks up and refuses.
-"""
+"""Parses web addresses that a model or a page named, and refuses hosts outside the public internet."""
 
 from trunkline._util.egress.host_guard import HostGuard, HostRefused, HostUnreachable
 from trunkline._util.egress.urls import UrlRefused, WebAddress, parse_url

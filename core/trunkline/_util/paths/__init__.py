@@ -1,13 +1,7 @@
-"""Opening files below a folder and nowhere else, whatever the path says and whoever swaps links meanwhile.
+"""Opens files below one folder and never outside it, even if somebody swaps links meanwhile.
 
-``names``
-    what the text of a path may be: no ``..``, no names that secrets go by.
-``reach``
-    how far absolute paths lead, for a block whose scope is wider than its own folder.
-``folder``
-    a folder held by its handle; every file tool opens what it opens here.
-``repositories``
-    which folders are bare git repositories, and which settings of git hold a password.
+``Folder`` holds the folder by its handle, and every file tool opens its files through it. ``path_rules`` checks the
+text of a path. ``scope`` holds the roots below which absolute paths are allowed.
 """
 
 from trunkline._util.paths.folder import MAX_DEPTH, Folder, FolderEntry, Kind, open_beneath

@@ -1,8 +1,6 @@
-"""Secrets in a text: keys that can be told by their look, and what stands beside a name such as ``password``.
+"""Finds secrets in a text: keys by their pattern, and values that stand beside a name such as ``password``.
 
-``shapes`` is the table of looks · ``ways`` how a secret is written beside its name · ``values`` what is plainly none ·
-``named`` and ``tables`` find by name · ``finding`` puts it together. Memory keeps out what is found (RLM-F21), and a
-file that is brought in from elsewhere is left behind when it holds one.
+Memory stores none of the secrets that are found (RLM-F21). A file from elsewhere that holds one is not imported.
 """
 
 REDACTION_MARK = "[REDACTED]"

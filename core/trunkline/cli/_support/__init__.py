@@ -1,1 +1,1 @@
-"""What commands do with what is the owner's alone: permissions, policies and the audit log."""
+"""Functions that several commands share for policies, permissions, blocks and the audit log."""

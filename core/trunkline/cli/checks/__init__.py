@@ -1,7 +1,4 @@
-"""The checks behind ``trunkline doctor``. They look and change nothing, and go out to the network only when asked.
-
-``examine`` runs them; one module an area holds them.
-"""
+"""The checks behind ``trunkline doctor``. Checks change nothing, and use the network only with ``--online``."""
 
 from trunkline.cli.checks.check import CheckReport
 from trunkline.cli.checks.runner import run_checks

@@ -1,7 +1,4 @@
-"""``trunkline memory``: bring files into memory, search and read it, see its history, take it all along.
-
-One module a verb; the verb NAME is ``trunkline.cli.memory.NAME:command``.
-"""
+"""The commands of ``trunkline memory``. The module of a verb is named like the verb."""
 
 import click
 

@@ -1,1 +1,1 @@
-"""Channels: the protocol of a channel and what may be asked of one."""
+"""Channels: the protocol of a channel and the requests that it answers."""

@@ -1,1 +1,1 @@
-"""Documents: readers of file formats, and the messages about documents of a conversation."""
+"""Documents: the protocol of readers, and the messages about documents of a conversation."""

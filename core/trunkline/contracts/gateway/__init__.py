@@ -1,1 +1,1 @@
-"""The gateway: who may enter, its messages, its subjects and a client."""
+"""The gateway: authentication, messages, subjects and a client."""

@@ -1,9 +1,9 @@
-"""Every hook of the platform. A hook is a synchronous declaration: it yields objects, and the objects act.
+"""The hooks. A hook is a synchronous function that returns objects, and the objects do the work.
 
-Four ways to take part: **add** (a plural noun that yields objects), **decide** (the first answer that is not None
-counts; pure, synchronous), **change** (yield a middleware), **know** (subscribe on the bus, from a lifespan).
+There are four ways to take part: **add** (a plural noun that yields objects), **decide** (the first answer that is not
+None counts; pure, synchronous), **change** (yield a middleware), **know** (subscribe on the bus, from a lifespan).
 An implementation names only the arguments it wants. ``settings`` is the plugin's own ``PluginSettings``.
-Each example below is a whole plugin: the tests load it and look that what it yields arrives.
+Each example below is a whole plugin; the tests load it and check that its objects arrive.
 """
 
 from trunkline.contracts.hooks.channels import trunkline_channels, trunkline_render

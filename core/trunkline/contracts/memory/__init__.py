@@ -1,1 +1,1 @@
-"""Memory: the store's contract, messages, subjects and the client that tools are given."""
+"""Memory: the store's contract, messages, subjects and the client that tools use."""

@@ -1,1 +1,1 @@
-"""Plugins: what any plugin may add to any worker, and the messages of plugins in processes of their own."""
+"""Plugins: the objects that a plugin may add to any worker, and the messages of isolated plugins."""

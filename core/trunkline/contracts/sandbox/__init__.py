@@ -1,1 +1,1 @@
-"""The sandbox: its contract, what a program is begun with, and what is told of its end."""
+"""The sandbox: the backend's contract, the limits of a program, and the record of its end."""

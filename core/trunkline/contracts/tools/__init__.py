@@ -1,1 +1,1 @@
-"""Tools: the contract of a tool, the context that it is given, and the messages about calls."""
+"""Tools: the contract of a tool, its context, and the messages about calls."""

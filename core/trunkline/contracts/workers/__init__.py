@@ -1,1 +1,1 @@
-"""Workers among themselves: liveness, spans and panic."""
+"""Workers among themselves: heartbeats, spans and panic."""

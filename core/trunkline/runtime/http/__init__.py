@@ -1,1 +1,1 @@
-"""What every HTTP surface of ours has in common: who may come in, the gate in front, and serving on a socket."""
+"""The parts that every HTTP server here shares: authentication, limits, and serving on a socket."""

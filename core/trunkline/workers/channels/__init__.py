@@ -1,1 +1,1 @@
-"""The channels worker and what channels share. Nothing of one particular channel may be in here."""
+"""The channels worker. It runs channels and restarts them, and knows none of them by name."""

@@ -1,5 +1,5 @@
-"""The gateway worker: who may enter, conversations, blocks, and the HTTP surface.
+"""The gateway worker: authentication, conversations, blocks, approvals and the HTTP server.
 
-It never interprets or changes a message, runs a tool or picks a model. What channels ask over the bus and what
-clients ask over HTTP ends in the same few services here.
+It does not interpret or change a message, run a tool or pick a model. Requests over the bus and requests over HTTP end
+in the same services.
 """

@@ -1,1 +1,1 @@
-"""The monitor: the resident agent of each block. It runs turns and never touches a file, a tool or a credential."""
+"""The monitor worker runs the turns of the agents. It does not touch a file, run a tool or hold a credential."""

@@ -1,1 +1,1 @@
-"""Documents of many formats: readers, and tools to search what was read."""
+"""Readers for many document formats, and tools to search the text."""

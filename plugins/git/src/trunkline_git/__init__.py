@@ -1,1 +1,1 @@
-"""git for agents, with a guard of protected branches."""
+"""git in the sandbox, with protected branches."""

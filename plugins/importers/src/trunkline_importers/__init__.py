@@ -1,1 +1,1 @@
-"""Importers of what other systems remember."""
+"""Importers for the memory of other systems."""

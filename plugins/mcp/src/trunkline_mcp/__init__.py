@@ -1,1 +1,1 @@
-"""The Model Context Protocol: a host for other people's servers, and a server of a block. The SDK loads when used."""
+"""The Model Context Protocol: a client of MCP servers, and a server of one block. The SDK is imported on first use."""

@@ -1,1 +1,1 @@
-"""Who an agent is and what it keeps in mind: identity, personalities, sliders, ``MEMORY.md``, ``memory.md``."""
+"""The agent's identity and style, and the files of every context: sliders, ``MEMORY.md``, ``memory.md``."""

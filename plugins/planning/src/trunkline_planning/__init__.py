@@ -1,1 +1,1 @@
-"""What an agent means to do: a list of what is to do, and plans that the owner approves before anything is done."""
+"""Plans that the owner approves before work begins, and lists of open tasks."""

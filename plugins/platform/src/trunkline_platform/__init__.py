@@ -1,1 +1,1 @@
-"""What an agent can ask of the platform it lives on, and of the person behind it."""
+"""Tools that ask or notify the owner, list the blocks, and tell the time and the state of the machine."""

@@ -1,1 +1,1 @@
-"""Where programs run: backends that shut a program in, by bubblewrap or Docker."""
+"""The sandbox backends bubblewrap and Docker."""

@@ -1,1 +1,1 @@
-"""Commands, checks of projects, and background tasks: programs in the sandbox."""
+"""Tools for commands, project checks and background tasks. The programs run in the sandbox."""

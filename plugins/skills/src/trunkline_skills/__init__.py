@@ -1,1 +1,1 @@
-"""Skills: how something is done here, in folders of memory. Listed briefly; read when they are needed."""
+"""Skills: folders of instructions in memory, listed in the context and read when needed."""

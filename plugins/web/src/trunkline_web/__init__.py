@@ -1,1 +1,1 @@
-"""Search and pages of the web for agents."""
+"""Tools that search the web and read pages."""

@@ -1,4 +1,4 @@
-"""HTTP in front of the gateway's services: PA's Gateway API, OpenAI's chat completions, turns and blocks.
+"""The HTTP server: the Gateway API, OpenAI's chat completions, turns and blocks. It calls the gateway's services.
 
-Translation only. What leaves is one of the structs in ``schemas`` or ``openai_schemas``, nothing undocumented.
+Each reply is one of the structs in ``schemas`` or ``openai_schemas``; there are no undocumented fields.
 """

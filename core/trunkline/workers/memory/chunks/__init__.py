@@ -1,1 +1,1 @@
-"""Chunks: one JSON file each, and what is read off them. The files are truth; tables and links are derived."""
+"""Chunks: one JSON file each. The files are the source of truth; tables and links are derived."""

@@ -1,5 +1,4 @@
-"""Documents that belong to one conversation (conflict C26): beside memory, in the cache, and found by the same engine.
+"""The documents of one conversation, stored in the cache and searched by memory's engine (conflict C26).
 
-Nothing of them is in memory's history or in an export. ``collection`` those of one conversation · ``collections`` all
-of them, and when they go.
+They are not part of memory's history or of an export.
 """

@@ -1,2 +1,1 @@
-"""Taking something out of all of history, for good (C43). ``target`` what to take out · ``rewriting`` the commits ·
-``sweeping`` away with the objects that nothing leads to any more."""
+"""Removes a path, chunk or conversation from memory and from all of its history (C43)."""

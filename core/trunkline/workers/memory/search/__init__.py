@@ -1,5 +1,1 @@
-"""Questions to the index. Changes nothing.
-
-``content`` passages · ``words`` of a query · ``literal`` what no word index finds · ``shown`` how a hit looks ·
-``names`` files by name · ``conversations`` their list.
-"""
+"""Searches the index: passages, files by name, and conversations. It changes nothing."""

@@ -1,1 +1,1 @@
-"""Memory on its way: out of this root into an archive, and out of an archive into this root."""
+"""Exports memory into an archive, and imports an archive into memory, with history."""

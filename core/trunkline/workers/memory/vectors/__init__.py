@@ -1,6 +1,4 @@
-"""Vectors of passages: derived, beside the index, and dear to make. So they have a file of their own, known by what was
-embedded: an index that is made anew finds them there.
+"""The vectors of passages, derived and expensive to compute.
 
-``space`` the file, and what lies close in it · ``filling`` making the vectors in the background · ``embedding``
-asking for them · ``choosing`` who makes them.
+They lie in a file of their own, keyed by the embedded text, so that a rebuilt index finds them there.
 """
