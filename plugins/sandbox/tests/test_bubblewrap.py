@@ -35,7 +35,7 @@ class TestContract(SandboxSuite):
 needs_it = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 CRASHES = """
 import anyio, pathlib, sys
-from trunkline_sandbox.bubblewrap.backend import HIDE, Bubblewrap
+from trunkline_sandbox.bubblewrap.backend import MASKER_PROGRAM, Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings
 
 async def main():
@@ -164,6 +164,21 @@ async def test_a_running_program_cannot_bring_a_mask_astray(tmp_path: Path) -> N
 
 @needs_it
 @pytest.mark.anyio
+async def test_protected_files_may_lie_deep(tmp_path: Path) -> None:
+    """Each folder above one is a mount once, however deep it lies."""
+    workspace = tmp_path / "workspace"
+    for number in range(5):
+        inner = workspace.joinpath(*["folder"] * 20, str(number))
+        inner.mkdir(parents=True)
+        (inner / "id_rsa").write_text("a-secret")
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
+    script = "grep -r a-secret . || wc -l < /proc/self/mountinfo"
+    ran = await sandbox.run(("sh", "-c", script), workspace=workspace, env={})
+    assert 0 < int(ran.stdout) < 200
+
+
+@needs_it
+@pytest.mark.anyio
 async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
     """At whatever moment of it."""
     sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
@@ -178,7 +193,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
 GOING = """
 import os, shutil, sys
 sys.path.insert(0, sys.argv[1])
-import hide
+import file_masker
 
 os.chdir(sys.argv[2])
 open("empty", "w").close()
@@ -198,7 +213,7 @@ class Paths:
     def hides_password(folder, name):
         return False
 
-hide.Closing(os.open("empty", os.O_PATH), Paths, "").close(os.open("work", os.O_RDONLY), ())
+file_masker.WorkspaceMasker(os.open("empty", os.O_PATH), Paths, "").mask(os.open("work", os.O_RDONLY))
 print(open("work/b/id_rsa").read() or "hidden")
 """
 

@@ -15,6 +15,8 @@ import stat
 import struct
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 NS_GET_USERNS = 0xB701
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
@@ -43,7 +45,7 @@ def main() -> None:
     enter_namespaces(process)
     empty = os.open(EMPTY_PLACE, os.O_PATH | os.O_NOFOLLOW)
     workspace = os.open("/workspace", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    Closing(empty, paths, repository).close(workspace, ())
+    WorkspaceMasker(empty, paths, repository).mask(workspace)
 
 
 def wait_until_mounted(process: str) -> None:
@@ -68,64 +70,86 @@ def enter_namespaces(process: str) -> None:
         syscall(SETNS[os.uname().machine], handle, kind)
 
 
-class Closing:
-    """Closes what no program may have. ``paths`` tells what that is, ``repository`` is one that stays open. What
-    another program removes meanwhile, at whatever moment, needs no closing: a file that is moved keeps its handle, and
-    only one that is gone cannot be found."""
+class WorkspaceMasker:
+    """Masks the protected files of a workspace and locks its bare repositories. ``paths`` tells which these are;
+    ``repository`` is the one that stays writable. An entry that another program removes meanwhile, at whatever moment,
+    needs no mask: a file that is moved keeps its handle, and only one that is gone cannot be found."""
 
     def __init__(self, empty: int, paths, repository: str) -> None:  # type: ignore[no-untyped-def]
         self._empty = empty
         self._paths = paths
         self._repository = repository
 
-    def close(self, folder: int, path: tuple[str, ...]) -> bool:
-        """Close what is to be closed below a folder; whether anything is."""
-        found = False
-        try:
-            entries = os.listdir(folder)
-        except FileNotFoundError:
-            return False
-        for entry in entries:
-            handles: list[int] = []
-            try:
-                found |= self._close_one(folder, (*path, entry), handles)
-            except FileNotFoundError:
-                continue
-            finally:
-                for handle in handles:
-                    os.close(handle)
+    def mask(self, workspace: int) -> None:
+        """Mask everything below an open folder.
+
+        First everything is found, then each folder is mounted before what is in it. The other way round each folder
+        would copy the mounts below it, and their number would double with every level.
+        """
+        self._mount(workspace, self._find(workspace, ()))
+
+    def _find(self, folder: int, path: tuple[str, ...]) -> "Found":
+        """What is to be mounted below a folder."""
+        found: Found = {}
+        for entry in _list(folder):
+            with suppress(FileNotFoundError), _opened(entry, os.O_PATH | os.O_NOFOLLOW, folder) as handle:
+                inside = (*path, entry)
+                mode = os.fstat(handle).st_mode
+                if stat.S_ISDIR(mode):
+                    with _opened(".", os.O_RDONLY | os.O_DIRECTORY, handle) as opened:
+                        locked = self._paths.is_bare(opened) and "/".join(inside) != self._repository
+                        below = self._find(opened, inside)
+                    if locked or below:
+                        found[entry] = (locked, below)
+                elif stat.S_ISREG(mode) and self._is_masked(folder, inside):
+                    found[entry] = None
         return found
 
-    def _close_one(self, folder: int, path: tuple[str, ...], handles: list[int]) -> bool:
-        """The same for one entry of a folder. Raises FileNotFoundError when it is gone."""
-        entry = path[-1]
-        handles.append(os.open(entry, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder))
-        mode = os.fstat(handles[0]).st_mode
-        if stat.S_ISDIR(mode):
-            handles.append(os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=handles[0]))
-            locked = self._paths.is_bare(handles[1]) and "/".join(path) != self._repository
-            if not self.close(handles[1], path) and not locked:
-                return False
-            bind_mount(handles[1], handles[1], RECURSIVE, read_only=locked)
-            return True
-        if stat.S_ISLNK(mode) or not self._is_closed(folder, path):
-            return False
-        bind_mount(self._empty, handles[0])
-        return True
+    def _mount(self, folder: int, found: "Found") -> None:
+        for entry, inside in found.items():
+            with suppress(FileNotFoundError), _opened(entry, os.O_PATH | os.O_NOFOLLOW, folder) as handle:
+                mode = os.fstat(handle).st_mode
+                if inside is None and stat.S_ISREG(mode):
+                    os.close(bind_mount(self._empty, handle))
+                elif inside is not None and stat.S_ISDIR(mode):
+                    locked, below = inside
+                    mount = bind_mount(handle, handle, RECURSIVE, read_only=locked)
+                    with _opened(".", os.O_RDONLY | os.O_DIRECTORY, mount) as opened:
+                        self._mount(opened, below)
+                    os.close(mount)
 
-    def _is_closed(self, folder: int, path: tuple[str, ...]) -> bool:
-        return bool(self._paths.is_protected(path[-2:]) or self._paths.hides_password(folder, path[-1]))
+    def _is_masked(self, folder: int, path: tuple[str, ...]) -> bool:
+        return bool(
+            self._paths.is_protected(("", *path)[-2:]) or self._paths.hides_password(folder, path[-1])
+        )
 
 
-def bind_mount(source: int, target: int, how: int = 0, *, read_only: bool = False) -> None:
-    """Bind one place over another, both by their handles."""
-    tree = syscall(OPEN_TREE, source, b"", OPEN_TREE_CLONE | CLOSE_ON_EXEC | EMPTY_PATH | how)
+Found = dict[str, "tuple[bool, Found] | None"]
+"""By name: a folder, with whether it is locked and what is in it; or a file to mask (None)."""
+
+
+def _list(folder: int) -> list[str]:
+    with suppress(FileNotFoundError):
+        return os.listdir(folder)
+    return []
+
+
+@contextmanager
+def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
+    handle = os.open(name, flags, dir_fd=folder)
     try:
-        if read_only:
-            syscall(MOUNT_SETATTR, tree, b"", EMPTY_PATH | how, READ_ONLY, len(READ_ONLY))
-        syscall(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
+        yield handle
     finally:
-        os.close(tree)
+        os.close(handle)
+
+
+def bind_mount(source: int, target: int, how: int = 0, *, read_only: bool = False) -> int:
+    """Bind one place over another, both by their handles. A handle of what is then there."""
+    tree = syscall(OPEN_TREE, source, b"", OPEN_TREE_CLONE | CLOSE_ON_EXEC | EMPTY_PATH | how)
+    if read_only:
+        syscall(MOUNT_SETATTR, tree, b"", EMPTY_PATH | how, READ_ONLY, len(READ_ONLY))
+    syscall(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
+    return tree
 
 
 def syscall(number: int, *words: object) -> int:
