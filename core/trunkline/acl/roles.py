@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trunkline.contracts import subjects as s
+from trunkline.contracts.memory.operation import Caller
 from trunkline_bus import BucketSpec, ConsumerSpec, Endpoint, ObjectStoreSpec, Topic
 
 Endpoints = tuple[Endpoint[Any, Any], ...]
@@ -26,34 +27,6 @@ BLOCK_CHANGE_ENDPOINTS: Endpoints = (
 )  # fmt: skip
 """The owner's alone: what an agent may do stands in a block's choices, so nothing that it runs may ask for this."""
 
-BLOCK_MEMORY_ENDPOINTS: Endpoints = (
-    s.MEMORY_READ, s.MEMORY_WRITE, s.MEMORY_EDIT, s.MEMORY_DELETE, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
-    s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT,
-    s.MEMORY_REMEMBER, s.MEMORY_RECALL, s.MEMORY_CHUNK, s.MEMORY_CHUNKS, s.MEMORY_LINKED, s.MEMORY_LINK,
-    s.MEMORY_UPDATE_CHUNK, s.MEMORY_FORGET,
-)  # fmt: skip
-"""What the ``Memory`` that tools and context sources are given asks for."""
-
-COLLECTION_ENDPOINTS: Endpoints = (
-    s.MEMORY_COLLECTION_ADD, s.MEMORY_COLLECTION_LIST, s.MEMORY_COLLECTION_SEARCH, s.MEMORY_COLLECTION_CLEAR,
-)  # fmt: skip
-"""The documents of a conversation."""
-
-CHUNK_ENDPOINTS: Endpoints = (
-    s.MEMORY_REMEMBER, s.MEMORY_RECALL, s.MEMORY_CHUNK, s.MEMORY_CHUNKS, s.MEMORY_LINKED, s.MEMORY_LINK,
-    s.MEMORY_UPDATE_CHUNK, s.MEMORY_FORGET, s.MEMORY_DELETE_CHUNK, s.MEMORY_RESTORE_CHUNK, s.MEMORY_PRUNE,
-    s.MEMORY_CHUNK_STATS, s.MEMORY_PURGE,
-)  # fmt: skip
-"""What the owner does with chunks. To rewrite history is the owner's alone."""
-
-MEMORY_ENDPOINTS: Endpoints = (
-    *BLOCK_MEMORY_ENDPOINTS, *COLLECTION_ENDPOINTS, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_MOVE,
-    s.MEMORY_EXPORT,
-    s.MEMORY_CHECK, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
-    s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS, s.MEMORY_FIND_CONVERSATION,
-    s.MEMORY_DELETE_CHUNK, s.MEMORY_RESTORE_CHUNK, s.MEMORY_PRUNE, s.MEMORY_CHUNK_STATS, s.MEMORY_PURGE,
-)  # fmt: skip
-
 PLUGIN_ENDPOINTS: Endpoints = (s.LIST_PLUGIN_TOOLS, s.RUN_PLUGIN_TOOL, s.HOST_CALL_REPLY)
 """What a plugin in a process of its own answers."""
 
@@ -62,6 +35,11 @@ FEED_STREAMS: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM
 
 CHANNEL_READER: tuple[str, ...] = (*FEED_STREAMS, s.APPROVAL_STREAM)
 """The streams that a channel is shown turns and approvals from."""
+
+
+def _memory_calls(caller: Caller) -> Endpoints:
+    """The operations of memory that name a process as their caller."""
+    return tuple(operation for operation in s.MEMORY_OPERATIONS if caller in operation.callers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +86,7 @@ GATEWAY = Role(
     name="gateway",
     serves=(*GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
-        s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_LIST, s.MEMORY_MOVE, s.MEMORY_DELETE, s.MEMORY_HISTORY,
-        s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
-        s.MEMORY_FIND_CONVERSATION, s.ANSWERER, s.END_TASKS,
+        *_memory_calls("gateway"), s.ANSWERER, s.END_TASKS,
     ),
     publishes=(s.INBOX, s.APPROVAL, s.AUDIT),
     subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
@@ -127,8 +103,7 @@ MONITOR = Role(
     calls=(
         s.COMPLETE,  # background work in its lifespans
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED_TOOL,
-        s.MEMORY_READ_MANY, *BLOCK_MEMORY_ENDPOINTS,
-        s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
+        *_memory_calls("monitor"),
     ),
     publishes=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED),
     subscribes=(s.MEMORY_CHANGED, s.PANIC),
@@ -152,13 +127,7 @@ TOOLS = Role(
         s.DELEGATED_CALL_TOOL,
     ),
     calls=(
-        *BLOCK_MEMORY_ENDPOINTS,
-        *COLLECTION_ENDPOINTS,
-        s.MEMORY_READ_MANY,
-        s.MEMORY_WRITE_MANY,
-        s.MEMORY_EXPORT,
-        s.MEMORY_IMPORT,
-        s.MEMORY_LOAD_CONVERSATION,  # what a conversation was forked from, and whether it is still there
+        *_memory_calls("tools"),
         s.COMPLETE,
         s.REMOTE_LIST_TOOLS,
         s.REMOTE_CALL_TOOL,
@@ -183,7 +152,7 @@ PURGED: tuple[str, ...] = (
 
 MEMORY = Role(
     name="memory",
-    serves=MEMORY_ENDPOINTS,
+    serves=s.MEMORY_OPERATIONS,
     publishes=(s.MEMORY_CHANGED,),
     reads_streams=(s.AUDIT_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
     deletes=(s.AUDIT_STREAM, *PURGED),
@@ -194,10 +163,8 @@ MEMORY = Role(
 OPERATOR = Role(
     name="operator",
     calls=(
-        *GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
-        s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_DELETE,
-        s.MEMORY_CHECK, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
-        s.REMOTE_LIST_TOOLS, *CHUNK_ENDPOINTS,
+        *GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, *_memory_calls("operator"),
+        s.REMOTE_LIST_TOOLS,
         s.LIST_TOOLS,  # `trunkline policies add` says when there is no such tool
     ),
     publishes=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back

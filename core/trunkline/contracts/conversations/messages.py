@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.contracts.memory.operation import change, query
 from trunkline_bus import Payload
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -178,3 +179,21 @@ class ConversationFound(Payload, frozen=True, kw_only=True, tag="conversation.fo
     """The conversation's line, or None when it is unknown."""
 
     summary: ConversationSummary | None = None
+
+
+MEMORY_APPEND_CONVERSATION = change(
+    "conversation-append", AppendConversation, ConversationAppended, "Append to a conversation.", ("gateway",)
+)
+MEMORY_LOAD_CONVERSATION = query(
+    "conversation-load", LoadConversation, ConversationSlice, "Read a conversation.", ("gateway", "tools")
+)
+MEMORY_LIST_CONVERSATIONS = query(
+    "conversation-list", ListConversations, ConversationPage, "A page of conversations.", ("gateway",)
+)
+MEMORY_FIND_CONVERSATION = query(
+    "conversation-find",
+    FindConversation,
+    ConversationFound,
+    "Which block holds a conversation.",
+    ("gateway",),
+)

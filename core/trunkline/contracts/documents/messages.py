@@ -2,6 +2,7 @@
 
 import msgspec
 
+from trunkline.contracts.memory.operation import query
 from trunkline_bus import Payload
 
 
@@ -77,3 +78,17 @@ class CollectionCleared(Payload, frozen=True, kw_only=True, tag="memory.collecte
     """They are gone, so many."""
 
     documents: int
+
+
+MEMORY_COLLECTION_ADD = query(
+    "collect", CollectDocument, CollectedDocuments, "Keep a document with a conversation.", ("tools",)
+)
+MEMORY_COLLECTION_LIST = query(
+    "collected", ListCollected, CollectedDocuments, "A conversation's documents.", ("tools",)
+)
+MEMORY_COLLECTION_SEARCH = query(
+    "collected-search", SearchCollected, Excerpts, "Search a conversation's documents.", ("tools",)
+)
+MEMORY_COLLECTION_CLEAR = query(
+    "collected-clear", ClearCollected, CollectionCleared, "Throw a conversation's documents away.", ("tools",)
+)

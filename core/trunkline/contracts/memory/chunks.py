@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from trunkline.contracts.memory.messages import describe_search
+from trunkline.contracts.memory.messages import MemoryChanged, describe_search
+from trunkline.contracts.memory.operation import change, query
 from trunkline_bus import Payload
 
 Layer = Literal["project_agent", "project_global", "user_agent", "user_global"]
@@ -322,3 +323,63 @@ class ChunkCounts(Payload, frozen=True, kw_only=True, tag="memory.chunk-counts.v
     by_type: dict[str, int] = {}
     by_layer: dict[str, int] = {}
     broken: tuple[BrokenChunk, ...] = ()
+
+
+MEMORY_REMEMBER = change(
+    "remember",
+    Remember,
+    Remembered,
+    "Keep a text as chunks.",
+    ("monitor", "tools", "operator"),
+    scope="reply",
+)
+MEMORY_RECALL = query(
+    "recall", Recall, Recalled, "Chunks that answer a question, without a model.",
+    ("monitor", "tools", "operator"), scope="reply",
+)  # fmt: skip
+MEMORY_CHUNK = query(
+    "chunk-get", GetChunk, ChunkFound, "One chunk.", ("monitor", "tools", "operator"), scope="reply"
+)
+MEMORY_CHUNKS = query(
+    "chunk-list", ListChunks, ChunkPage, "Chunks by tag, type, conversation or time.",
+    ("monitor", "tools", "operator"), scope="reply",
+)  # fmt: skip
+MEMORY_LINKED = query(
+    "chunk-linked", FindLinked, ChunksLinked, "What a chunk is linked to.",
+    ("monitor", "tools", "operator"), scope="reply",
+)  # fmt: skip
+MEMORY_LINK = change(
+    "chunk-link",
+    LinkChunks,
+    MemoryChanged,
+    "Link chunks by hand.",
+    ("monitor", "tools", "operator"),
+    scope="reply",
+)
+MEMORY_UPDATE_CHUNK = change(
+    "chunk-update",
+    UpdateChunk,
+    MemoryChanged,
+    "Change a chunk.",
+    ("monitor", "tools", "operator"),
+    scope="reply",
+)
+MEMORY_DELETE_CHUNK = change("chunk-delete", DeleteChunk, MemoryChanged, "Archive a chunk.", ("operator",))
+MEMORY_RESTORE_CHUNK = change(
+    "chunk-restore", RestoreChunk, MemoryChanged, "Bring a chunk back.", ("operator",)
+)
+MEMORY_FORGET = change(
+    "chunk-forget", ForgetChunk, MemoryChanged, "Take a chunk out; history keeps it.",
+    ("monitor", "tools", "operator"), scope="reply",
+)  # fmt: skip
+MEMORY_PRUNE = change(
+    "chunk-prune",
+    PruneChunks,
+    ChunksPruned,
+    "Archive what is old or has expired.",
+    ("operator",),
+    concurrency=1,
+)
+MEMORY_CHUNK_STATS = query(
+    "chunk-stats", CountChunks, ChunkCounts, "How many chunks there are.", ("operator",)
+)

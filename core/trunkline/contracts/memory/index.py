@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from trunkline.contracts.memory.operation import MemoryOperation, query, stream
 from trunkline_bus import Payload
 
 
@@ -51,3 +52,10 @@ class IndexProgress(Payload, frozen=True, kw_only=True, tag="memory.reindex-prog
     done: int
     total: int
     stage: Literal["files", "vectors"] = "files"
+
+
+MEMORY_INDEX_STATS = query("index-stats", GetIndexStats, IndexStats, "What the index holds.", ("operator",))
+MEMORY_REINDEX: MemoryOperation[RebuildIndex, IndexProgress | IndexStats] = stream(
+    "reindex", RebuildIndex, IndexProgress | IndexStats,  # type: ignore[arg-type]
+    "Make the index anew: how far it is, then what it holds.", ("operator",),
+)  # fmt: skip

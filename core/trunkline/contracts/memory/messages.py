@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from trunkline._util.archives.manifest import ImportGap
+from trunkline.contracts.memory.operation import MemoryOperation, change, query, stream
 from trunkline_bus import Payload
 
 PassageKind = Literal["file", "document", "turn", "chunk", "fact"]
@@ -461,3 +462,77 @@ class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v
     def idle(self) -> bool:
         """Whether nothing was to be done."""
         return not (self.commits or self.added or self.changed or self.removed or self.joined)
+
+
+MEMORY_READ = query(
+    "read", ReadMemory, MemoryFile, "A file's text.", ("monitor", "tools", "operator"), scope="file"
+)
+MEMORY_READ_MANY = query(
+    "read-many",
+    ReadManyMemory,
+    MemoryFiles,
+    "Several small files.",
+    ("gateway", "monitor", "tools", "operator"),
+)
+MEMORY_WRITE = change(
+    "write", WriteMemory, MemoryChanged, "Write a file.", ("monitor", "tools"), scope="file"
+)
+MEMORY_WRITE_MANY = change(
+    "write-many", WriteManyMemory, MemoryChanged, "Write files in one commit.",
+    ("gateway", "monitor", "tools", "operator"),
+)  # fmt: skip
+MEMORY_EDIT = change(
+    "edit", EditMemory, MemoryChanged, "Replace text in a file.", ("monitor", "tools"), scope="file"
+)
+MEMORY_DELETE = change(
+    "delete", DeleteMemory, MemoryChanged, "Delete a file or folder.",
+    ("gateway", "monitor", "tools", "operator"), scope="tree",
+)  # fmt: skip
+MEMORY_MOVE = change("move", MoveMemory, MemoryChanged, "Move a file or folder.", ("gateway",))
+MEMORY_SEARCH = query(
+    "search",
+    SearchMemory,
+    MemoryHits,
+    "Search text or names.",
+    ("monitor", "tools", "operator"),
+    scope="reply",
+)
+MEMORY_LIST = query(
+    "list", ListMemory, MemoryListing, "Names under a folder.",
+    ("gateway", "monitor", "tools", "operator"), scope="reply",
+)  # fmt: skip
+MEMORY_HISTORY = query(
+    "history", MemoryHistory, MemoryChanges, "Changes of a path, with previous states.",
+    ("gateway", "monitor", "tools", "operator"), scope="tree",
+)  # fmt: skip
+MEMORY_BLAME = query(
+    "blame",
+    BlameMemory,
+    MemoryBlame,
+    "Who wrote each line of a file.",
+    ("monitor", "tools", "operator"),
+    scope="file",
+)
+MEMORY_DIFF = query(
+    "diff", DiffMemory, MemoryDifference, "What differs between two versions.",
+    ("monitor", "tools", "operator"), scope="tree",
+)  # fmt: skip
+MEMORY_REVERT = change(
+    "revert", RevertMemory, MemoryReverted, "Take a change back, or go back to a version.",
+    ("monitor", "tools", "operator"), scope="tree",
+)  # fmt: skip
+MEMORY_CHECK = query(
+    "examine",
+    CheckMemory,
+    MemoryCheckReport,
+    "Look whether all is whole, and mend it.",
+    ("operator",),
+    concurrency=1,
+)
+MEMORY_EXPORT = query(
+    "export", ExportMemory, MemoryExport, "Everything, in one archive.", ("tools", "operator"), concurrency=2
+)
+MEMORY_IMPORT: MemoryOperation[ImportMemory, ImportProgress | MemoryImport] = stream(
+    "import", ImportMemory, ImportProgress | MemoryImport,  # type: ignore[arg-type]
+    "Bring an archive in: how far it is, then what was done.", ("tools", "operator"),
+)  # fmt: skip

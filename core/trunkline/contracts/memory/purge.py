@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from trunkline.contracts.memory.operation import change
 from trunkline_bus import Payload
 
 PURGED = "[purged]"
@@ -58,3 +59,9 @@ class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
     changed: tuple[str, ...] = ()
     erased: tuple[Erased, ...] = ()
     kept: tuple[Kept, ...] = ()
+
+
+MEMORY_PURGE = change(
+    "purge", PurgeMemory, MemoryPurged, "Take something out of memory and history for good. The owner's alone.",
+    ("operator",), concurrency=1,
+)  # fmt: skip

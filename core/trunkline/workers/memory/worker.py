@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.messages import describe_search
 from trunkline.contracts.memory.store import Installed, MemoryStore
+from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.errors import ConfigError
 from trunkline.runtime.worker import Worker, WorkerContext
@@ -155,6 +156,7 @@ class MemoryWorker(Worker):
         endpoints = EndpointRegistry(self.context.service, self._telling, self._writes)
         for answers in self._answers:
             await answers.register(endpoints)
+        endpoints.check_complete(MEMORY_OPERATIONS)
 
     async def serve(self) -> None:
         """Look after the store and tell of its commits, until cancelled."""

@@ -51,18 +51,18 @@ class ChunkHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_query(MEMORY_RECALL, self._recall)
-        await endpoints.add_query(MEMORY_CHUNK, self._get)
-        await endpoints.add_query(MEMORY_CHUNKS, self._page)
-        await endpoints.add_query(MEMORY_LINKED, self._linked)
-        await endpoints.add_query(MEMORY_CHUNK_STATS, self._counts)
-        await endpoints.add_change(MEMORY_REMEMBER, self._remember)
-        await endpoints.add_change(MEMORY_LINK, self._link)
-        await endpoints.add_change(MEMORY_UPDATE_CHUNK, self._update)
-        await endpoints.add_change(MEMORY_DELETE_CHUNK, self._delete)
-        await endpoints.add_change(MEMORY_RESTORE_CHUNK, self._restore)
-        await endpoints.add_change(MEMORY_FORGET, self._forget)
-        await endpoints.add_change(MEMORY_PRUNE, self._prune, limit=1)
+        await endpoints.add(MEMORY_RECALL, self._recall)
+        await endpoints.add(MEMORY_CHUNK, self._get)
+        await endpoints.add(MEMORY_CHUNKS, self._page)
+        await endpoints.add(MEMORY_LINKED, self._linked)
+        await endpoints.add(MEMORY_CHUNK_STATS, self._counts)
+        await endpoints.add(MEMORY_REMEMBER, self._remember)
+        await endpoints.add(MEMORY_LINK, self._link)
+        await endpoints.add(MEMORY_UPDATE_CHUNK, self._update)
+        await endpoints.add(MEMORY_DELETE_CHUNK, self._delete)
+        await endpoints.add(MEMORY_RESTORE_CHUNK, self._restore)
+        await endpoints.add(MEMORY_FORGET, self._forget)
+        await endpoints.add(MEMORY_PRUNE, self._prune)
 
     async def _recall(self, request: Request[Recall]) -> Recalled:
         return await self._reader.recall(request.data)

@@ -31,10 +31,10 @@ class CollectionHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_query(MEMORY_COLLECTION_ADD, self._collect)
-        await endpoints.add_query(MEMORY_COLLECTION_LIST, self._collected)
-        await endpoints.add_query(MEMORY_COLLECTION_SEARCH, self._search)
-        await endpoints.add_query(MEMORY_COLLECTION_CLEAR, self._clear)
+        await endpoints.add(MEMORY_COLLECTION_ADD, self._collect)
+        await endpoints.add(MEMORY_COLLECTION_LIST, self._collected)
+        await endpoints.add(MEMORY_COLLECTION_SEARCH, self._search)
+        await endpoints.add(MEMORY_COLLECTION_CLEAR, self._clear)
 
     async def _collect(self, request: Request[CollectDocument]) -> CollectedDocuments:
         wish = request.data

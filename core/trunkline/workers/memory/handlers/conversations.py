@@ -29,10 +29,10 @@ class ConversationHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_change(MEMORY_APPEND_CONVERSATION, self._append)
-        await endpoints.add_query(MEMORY_LOAD_CONVERSATION, self._load)
-        await endpoints.add_query(MEMORY_LIST_CONVERSATIONS, self._page)
-        await endpoints.add_query(MEMORY_FIND_CONVERSATION, self._find)
+        await endpoints.add(MEMORY_APPEND_CONVERSATION, self._append)
+        await endpoints.add(MEMORY_LOAD_CONVERSATION, self._load)
+        await endpoints.add(MEMORY_LIST_CONVERSATIONS, self._page)
+        await endpoints.add(MEMORY_FIND_CONVERSATION, self._find)
 
     async def _append(self, request: Request[AppendConversation]) -> ConversationAppended:
         return ConversationAppended(count=await self._store.append_conversation(request.data))

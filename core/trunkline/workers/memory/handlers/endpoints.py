@@ -1,18 +1,15 @@
 """Where answers are given: the endpoints of a service, apart into those that ask and those that change memory."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
+from trunkline.contracts.memory.operation import MemoryOperation
 from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
 from trunkline.workers.memory.write_check import WriteCheck
-from trunkline_bus import Endpoint, Refusal, Request, Scope, Service
+from trunkline_bus import Refusal, Request, Scope, Service
 
 Q = TypeVar("Q")
 A = TypeVar("A")
-
-QUERY_LIMIT = 64
-CHANGE_LIMIT = 512
-"""How many questions are answered, and how many changes may be waiting for their commit, at once."""
 
 
 class EndpointRegistry:
@@ -22,28 +19,17 @@ class EndpointRegistry:
         self._service = service
         self._telling = telling
         self._writes = writes
+        self._served: set[str] = set()
 
-    async def add_query(
-        self,
-        endpoint: Endpoint[Q, A],
-        answer: Callable[[Request[Q]], Awaitable[A]] | Callable[[Request[Q]], AsyncIterator[A]],
-        limit: int = QUERY_LIMIT,
+    async def add(
+        self, operation: MemoryOperation[Q, A], handler: Callable[[Request[Q]], Awaitable[A]]
     ) -> None:
-        """Answer an endpoint, ``limit`` requests at once."""
-        await self._service.add(endpoint, answer, limit=limit)
+        """Serve an operation, ``operation.concurrency`` requests at once. The changes of one that commits are published
+        before the caller has the reply, so that the caller's next request finds every listener up to date."""
 
-    async def add_change(
-        self,
-        endpoint: Endpoint[Q, A],
-        change: Callable[[Request[Q]], Awaitable[A]],
-        limit: int = CHANGE_LIMIT,
-    ) -> None:
-        """Answer an endpoint that changes memory. A change is told before its asker is answered, so that what is asked
-        next finds it heeded everywhere."""
-
-        async def answer(request: Request[Q]) -> A:
+        async def commit(request: Request[Q]) -> A:
             try:
-                changed = await change(request)
+                changed = await handler(request)
                 self._writes.note("")
                 return changed
             except Refusal as refusal:
@@ -53,7 +39,22 @@ class EndpointRegistry:
             finally:
                 await self._telling.publish_pending()
 
-        await self._service.add(endpoint, answer, limit=limit)
+        self._served.add(operation.name)
+        answer = commit if operation.changes else handler
+        await self._service.add(operation, answer, limit=operation.concurrency)
+
+    async def add_stream(
+        self, operation: MemoryOperation[Q, A], handler: Callable[[Request[Q]], AsyncIterator[A]]
+    ) -> None:
+        """Serve an operation that answers with several replies."""
+        self._served.add(operation.name)
+        await self._service.add(operation, handler, limit=operation.concurrency)
+
+    def check_complete(self, operations: Iterable[MemoryOperation[Any, Any]]) -> None:
+        """Raises RuntimeError when an operation has no handler: its callers would wait for nobody."""
+        missing = sorted({one.name for one in operations} - self._served)
+        if missing:
+            raise RuntimeError(f"no handler serves {', '.join(missing)}")
 
 
 def scope_of(request: Request[Any]) -> Scope:

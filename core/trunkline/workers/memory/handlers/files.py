@@ -57,15 +57,15 @@ class FileHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_query(MEMORY_READ, self._read)
-        await endpoints.add_query(MEMORY_READ_MANY, self._read_many)
-        await endpoints.add_query(MEMORY_LIST, self._list)
-        await endpoints.add_query(MEMORY_SEARCH, self._search)
-        await endpoints.add_change(MEMORY_WRITE, self._write)
-        await endpoints.add_change(MEMORY_WRITE_MANY, self._write_many)
-        await endpoints.add_change(MEMORY_EDIT, self._edit)
-        await endpoints.add_change(MEMORY_DELETE, self._delete)
-        await endpoints.add_change(MEMORY_MOVE, self._move)
+        await endpoints.add(MEMORY_READ, self._read)
+        await endpoints.add(MEMORY_READ_MANY, self._read_many)
+        await endpoints.add(MEMORY_LIST, self._list)
+        await endpoints.add(MEMORY_SEARCH, self._search)
+        await endpoints.add(MEMORY_WRITE, self._write)
+        await endpoints.add(MEMORY_WRITE_MANY, self._write_many)
+        await endpoints.add(MEMORY_EDIT, self._edit)
+        await endpoints.add(MEMORY_DELETE, self._delete)
+        await endpoints.add(MEMORY_MOVE, self._move)
 
     async def _read(self, request: Request[ReadMemory]) -> MemoryFile:
         return await self._store.read(request.data.path, request.data.version)

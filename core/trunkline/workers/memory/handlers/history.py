@@ -32,11 +32,11 @@ class HistoryHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_query(MEMORY_HISTORY, self._history)
-        await endpoints.add_query(MEMORY_BLAME, self._blame)
-        await endpoints.add_query(MEMORY_DIFF, self._diff)
-        await endpoints.add_query(MEMORY_CHECK, self._examine, limit=1)
-        await endpoints.add_change(MEMORY_REVERT, self._revert)
+        await endpoints.add(MEMORY_HISTORY, self._history)
+        await endpoints.add(MEMORY_BLAME, self._blame)
+        await endpoints.add(MEMORY_DIFF, self._diff)
+        await endpoints.add(MEMORY_CHECK, self._examine)
+        await endpoints.add(MEMORY_REVERT, self._revert)
 
     async def _history(self, request: Request[MemoryHistory]) -> MemoryChanges:
         found = await self._store.history(request.data.path, limit=request.data.limit)

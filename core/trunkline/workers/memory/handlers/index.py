@@ -19,8 +19,8 @@ class IndexHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_query(MEMORY_INDEX_STATS, self._stats)
-        await endpoints.add_query(MEMORY_REINDEX, self._reindex, limit=1)
+        await endpoints.add(MEMORY_INDEX_STATS, self._stats)
+        await endpoints.add_stream(MEMORY_REINDEX, self._reindex)
 
     async def _stats(self, request: Request[GetIndexStats]) -> IndexStats:
         return await self._store.index_stats()

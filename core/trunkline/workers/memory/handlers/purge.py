@@ -15,7 +15,7 @@ class PurgeHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_change(MEMORY_PURGE, self._purge, limit=1)
+        await endpoints.add(MEMORY_PURGE, self._purge)
 
     async def _purge(self, request: Request[PurgeMemory]) -> MemoryPurged:
         try:

@@ -47,8 +47,8 @@ class TransferHandlers:
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
-        await endpoints.add_query(MEMORY_EXPORT, self._export, limit=2)
-        await endpoints.add_query(MEMORY_IMPORT, self._import, limit=1)
+        await endpoints.add(MEMORY_EXPORT, self._export)
+        await endpoints.add_stream(MEMORY_IMPORT, self._import)
 
     async def _export(self, request: Request[ExportMemory]) -> MemoryExport:
         name = f"memory-{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_id()[-6:].lower()}.tar"
