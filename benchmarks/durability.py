@@ -19,10 +19,10 @@ from typing import Any
 
 import anyio
 
-from benchmarks import machine, ways
+from benchmarks import deployments, machine
 from benchmarks.cluster import cluster
 from benchmarks.figures import milliseconds, percentile, progress, table
-from benchmarks.rounds import LOADS, LoadRound, run_round
+from benchmarks.load_rounds import LOADS, LoadRound, run_round
 from trunkline.contracts.turns.messages import ModelCallFinished, TurnRecord
 from trunkline.testing.scripted_provider import provider_process
 from trunkline_bus import (
@@ -88,7 +88,7 @@ async def turn_costs(
             progress(f"{knob.key} = {choice}")
             async with AsyncExitStack() as stack:
                 pair = [
-                    await stack.enter_async_context(ways.many_processes(provider, {knob.key: value}))
+                    await stack.enter_async_context(deployments.many_processes(provider, {knob.key: value}))
                     for value in (knob.default, choice)
                 ]
                 yield await _compare(knob, choice, pair, ours, rounds, seconds)
@@ -97,7 +97,7 @@ async def turn_costs(
 async def _compare(
     knob: Knob,
     choice: Any,
-    pair: Sequence[ways.Deployment],
+    pair: Sequence[deployments.Deployment],
     ours: Mapping[str, int],
     rounds: int,
     seconds: float,

@@ -13,8 +13,8 @@ from time import perf_counter
 
 import msgspec
 
+from benchmarks.deployments import Deployment
 from benchmarks.machine import cpu_seconds
-from benchmarks.ways import Deployment
 from trunkline.contracts.streams import JOURNAL_STREAM, STREAMS
 from trunkline.contracts.turns.messages import ModelCallPlanned, TurnFinished, TurnRecord, TurnStarted
 from trunkline.contracts.turns.subjects import JOURNAL

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import machine, plugged, ways
+from benchmarks import deployments, machine, plugin_starts
 from benchmarks.figures import table
 from trunkline.config.editor import write_settings
 from trunkline.testing.platform import clean_environ
@@ -30,9 +30,9 @@ SETTINGS = {
 def ready_seconds(home: Path) -> tuple[float, float]:
     """Start ``trunkline up``, wait until it is ready, and stop it. Returns seconds and resident MiB."""
     began = perf_counter()
-    process = ways.start_trunkline(home)
+    process = deployments.start_trunkline(home)
     try:
-        ways.wait_until_ready(process)
+        deployments.wait_until_ready(process)
         return perf_counter() - began, machine.resident_mib(process.pid)
     finally:
         process.terminate()
@@ -76,20 +76,20 @@ def main() -> None:
         print(json.dumps(figures))
     else:
         print(table(["figure", "value"], [[name, f"{value:.2f}"] for name, value in figures.items()]))
-        taken = plugged.starts(
-            {"1": plugged.many_plugins(1), "50": plugged.many_plugins(50)}, SETTINGS, given.starts
+        taken = plugin_starts.starts(
+            {"1": plugin_starts.many_plugins(1), "50": plugin_starts.many_plugins(50)}, SETTINGS, given.starts
         )
         print()
-        print(table(["plugins", *HEAD], plugged.rows(taken, "1")))
+        print(table(["plugins", *HEAD], plugin_starts.rows(taken, "1")))
 
 
 def _beside_bad(starts: int) -> str:
     """Time to ready with one bad plugin beside a good one, against a good one alone."""
     fills = {
-        "none": plugged.many_plugins(1),
-        **{dist: plugged.one_bad_plugin(dist) for dist in plugged.HARMLESS},
+        "none": plugin_starts.many_plugins(1),
+        **{dist: plugin_starts.one_bad_plugin(dist) for dist in plugin_starts.HARMLESS},
     }
-    return table(["beside", *HEAD], plugged.rows(plugged.starts(fills, SETTINGS, starts), "none"))
+    return table(["beside", *HEAD], plugin_starts.rows(plugin_starts.starts(fills, SETTINGS, starts), "none"))
 
 
 if __name__ == "__main__":

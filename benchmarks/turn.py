@@ -12,11 +12,11 @@ from contextlib import AsyncExitStack
 
 import anyio
 
-from benchmarks import flat, journal_cost, machine
+from benchmarks import journal_cost, machine, memory_growth
+from benchmarks.deployments import DEPLOYMENTS, Deployment
 from benchmarks.figures import progress
-from benchmarks.rounds import LOADS, LoadRound, run_round
+from benchmarks.load_rounds import LOADS, LoadRound, run_round
 from benchmarks.turn_report import TurnMeasurements, data, report
-from benchmarks.ways import DEPLOYMENTS, Deployment
 from trunkline.testing.scripted_provider import provider_process
 
 WARM = 20
@@ -89,9 +89,9 @@ def main() -> None:
         ours = {"client": os.getpid(), "model": machine.children()[0]}
         loop = {"use_uvloop": True}
         if given.turns is not None:
-            grown = anyio.run(flat.measure, provider, given.turns, ours, backend_options=loop)
+            grown = anyio.run(memory_growth.measure, provider, given.turns, ours, backend_options=loop)
             sizes = {str(turns): sizes for turns, sizes in grown.sizes.items()}
-            print(json.dumps({"resident_mib": sizes}) if given.json else flat.report(grown))
+            print(json.dumps({"resident_mib": sizes}) if given.json else memory_growth.report(grown))
             return
         run = anyio.run(
             measure, provider, given.clients, given.seconds, given.rounds, ours, backend_options=loop

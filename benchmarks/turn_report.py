@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.figures import milliseconds, table
 from benchmarks.journal_cost import JournalCost
-from benchmarks.rounds import TURNS_PER_CONVERSATION, LoadRound
+from benchmarks.load_rounds import TURNS_PER_CONVERSATION, LoadRound
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 

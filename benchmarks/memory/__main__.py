@@ -23,7 +23,7 @@ FIGURES = (
     "backup",
     "search",
     "recall",
-    "remembered",
+    "chunk_recall",
     "reindex",
     "nearest",
     "documents",

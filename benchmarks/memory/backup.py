@@ -9,7 +9,7 @@ from time import perf_counter
 import anyio
 import anyio.to_thread
 
-from benchmarks import ways
+from benchmarks import deployments
 from benchmarks.memory.bench import NOTE, Bench, BenchRow
 from trunkline.config.editor import write_settings
 from trunkline.contracts.conversations.messages import AppendConversation, Message
@@ -35,12 +35,12 @@ async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     home = bench.folder / "home"
     await _history(bench, bench.sized(TURNS, least=20))
     write_settings(home / "trunkline.toml", SETTINGS)
-    process = ways.start_trunkline(home)
+    process = deployments.start_trunkline(home)
     try:
-        address = await anyio.to_thread.run_sync(ways.wait_until_ready, process)
+        address = await anyio.to_thread.run_sync(deployments.wait_until_ready, process)
         alone = await anyio.to_thread.run_sync(_backup, home)
         yield BenchRow(f"backup of {bench.sized(TURNS, least=20)} turns, alone", f"{alone:.1f} s")
-        async with ways.gateway_client(address, (home / "token").read_text().strip()) as way:
+        async with deployments.gateway_client(address, (home / "token").read_text().strip()) as way:
             loaded, turns = await _beside(way, home)
     finally:
         process.terminate()
@@ -73,13 +73,13 @@ def _backup(home: Path) -> float:
     return perf_counter() - began
 
 
-async def _beside(way: ways.Deployment, home: Path) -> tuple[float, int]:
+async def _beside(way: deployments.Deployment, home: Path) -> tuple[float, int]:
     """How long a backup takes while clients ask, and how many answers they have meanwhile."""
     turns = 0
 
     async def ask() -> None:
         nonlocal turns
-        conversation = ways.Conversation()
+        conversation = deployments.Conversation()
         while True:
             await way.ask("What is in the garden?", conversation)
             turns += 1

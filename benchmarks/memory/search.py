@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from benchmarks.memory.bench import Bench, BenchRow
-from benchmarks.memory.searching import TimeTarget, time_searches
+from benchmarks.memory.search_timing import TimeTarget, time_searches
 
 PASSAGES = 100_000
 AIMED = TimeTarget(p50=0.020, p95=0.060)

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from recording.film import render_svg
-from recording.story import COLUMNS, ROWS, record_scenario
+from recording.scenario import COLUMNS, ROWS, record_scenario
+from recording.svg_animation import render_svg
 
 TITLE = (
     "A terminal. An agent answers from memory, asks before it writes a file, is killed in the middle of an answer, "

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks import machine, ways
+from benchmarks import deployments, machine
 from benchmarks.figures import progress, table
-from benchmarks.rounds import LOADS, run_round
+from benchmarks.load_rounds import LOADS, run_round
 
 CLIENTS = 20
 STEPS = 10
@@ -35,7 +35,7 @@ class MemoryGrowth:
 async def measure(provider: str, turns: int, ours: Mapping[str, int]) -> MemoryGrowth:
     """Talk for so many turns, with a process for each worker."""
     step = max(1, turns // STEPS)
-    async with ways.many_processes(provider) as way:
+    async with deployments.many_processes(provider) as way:
         sizes = {0: _sizes(way)}
         for done in range(step, turns + 1, step):
             one = await run_round("process per worker", way, LOADS["closed"], CLIENTS, step, ours)
@@ -58,5 +58,5 @@ def _verdict(growth: float) -> str:
     return f"+{growth:.1f} a 1000" if growth > MAX_GROWTH else "flat"
 
 
-def _sizes(way: ways.Deployment) -> dict[str, float]:
+def _sizes(way: deployments.Deployment) -> dict[str, float]:
     return {name: machine.resident_mib(pid) for name, pid in way.pids.items()}

@@ -11,9 +11,9 @@ from time import perf_counter
 
 import anyio
 
+from benchmarks.deployments import Conversation, Deployment, TurnTiming
 from benchmarks.figures import percentile
 from benchmarks.machine import CpuUsage
-from benchmarks.ways import Conversation, Deployment, TurnTiming
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from tests.plugins_bad.corpus import BAD, GOOD, install, install_bad, tool
 
-from benchmarks import ways
+from benchmarks import deployments
 from trunkline.config.editor import write_settings
 
 Fill = Callable[[Path], None]
@@ -78,12 +78,12 @@ def _start(home: Path) -> StartTime:
     before, began = dict(os.environ), perf_counter()
     os.environ["PYTHONPATH"] = str(home.parent / "site")
     try:
-        process: subprocess.Popen[str] = ways.start_trunkline(home)
+        process: subprocess.Popen[str] = deployments.start_trunkline(home)
     finally:
         os.environ.clear()
         os.environ.update(before)
     try:
-        ways.wait_until_ready(process)
+        deployments.wait_until_ready(process)
         return StartTime(perf_counter() - began, _processor_seconds(process.pid))
     finally:
         process.terminate()
