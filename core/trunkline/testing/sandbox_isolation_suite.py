@@ -106,7 +106,7 @@ class SandboxIsolationSuite(SandboxFixture):
         for name in (".git-credentials", ".netrc"):
             (workspace / name).write_text(f"https://x:{SECRET}@example.org")
         for name, text in (
-            ("plain", '[remote "origin"]\n\turl = https://example.org/x'),
+            ("plain", '[remote "origin"]\n\turl = https://somebody@example.org/x'),
             ("app", f"url = {SECRET}"),
         ):
             (workspace / name).mkdir()

@@ -25,7 +25,7 @@ LIBRARIES = Path(
     sys.prefix, "lib", f"python{sys.version_info.major}.{sys.version_info.minor}", "site-packages"
 )
 ALONE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/nonexistent"}
-SECRET = "token-of-the-owner"
+SECRET = "token-of-the-owner-0123"
 HAS_UPLINK = shutil.which("slirp4netns") is not None and Path("/dev/net/tun").exists()
 
 pytestmark = [

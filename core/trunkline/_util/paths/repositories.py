@@ -21,8 +21,8 @@ _BARE = re.compile(rb"^[ \t]*(?:\[core\][ \t]*)?bare[ \t]*(?:=[ \t]*\"?(?:true|y
 _SECTION = re.compile(rb"^[ \t]*\[[a-z]", re.M | re.I)
 _PASSWORD = re.compile(
     rb"""
-    \b(?:https?|ftps?)://[^/\s]+@            # https://token@host, https://name:password@host
-    | ://[^/\s:@]*:[^/\s]+@                  # any other address with a password
+    ://[^/\s:@]*:[^/\s]+@                    # https://name:password@host
+    | \b(?:https?|ftps?)://[^/\s:@]{16,}@    # https://token@host: a name alone is shorter
     | ^[^\#;]*extraheader[ \t]*=[ \t]*[^\s]  # http.extraHeader = Authorization: ...
     | ^[^\#;]*helper[ \t]*=.*(?:password|token|secret)
     """,

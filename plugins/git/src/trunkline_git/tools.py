@@ -115,8 +115,8 @@ def _git(settings: GitSettings) -> Tool:
     async def git(
         context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
     ) -> str:
-        """Run git in a repository of the workspace. To force or delete a protected branch of a remote is refused; what
-        throws work away needs a person's approval; what only reads needs none.
+        """Run git in a repository of the workspace; nothing else can push. To force or delete a protected branch of a
+        remote is refused; what throws work away needs a person's approval; what only reads needs none.
 
         Args:
             command: The command as a list, such as ["git", "diff", "--stat"], or as a line of plain words.
