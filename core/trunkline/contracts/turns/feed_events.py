@@ -56,16 +56,16 @@ class NumberedEvent(NamedTuple):
 
 def feed_items_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
     """The feed items of a finished turn, from all its records in order."""
-    teller = JournalTranslator()
-    told = [
+    translator = JournalTranslator()
+    events = [
         (record.turn, one)
         for record in records
         for entry in record.entries
-        for one in teller.translate(entry)
+        for one in translator.translate(entry)
     ]
     return [
         FeedItem(turn=turn, epoch=JOURNAL_EPOCH, index=index, event=one.event, number=one.number)
-        for index, (turn, one) in enumerate(told)
+        for index, (turn, one) in enumerate(events)
     ]
 
 

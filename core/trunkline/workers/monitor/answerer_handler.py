@@ -12,25 +12,25 @@ from trunkline_bus import BusError, Refusal, Request
 
 
 class AnswererHandler:
-    """The same choice as for a turn. ``standing`` tells what stands for a block."""
+    """The same choice as for a turn. ``profile`` tells what stands for a block."""
 
     def __init__(
         self,
         config: Config,
         models: ModelRegistry,
-        standing: Callable[[str], Awaitable[BlockProfile]],
+        profile: Callable[[str], Awaitable[BlockProfile]],
         explainer: ModelErrorFormatter,
     ) -> None:
         self._config = config
         self._models = models
-        self._standing = standing
+        self._profile = profile
         self._explainer = explainer
 
     async def get_answerer(self, request: Request[GetAnswerer]) -> Answerer:
         """Who answers, or why nobody does. Raises Refusal while memory or tools do not answer."""
         try:
-            standing = await self._standing(request.data.block or self._config.settings.gateway.default_block)
-            choice = self._models.choose(standing.preferred_model(None))
+            profile = await self._profile(request.data.block or self._config.settings.gateway.default_block)
+            choice = self._models.choose(profile.preferred_model(None))
         except BusError as error:
             code = ErrorCode.ENGINE_UNAVAILABLE
             raise Refusal(code, "Who answers cannot be told now: memory or tools do not answer.") from error

@@ -70,25 +70,25 @@ class ApprovalPublisher:
         return settings.channels.get(request.channel, settings.deadline)
 
     async def try_publish(
-        self, turn: Turn, said: PublishedApprovals, calls: Collection[str] | None = None
+        self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
         """Tell what has changed, of these calls or of all; what cannot be told now is told before the turn is put
         down."""
         try:
-            await self.publish(turn, said, calls)
+            await self.publish(turn, published, calls)
         except BusError as error:
-            said.complete = False
+            published.complete = False
             log.info("approvals of a turn wait for the bus: %s", error)
 
-    async def publish_missing(self, turn: Turn, said: PublishedApprovals) -> None:
+    async def publish_missing(self, turn: Turn, published: PublishedApprovals) -> None:
         """Tell what was not told yet, before the turn is put down or over. Raises BusError."""
-        if turn.phase is Phase.PARKED and said.complete:
+        if turn.phase is Phase.PARKED and published.complete:
             return
-        await self.publish(turn, said)
-        said.complete = turn.phase is Phase.PARKED
+        await self.publish(turn, published)
+        published.complete = turn.phase is Phase.PARKED
 
     async def publish(
-        self, turn: Turn, said: PublishedApprovals, calls: Collection[str] | None = None
+        self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
         """Tell what has changed, of these calls of the last answer or of all. Raises BusError."""
         if turn.request is None or (calls is not None and not calls):
@@ -96,10 +96,10 @@ class ApprovalPublisher:
         actions = _actions(turn) if calls is None else _named(turn, calls)
         for approval in _approvals(turn, turn.request, actions):
             settled = approval.settled is not None
-            if said.settled.get(approval.id) in (settled, True):
+            if published.settled.get(approval.id) in (settled, True):
                 continue
             await (self._publish_settlement(approval) if settled else self._publish_question(approval))
-            said.settled[approval.id] = settled
+            published.settled[approval.id] = settled
 
     async def _publish_question(self, approval: Approval) -> None:
         """First the timers: what nobody is told of would have no end."""

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 S = TypeVar("S", bound=msgspec.Struct)
 
 REPLY_TIMEOUT = 10.0
-"""Seconds to wait for another worker's reply before the lane tries the turn again: who had the request may be gone."""
+"""Seconds to wait for another worker's reply before the queue tries the turn again: who had the request may be gone."""
 
 FRESH_SECONDS = 0.2
 """Seconds for which it is not asked for again. What memory commits counts at once; an edit by hand and another
@@ -115,7 +115,7 @@ class BlockProfileCache:
             raise failures.exceptions[0] from failures
         own, block_problem = _decoded(BlockConfig, files.get(_block_file(block)))
         preferences, problem = _decoded(Preferences, files.get(PREFERENCES))
-        standing = BlockProfile(
+        profile = BlockProfile(
             tools=self._tools[block],
             block=own,
             preferences=preferences,
@@ -125,8 +125,8 @@ class BlockProfileCache:
                 name: file for name in self._files if (file := _non_empty(files.get(root_path(block, name))))
             },
         )
-        self._log_unknown_tools(block, standing)
-        return standing
+        self._log_unknown_tools(block, profile)
+        return profile
 
     def _unreadable_problem(self, block: str, files: Mapping[str, MemoryFile]) -> str:
         """What is said of the first of the sources' files that is there and cannot be read: it may hold what the owner
@@ -134,10 +134,10 @@ class BlockProfileCache:
         found = (files.get(root_path(block, name)) for name in self._files)
         return next((file.unread for file in found if file is not None and file.unread), "")
 
-    def _log_unknown_tools(self, block: str, standing: BlockProfile) -> None:
+    def _log_unknown_tools(self, block: str, profile: BlockProfile) -> None:
         """Log once which tools the owner wants to be shown always and nobody has (PA-F43)."""
-        tools = standing.tools
-        missing = unknown_tool_names(standing.always_send or (), tools.specs, tools.own)
+        tools = profile.tools
+        missing = unknown_tool_names(profile.always_send or (), tools.specs, tools.own)
         if missing != self._told.get(block, ()):
             self._told[block] = missing
             if missing:

@@ -36,20 +36,20 @@ MAX_REMEMBERED_MODELS = 100
 
 
 class CompletionHandler:
-    """The completions under way in this monitor. ``standing`` tells what stands for a block; ``block`` is the one of
+    """The completions under way in this monitor. ``profile`` tells what stands for a block; ``block`` is the one of
     questions that name none."""
 
     def __init__(
         self,
         models: ModelRegistry,
-        standing: Callable[[str], Awaitable[BlockProfile]],
+        profile: Callable[[str], Awaitable[BlockProfile]],
         block: str,
-        terms: ModelCallConfig,
+        call_config: ModelCallConfig,
     ) -> None:
         self._models = models
-        self._standing = standing
+        self._profile = profile
         self._block = block
-        self._terms = terms
+        self._call_config = call_config
         self._running: set[anyio.CancelScope] = set()
         self._warned: set[str] = set()
         self._answered_by: dict[str, str] = {}
@@ -92,7 +92,9 @@ class CompletionHandler:
     async def _call_model(self, request: Request[Complete]) -> Completion:
         wish, block = request.data, request.envelope.block or self._block
         choice = await self._choose(wish, block)
-        rate = self._terms.prices.find_rate(choice.label, self._answered_by.get(choice.label, choice.label))
+        rate = self._call_config.prices.find_rate(
+            choice.label, self._answered_by.get(choice.label, choice.label)
+        )
         asked = ModelRequest(
             messages=wish.messages,
             model=choice.model,
@@ -105,7 +107,7 @@ class CompletionHandler:
             purpose=wish.purpose,
             adapter=choice.adapter.name,
         )
-        asker = ModelCaller(self._models.ask(choice), choice, self._terms)
+        asker = ModelCaller(self._models.ask(choice), choice, self._call_config)
         entry = await asker.call(asked, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
         if isinstance(entry, ModelCallFailed):
             raise _refused(entry.code)
@@ -113,10 +115,10 @@ class CompletionHandler:
 
     async def _choose(self, wish: Complete, block: str) -> SelectedModel:
         try:
-            standing = await self._standing(block)
+            profile = await self._profile(block)
             if any(message.images for message in wish.messages):
-                return self._choose_vision_model(wish, standing)
-            return self._models.choose(standing.preferred_model(wish.model))
+                return self._choose_vision_model(wish, profile)
+            return self._models.choose(profile.preferred_model(wish.model))
         except BusError as error:
             log.warning("a question for %s cannot be asked: %s", block, error)
             raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
@@ -124,10 +126,10 @@ class CompletionHandler:
             log.warning("a question for %s has no model: %s", block, error)
             raise _refused(error.code) from error
 
-    def _choose_vision_model(self, wish: Complete, standing: BlockProfile) -> SelectedModel:
+    def _choose_vision_model(self, wish: Complete, profile: BlockProfile) -> SelectedModel:
         """The model that somebody chose to look at pictures: not every model can, and none can tell."""
-        standing.raise_if_unreadable()
-        name = wish.model or standing.block.vision_model or standing.preferences.vision_model
+        profile.raise_if_unreadable()
+        name = wish.model or profile.block.vision_model or profile.preferences.vision_model
         if name is None:
             raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_VISION_HINT}")
         choice = self._models.choose(name)
@@ -140,7 +142,7 @@ class CompletionHandler:
         self, wish: Complete, choice: SelectedModel, model: str, entry: ModelCallFinished
     ) -> Completion:
         name = f"{choice.adapter.name}/{model}"
-        rate = self._terms.prices.find_rate(choice.label, name)
+        rate = self._call_config.prices.find_rate(choice.label, name)
         self._remember_model(choice, name)
         if rate is None:
             self._warn_once(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')

@@ -47,18 +47,18 @@ class TurnContext:
 
     request: TurnRequested
     history: tuple[Message, ...]
-    standing: BlockProfile
+    profile: BlockProfile
     discovery_above: int
 
     @property
     def block(self) -> BlockConfig:
         """The block's choices."""
-        return self.standing.block
+        return self.profile.block
 
     def schemas(self, new: Sequence[Message]) -> tuple[ToolSchema, ...]:
         """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
         for ours of the same name."""
-        tools = self.standing.tools
+        tools = self.profile.tools
         specs = select_tools(
             tools.specs, tools.own, self.selection_settings, (*self.history, *new), tools.restricted
         )
@@ -71,27 +71,27 @@ class TurnContext:
     @property
     def all_tools(self) -> tuple[ToolSchema | ToolSpec, ...]:
         """Every tool, shown to the model or not, and also those that the block may not use; the client's first."""
-        tools = self.standing.tools
+        tools = self.profile.tools
         return (*self.request.client_tools, *tools.specs, *tools.own)
 
     @property
     def selection_settings(self) -> ToolSelectionSettings:
         """How tools are shown: as the block says, else the owner, else by the number of those that may be used."""
-        standing, tools = self.standing, self.standing.tools
-        wish = self.block.discovery or standing.preferences.discovery or "auto"
+        profile, tools = self.profile, self.profile.tools
+        wish = self.block.discovery or profile.preferences.discovery or "auto"
         count = len(tools.specs) - len(tools.restricted)
-        return selection_settings(wish, standing.always_send, count, self.discovery_above)
+        return selection_settings(wish, profile.always_send, count, self.discovery_above)
 
     @property
     def missing_tools(self) -> tuple[str, ...]:
         """Tools that were loaded in this conversation and are not there any more."""
-        return missing_tools(self.standing.tools.specs, self.standing.tools.own, self.history)
+        return missing_tools(self.profile.tools.specs, self.profile.tools.own, self.history)
 
     @property
     def preferred_model(self) -> str | None:
         """The model that is wished for: by the message, else the block, else the owner. Raises ModelError when nobody
         can know."""
-        return self.standing.preferred_model(self.request.model)
+        return self.profile.preferred_model(self.request.model)
 
 
 class ContextMessages(NamedTuple):
@@ -102,7 +102,7 @@ class ContextMessages(NamedTuple):
 
 
 class ContextBuilder:
-    """Collects briefings. ``open`` before use."""
+    """Builds the contexts of turns. Call ``open`` before use."""
 
     def __init__(
         self,
@@ -115,12 +115,12 @@ class ContextBuilder:
         self._sources = tuple(sources)
         self._settings = settings
         self._windows = windows
-        self._standings = BlockProfileCache(
+        self._profiles = BlockProfileCache(
             bus, (name for source in sources for name in getattr(source, "files", ()))
         )
-        self.open = self._standings.open
-        self.close = self._standings.close
-        self.standing = self._standings.get
+        self.open = self._profiles.open
+        self.close = self._profiles.close
+        self.profile = self._profiles.get
 
     async def build(self, request: TurnRequested, known: list[Message]) -> TurnContext:
         """Collect all at once. ``known`` are the conversation's first messages; new ones are added to it.
@@ -128,43 +128,41 @@ class ContextBuilder:
         Raises BusError when a worker does not answer for PATIENCE seconds.
         """
         if request.history is not None:
-            standing = await self._standings.get(request.block)
-            return self._turn_context(request, request.history, standing)
+            profile = await self._profiles.get(request.block)
+            return self._turn_context(request, request.history, profile)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._load_history, request, known)
-                standing = await self._standings.get(request.block)
+                profile = await self._profiles.get(request.block)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return self._turn_context(request, known, standing)
+        return self._turn_context(request, known, profile)
 
     def _turn_context(
-        self, request: TurnRequested, messages: Iterable[Message], standing: BlockProfile
+        self, request: TurnRequested, messages: Iterable[Message], profile: BlockProfile
     ) -> TurnContext:
-        standing = _restricted(standing, initial_permissions(request))
-        return TurnContext(
-            request, _without_turn(request, messages), standing, self._settings.discovery_above
-        )
+        profile = _restricted(profile, initial_permissions(request))
+        return TurnContext(request, _without_turn(request, messages), profile, self._settings.discovery_above)
 
-    def info(self, briefing: TurnContext, model: str = "") -> TurnInfo:
+    def info(self, context: TurnContext, model: str = "") -> TurnInfo:
         """What plugins are told of a turn that is about to begin."""
-        request = briefing.request
+        request = context.request
         return TurnInfo(
             request=request,
-            block=briefing.block,
+            block=context.block,
             memory=BlockMemory(self._bus, request.block, "monitor"),
             model=model,
-            files=briefing.standing.files,
-            history=briefing.history,
+            files=context.profile.files,
+            history=context.history,
             window=self._window(model),
         )
 
-    async def context_messages(self, briefing: TurnContext, model: str) -> ContextMessages:
+    async def context_messages(self, context: TurnContext, model: str) -> ContextMessages:
         """What the context sources give, within the budget for ``model``, after the bootstrap line."""
-        turn, settings = briefing.request.turn, self._settings
-        given = await self._collect_items(self.info(briefing, model))
+        turn, settings = context.request.turn, self._settings
+        given = await self._collect_items(self.info(context, model))
         _trace_gaps(one for one in given if isinstance(one, ContextGap))
-        ours = (*_missing_tools_part(briefing.missing_tools), *_channel_part(briefing.request))
+        ours = (*_missing_tools_part(context.missing_tools), *_channel_part(context.request))
         parts = [*ours, *(one for one in given if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
         staying, changing = fit_parts(settings.bootstrap, parts, budget)
@@ -214,17 +212,17 @@ class ContextBuilder:
         return await self._bus.call(LOAD_MESSAGES, wish, timeout=REPLY_TIMEOUT, repeatable=True)
 
 
-def _restricted(standing: BlockProfile, permissions: ActorPermissions) -> BlockProfile:
+def _restricted(profile: BlockProfile, permissions: ActorPermissions) -> BlockProfile:
     """Without the tools that the permissions of whoever asks leave out: a model is not shown them, and ``/tool`` names
     them as those that may not be used. Whether a call is permitted the tools worker decides."""
-    tools = standing.tools
+    tools = profile.tools
     barred = frozenset(
         spec.name for spec in tools.specs if not permissions.allows_tool(spec.name, spec.identity)
     )
     own = tuple(spec for spec in tools.own if permissions.allows_tool(spec.name, spec.identity))
     if not barred and len(own) == len(tools.own):
-        return standing
-    return replace(standing, tools=replace(tools, own=own, restricted=tools.restricted | barred))
+        return profile
+    return replace(profile, tools=replace(tools, own=own, restricted=tools.restricted | barred))
 
 
 def _without_turn(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:

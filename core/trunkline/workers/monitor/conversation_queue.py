@@ -1,4 +1,4 @@
-"""A lane: one conversation's items, one after the other. Decides what each item means; the runner does the turn.
+"""One conversation's queue of inbox items. Decides what each item means; the executor runs the turns.
 
 Cancels, steering and decisions reach a running turn at once; everything else waits for its place.
 
@@ -9,10 +9,6 @@ while a person was waited for.
 
 import logging
 from bisect import insort
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Protocol
 
 import anyio
 
@@ -29,12 +25,18 @@ from trunkline.contracts.turns.messages import (
     TurnSteered,
 )
 from trunkline.errors import TRANSIENT_CODES
-from trunkline.workers.monitor.approval_publisher import PublishedApprovals
+from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, PublishedApprovals
+from trunkline.workers.monitor.inbox import Inbox
 from trunkline.workers.monitor.inbox_item import HeldItem, RecoveredItem
 from trunkline.workers.monitor.journal import Fenced, Journal
 from trunkline.workers.monitor.mailbox import TurnMailbox, is_immediate_cancel
+from trunkline.workers.monitor.membership import Membership
 from trunkline.workers.monitor.parked_turns import ParkedTurn
+from trunkline.workers.monitor.slots import TurnSlots
 from trunkline.workers.monitor.turn import Phase, Turn, TurnProtocolError
+from trunkline.workers.monitor.turn_executor import TurnExecutor
+from trunkline.workers.monitor.turn_recorder import TurnRecorder
+from trunkline.workers.monitor.turn_run import TurnRun
 from trunkline_bus import BusError, DecodeError, RemoteFault, SubjectError
 
 log = logging.getLogger(__name__)
@@ -43,78 +45,30 @@ MAX_ATTEMPTS = 3
 """How often a turn that fails in a way nobody foresaw is begun again before it is given up."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRun:
-    """A turn about to run here. ``known`` are the conversation's messages as far as this monitor has them.
-
-    ``said`` is what was told of its questions. ``carrier`` is the inbox item that brings the turn back if this monitor
-    dies: it is settled last, by the lane.
-    """
-
-    turn: Turn
-    request: TurnRequested
-    epoch: int
-    carrier: HeldItem
-    controls: tuple[HeldItem, ...]
-    mailbox: TurnMailbox
-    journal: Journal
-    known: list[Message]
-    said: PublishedApprovals
-    resting: ParkedTurn | None = None
-
-
-class TurnExecutor(Protocol):
-    """What a lane needs of the monitor."""
-
-    async def run(self, run: TurnRun) -> None:
-        """Run the turn until it is done or parked. Raises Fenced and BusError."""
-        ...
-
-    async def give_up(
-        self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
-    ) -> None:
-        """End a turn that cannot be run, with what it has so far. ``missing`` are entries that no journal has yet."""
-        ...
-
-    def take_parked(self, turn: str, end: int | None) -> ParkedTurn | None:
-        """A parked turn as it was put down here, if the journal still ends there."""
-        ...
-
-    def slot(self, begun: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
-        """One of the slots of turns that run at once; see ``TurnSlots.one``."""
-        ...
-
-    async def is_finishing(self, worker: str, conversation: str) -> bool:
-        """Whether that worker lives and is about to end the turn that it runs there, and to begin no other."""
-        ...
-
-    async def publish_fact(self, request: TurnRequested, entry: JournalEntry) -> None:
-        """Tell those who keep statistics or memories, if the entry is a fact for them."""
-        ...
-
-    async def publish_approvals(self, turn: Turn, said: PublishedApprovals) -> None:
-        """Tell everybody which of its calls wait for a person and which no longer do, but for what was ``said``. Raises
-        BusError."""
-        ...
-
-    async def settle(self, held: HeldItem) -> None:
-        """The item is done."""
-        ...
-
-    def release(self, held: HeldItem) -> None:
-        """The item is somebody else's now."""
-        ...
-
-
 class ConversationQueue:
     """One conversation here. ``work()`` runs as one task while there is anything to do."""
 
-    def __init__(self, desk: TurnExecutor, journal: Journal) -> None:
-        self._desk = desk
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        executor: TurnExecutor,
+        recorder: TurnRecorder,
+        approvals: ApprovalPublisher,
+        slots: TurnSlots,
+        membership: Membership,
+        inbox: Inbox,
+    ) -> None:
         self._journal = journal
+        self._executor = executor
+        self._recorder = recorder
+        self._approvals = approvals
+        self._slots = slots
+        self._membership = membership
+        self._inbox = inbox
         self._queue: list[HeldItem] = []
         """In the order in which they were accepted, however they came here."""
-        self._known: list[Message] = []
+        self._messages: list[Message] = []
         self._mailbox: TurnMailbox | None = None
         self.partition = -1
         """Where its items come from."""
@@ -128,7 +82,7 @@ class ConversationQueue:
         return tuple(self._queue)
 
     def offer(self, held: HeldItem) -> None:
-        """Take an item in: hand it to the running turn if it is about that, else queue it. Opens a closed lane."""
+        """Take an item in: hand it to the running turn if it is about that, else queue it. Opens a closed queue."""
         self.partition, self.closed = held.partition, False
         if self._mailbox is None or not self._mailbox.put(held):
             self._enqueue(held)
@@ -143,7 +97,7 @@ class ConversationQueue:
         dropped = self.waiting
         self._queue.clear()
         for held in dropped:
-            self._desk.release(held)
+            self._inbox.release(held)
         return dropped
 
     async def has_stale_items(self) -> bool:
@@ -173,7 +127,7 @@ class ConversationQueue:
 
         ``expected`` is what is next as it looks now; by the time there is a slot it may be another item, or none.
         """
-        async with self._desk.slot(lambda: self._has_begun(expected)):
+        async with self._slots.acquire(lambda: self._has_begun(expected)):
             held = self._next()
             if held is not None:
                 self._queue.remove(held)
@@ -206,7 +160,7 @@ class ConversationQueue:
             try:
                 return await (self._handle(held) if tries < MAX_ATTEMPTS else self._give_up(held))
             except Fenced:
-                self._desk.release(held)
+                self._inbox.release(held)
                 raise
             except Exception as error:
                 if _is_transient(error):
@@ -220,29 +174,46 @@ class ConversationQueue:
             pause = min(pause * 2, 5.0)
 
     async def _handle(self, held: HeldItem) -> None:
+        # The item leaves the inbox last, in every branch: until then the server delivers it again after a crash, and
+        # the journal tells how far the turn came (ADR 0002, 0005). So each branch may run twice, in two monitors.
+        #
+        # The message that starts a conversation, delivered for the first time, needs no read of the journal. If the
+        # server errs about that after its own crash, the first write is Fenced and the item is delivered again
+        # (ADR 0003).
         if held.first and isinstance(held.item, TurnRequested) and held.item.begins:
             self._journal.assume_empty()
+        # The cache counts only while the journal ends where the turn was parked. Otherwise somebody else has written,
+        # and the journal is replayed below.
         if isinstance(held.item, ApprovalDecided | TurnCancelRequested):
-            resting = self._desk.take_parked(held.item.turn, self._journal.last_seq)
-            if resting is not None and resting.turn.request is not None:
-                return await self._run(held, resting.turn, resting.turn.request, resting.epoch, resting)
+            parked = self._executor.take_parked(held.item.turn, self._journal.last_seq)
+            if parked is not None and parked.turn.request is not None:
+                return await self._run(held, parked.turn, parked.turn.request, parked.epoch, parked)
+        # From here on the journal decides. It is read only when no monitor that hands the conversation over still
+        # writes to it (ADR 0008). If one writes all the same, whichever writes second is Fenced.
         records = await self._settled_records(held)
         turn, request = _replay_turn(records), _request(records, held.item)
         if isinstance(held.item, TurnSteered) and _is_too_late(turn, held.item):
             held.item = held.item.request  # a turn of its own
             return await self._handle(held)
         if request is None:
-            return await self._desk.settle(held)
+            return await self._inbox.settle(held)
         if turn.phase is Phase.DONE:
-            if turn.finished is not None and not held.first:  # who ended it may have died before it told
-                await self._desk.publish_fact(request, turn.finished)
-                await self._desk.publish_approvals(turn, PublishedApprovals())
-            return await self._desk.settle(held)
+            # A monitor may have died between the record of the end and its publication, so both are published again.
+            # An approval is appended by compare-and-set (ADR 0025). The fact may be out twice: learning passes over a
+            # turn that it has learned from (ADR 0022).
+            if turn.finished is not None and not held.first:
+                await self._recorder.publish_fact(request, turn.finished)
+                await self._approvals.publish_missing(turn, PublishedApprovals())
+            return await self._inbox.settle(held)
+        # The same crash between the record that the turn is parked and the settling of its message. The question must
+        # be out with its timers before the message goes: nothing else would bring the turn back (ADR 0025).
         if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
-            await self._desk.publish_approvals(turn, PublishedApprovals())
-            return await self._desk.settle(held)
+            await self._approvals.publish_missing(turn, PublishedApprovals())
+            return await self._inbox.settle(held)
+        # Only a turn that has to run is checked for its place: what is settled above begins nothing (ADR 0040).
         if self._journal.unfinished not in (None, request.turn):
             return await self._requeue_behind(self._journal.unfinished, held)
+        # A new epoch even after a crash of this same monitor: readers of the feed tell the two runs apart (ADR 0004).
         await self._run(held, turn, request, records[-1].epoch + 1 if records else 1)
 
     async def _requeue_behind(self, ahead: str, held: HeldItem) -> None:
@@ -264,36 +235,40 @@ class ConversationQueue:
         turn: Turn,
         request: TurnRequested,
         epoch: int,
-        resting: ParkedTurn | None = None,
+        parked: ParkedTurn | None = None,
     ) -> None:
+        # The mailbox is there before the queue is searched, so an item that is offered meanwhile is in one of the two.
+        # Cancels are taken out of it at once: they count before the run starts anything.
         controls = [] if isinstance(held.item, TurnRequested) else [held]
         self._mailbox = TurnMailbox(request.turn)
         for waiting in tuple(self._queue):
             if self._mailbox.put(waiting):
                 self._queue.remove(waiting)
         controls.extend(self._mailbox.take_cancels())
-        said = resting.said if resting is not None else PublishedApprovals()
         run = TurnRun(
-            turn,
-            request,
-            epoch,
-            held,
-            tuple(controls),
-            self._mailbox,
-            self._journal,
-            self._known,
-            said,
-            resting,
+            turn=turn,
+            request=request,
+            epoch=epoch,
+            carrier=held,
+            controls=tuple(controls),
+            mailbox=self._mailbox,
+            journal=self._journal,
+            messages=self._messages,
+            parked=parked,
         )
         try:
-            await self._desk.run(run)
+            await self._executor.run(run)
         finally:
+            # Whatever ended the run, what the journal does not have goes back into the queue: it came too late for
+            # the turn, or the run failed. An item that the journal has was settled by the runner.
             self._enqueue(*self._mailbox.unsettled())
             self._mailbox = None
         if isinstance(held.item, TurnSteered) and _is_too_late(turn, held.item):
             return self._enqueue(held)
-        await self._desk.publish_approvals(turn, said)
-        await self._desk.settle(held)
+        # The carrier last. A crash before this line has the server deliver it again: _handle finds the turn done or
+        # parked, publishes what is missing, and settles it (ADR 0025).
+        await self._approvals.publish_missing(turn, run.published)
+        await self._inbox.settle(held)
 
     async def _settled_records(self, current: HeldItem) -> list[TurnRecord]:
         """The turn's journal, once nobody who is about to leave in good order still writes to it.
@@ -306,7 +281,7 @@ class ConversationQueue:
             cancelled = any(
                 is_immediate_cancel(held.item) and held.item.turn == turn for held in (current, *self._queue)
             )
-            if cancelled or not await self._desk.is_finishing(records[-1].owner, current.conversation):
+            if cancelled or not await self._membership.is_finishing(records[-1].owner, current.conversation):
                 break
             await anyio.sleep(0.3)
             self._journal.forget_last_seq()
@@ -322,13 +297,13 @@ class ConversationQueue:
             missing = (TurnStarted(request=request, model=""),)
             turn.apply(missing[0])
         if turn.phase is not Phase.NEW and not any(isinstance(entry, TurnFinished) for entry in entries):
-            await self._desk.give_up(turn, missing, epoch + 1, self._journal)
+            await self._executor.give_up(turn, missing, epoch + 1, self._journal)
         if isinstance(held.item, TurnSteered) and not (
             turn.request and turn.has_message(held.item.request.message.id)
         ):
             held.item = held.item.request
             return self._enqueue(held)
-        await self._desk.settle(held)
+        await self._inbox.settle(held)
 
     async def _readable_turn(self, turn: str) -> Turn:
         """The turn by its journal; a new one when that makes no sense."""

@@ -40,7 +40,7 @@ from trunkline.workers.monitor.context_builder import ContextBuilder
 from trunkline.workers.monitor.mailbox import TurnMailbox
 from trunkline.workers.monitor.model_call import ModelCallConfig
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
-from trunkline.workers.monitor.runner import RunnerDeps, TurnRunner
+from trunkline.workers.monitor.runner import RunnerDeps, RunnerEnvironment, TurnRunner
 from trunkline.workers.monitor.tool_caller import UnattendedToolCaller
 from trunkline.workers.monitor.turn import Turn
 from trunkline_bus import Bus, BusError, key_of, new_id
@@ -102,25 +102,25 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class EngineServer:
-    """Serves the loop on a loopback port, to those whom ``door`` knows."""
+    """Serves the loop on a loopback port, to those whom ``http_auth`` knows."""
 
     def __init__(
         self,
         settings: MonitorSettings,
         default_block: str,
         models: ModelRegistry,
-        terms: ModelCallConfig,
-        briefer: ContextBuilder,
+        call_config: ModelCallConfig,
+        builder: ContextBuilder,
         bus: Bus,
-        door: Callable[[], HttpAuth],
+        http_auth: Callable[[], HttpAuth],
     ) -> None:
         self._settings = settings
         self._default_block = default_block
         self._models = models
-        self._terms = terms
-        self._briefer = briefer
+        self._call_config = call_config
+        self._builder = builder
         self._bus = bus
-        self._door = door
+        self._http_auth = http_auth
         self._socket: socket.socket | None = None
 
     @property
@@ -152,7 +152,9 @@ class EngineServer:
 
         from trunkline.runtime.http.auth_middleware import AuthMiddleware
 
-        gate = Middleware(AuthMiddleware, door=self._door(), refuse=_refused, tracer=tracer, host=LOOPBACK)
+        gate = Middleware(
+            AuthMiddleware, door=self._http_auth(), refuse=_refused, tracer=tracer, host=LOOPBACK
+        )
         return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])], middleware=[gate])
 
     async def _chat(self, request: "Request") -> "Response":
@@ -167,22 +169,22 @@ class EngineServer:
         if caller is None:
             return _refused(ErrorCode.FORBIDDEN)
         try:
-            wish = msgspec.json.decode(await request.body(), type=EngineRequest)
+            body = msgspec.json.decode(await request.body(), type=EngineRequest)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.info("engine request refused: %s", error)
             return _malformed_body(error)
-        if not wish.messages:
+        if not body.messages:
             return _invalid_field(("messages",), "There is no message.")
-        messages = tuple(map(_message, wish.messages))
+        messages = tuple(map(_message, body.messages))
         if (number := first_orphan_result(messages)) is not None:
             return _invalid_field(("messages", number, "tool_call_id"), ORPHAN_RESULT_TEXT)
-        if not wish.metadata.correlation_id:
+        if not body.metadata.correlation_id:
             return _invalid_field(("metadata", "correlation_id"), "It is not empty.")
-        block = wish.metadata.client_context.get("block", self._default_block)
+        block = body.metadata.client_context.get("block", self._default_block)
         refused = await self._block_refusal(block, is_owner=request.scope[IDENTITY] == OWNER)
         if refused is not None:
             return refused
-        events = self._events(_request(wish, messages, block, caller), wish.metadata.correlation_id)
+        events = self._events(_request(body, messages, block, caller), body.metadata.correlation_id)
         return StreamingResponse(events, media_type="text/event-stream")
 
     async def _block_refusal(self, block: object, *, is_owner: bool) -> "Response | None":
@@ -191,13 +193,13 @@ class EngineServer:
         if not isinstance(block, str):
             return _invalid_field(BLOCK_FIELD, "It is a block's name.")
         try:
-            standing = await self._briefer.standing(block) if is_block_name(block) else None
+            profile = await self._builder.profile(block) if is_block_name(block) else None
         except BusError as error:
             log.error("the block %s cannot be looked up: %s", block, error)
             return _refused(ErrorCode.ENGINE_UNAVAILABLE)
-        if standing is None or not (standing.there or block == self._default_block):
+        if profile is None or not (profile.there or block == self._default_block):
             return _invalid_field(BLOCK_FIELD, block_not_found(block), ErrorCode.NOT_FOUND)
-        why = unavailable_reason(block, standing.block, standing.problem)
+        why = unavailable_reason(block, profile.block, profile.problem)
         return _refused(ErrorCode.CONFLICT, reason=why if is_owner else "") if why else None
 
     async def _events(self, request: TurnRequested, correlation: str) -> AsyncIterator[bytes]:
@@ -212,38 +214,39 @@ class EngineServer:
                         break
             tasks.cancel_scope.cancel()
 
-    async def _run_safely(self, request: TurnRequested, correlation: str, show: "_CallerSink") -> None:
+    async def _run_safely(self, request: TurnRequested, correlation: str, sink: "_CallerSink") -> None:
         """Run the loop; whatever happens, it ends with an event that says so."""
         try:
-            await self._run(request, show)
+            await self._run(request, sink)
         except (BusError, BaseExceptionGroup) as error:
             log.exception("engine request %s failed", correlation, exc_info=error)
-            await show.emit(TurnEnded(reason="error", code=ErrorCode.TOOL_ERROR))
+            await sink.emit(TurnEnded(reason="error", code=ErrorCode.TOOL_ERROR))
 
-    async def _run(self, request: TurnRequested, show: "_CallerSink") -> None:
+    async def _run(self, request: TurnRequested, sink: "_CallerSink") -> None:
         async def nowhere(*_: object) -> None:
             return None
 
-        briefing = await self._briefer.build(request, [])
+        context = await self._builder.build(request, [])
         try:
-            choice: SelectedModel | ModelError = self._models.choose(briefing.preferred_model)
+            choice: SelectedModel | ModelError = self._models.choose(context.preferred_model)
         except ModelError as error:
             choice = error
-        means = RunnerDeps(
+        deps = RunnerDeps(
             models=self._models,
-            actor=UnattendedToolCaller(self._bus, self._settings.tool_silence),
+            tool_caller=UnattendedToolCaller(self._bus, self._settings.tool_silence),
+            call_config=self._call_config,
+            text_flush_seconds=self._settings.coalesce,
+            max_calls=self._settings.max_tool_calls,
+        )
+        environment = RunnerEnvironment(
             record=nowhere,
             store=nowhere,
             settle=nowhere,
             stop=lambda turn: None,
-            terms=self._terms,
-            window=self._settings.coalesce,
-            max_calls=self._settings.max_tool_calls,
-            patience=0.0,
+            approval_timeout=0.0,
         )
-        runner = TurnRunner(
-            Turn(), briefing, choice, show, means, TurnMailbox(request.turn), JournalTranslator()
-        )
+        mailbox = TurnMailbox(request.turn)
+        runner = TurnRunner(Turn(), context, choice, sink, deps, environment, mailbox, JournalTranslator())
         parallel = self._settings.parallel_tool_calls
         await runner.run([TurnStarted(request=request, model="", context=(), parallel=parallel)])
 
@@ -259,9 +262,9 @@ class _CallerSink:
         for event in events:
             await self._send(event)
 
-    async def emit_journaled(self, *told: NumberedEvent) -> None:
+    async def emit_journaled(self, *events: NumberedEvent) -> None:
         """Send them on."""
-        await self.emit(*(one.event for one in told))
+        await self.emit(*(one.event for one in events))
 
 
 def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
@@ -282,13 +285,13 @@ def _message(given: EngineMessage) -> Message:
     )
 
 
-def _request(wish: EngineRequest, messages: tuple[Message, ...], block: str, caller: Caller) -> TurnRequested:
+def _request(body: EngineRequest, messages: tuple[Message, ...], block: str, caller: Caller) -> TurnRequested:
     """The turn. Its conversation is one of its own: what a person allowed in a conversation of the gateway does not
     count here, whatever id the caller names."""
     return TurnRequested(
         turn=new_id("turn"),
         block=block,
-        conversation=f"engine_{key_of(caller.actor, wish.metadata.conversation_id or wish.metadata.correlation_id)}",
+        conversation=f"engine_{key_of(caller.actor, body.metadata.conversation_id or body.metadata.correlation_id)}",
         message=messages[-1],
         history=messages[:-1],
         actor=caller.actor,

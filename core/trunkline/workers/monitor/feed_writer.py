@@ -39,7 +39,7 @@ class EventSink(Protocol):
 class FeedSink(EventSink, Protocol):
     """Where a runner shows what happens."""
 
-    async def emit_journaled(self, *told: NumberedEvent) -> None:
+    async def emit_journaled(self, *events: NumberedEvent) -> None:
         """Show what the journal tells, in this order."""
         ...
 
@@ -60,10 +60,10 @@ class FeedWriter:
         """Send events at the next positions."""
         await self.emit_journaled(*(NumberedEvent(event) for event in events))
 
-    async def emit_journaled(self, *told: NumberedEvent) -> None:
+    async def emit_journaled(self, *events: NumberedEvent) -> None:
         """Send what the journal tells at the next positions."""
         async with self._order:
-            for event, number in told:
+            for event, number in events:
                 index = len(self._items)
                 item = FeedItem(turn=self._turn, epoch=self._epoch, index=index, event=event, number=number)
                 self._items.append(item)
@@ -96,16 +96,16 @@ class FeedWriter:
 class TextStream:
     """Gathers the text of one model call into few items: the first piece at once, then one item a window."""
 
-    def __init__(self, feed: EventSink, step: int, window: float, *, begun: str = "") -> None:
+    def __init__(self, feed: EventSink, step: int, window: float, *, partial_text: str = "") -> None:
         self._feed = feed
         self._step = step
         self._window = window
         self._waiting: list[tuple[bool, str]] = []
         self._some = anyio.Event()
-        self._sent = {False: len(begun), True: 0}
+        self._sent = {False: len(partial_text), True: 0}
         self._closed = False
         self._pieces: dict[bool, list[str]] = {
-            False: [begun],
+            False: [partial_text],
             True: [],
         }  # one string would be copied for each
 
@@ -207,15 +207,17 @@ class FeedRegistry:
                 log.warning("a feed could not be repaired: %s", error)
 
 
-def replayed_events(turn: Turn, teller: JournalTranslator, *, begun: str = "") -> Iterable[NumberedEvent]:
+def replayed_events(
+    turn: Turn, translator: JournalTranslator, *, partial_text: str = ""
+) -> Iterable[NumberedEvent]:
     """Everything so far, in full, for a new epoch. Readers trim what they have seen.
 
-    ``begun`` is the text of an interrupted answer that is gone on with. It is told again too: a reader that missed
-    the epoch before could not know it otherwise.
+    ``partial_text`` is the text of an interrupted answer that the model continues. It is told again too: a reader that
+    missed the epoch before could not know it otherwise.
     """
     for entry in turn.entries:
-        yield from teller.translate(entry)
-    if begun:
-        yield NumberedEvent(TextDelta(step=turn.step, offset=0, text=begun))
+        yield from translator.translate(entry)
+    if partial_text:
+        yield NumberedEvent(TextDelta(step=turn.step, offset=0, text=partial_text))
     elif not (turn.steps and turn.steps[-1].partial):
         yield NumberedEvent(TextReset(step=turn.step))

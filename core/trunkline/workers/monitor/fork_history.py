@@ -13,7 +13,7 @@ from trunkline.workers.monitor.turn_messages import new_messages
 from trunkline_bus import Bus
 
 LOAD_TIMEOUT = 10.0
-"""Seconds to wait for the conversation before the lane tries the turn again."""
+"""Seconds to wait for the conversation before the queue tries the turn again."""
 
 
 class JournalGone(Exception):

@@ -4,7 +4,7 @@ The server delivers each partition to one live monitor. What a dead monitor had 
 again only after a while, and later items would overtake it. So a new owner looks at what lies in the stream before
 the first item it is given, and takes that first.
 
-Which partitions it pulls the roster says. One that another monitor should have is given up: what has not begun goes
+Which partitions it pulls ``Membership`` says. One that another monitor should have is given up: what has not begun goes
 back, what runs is ended here, and the others are told before the server may give the partition to one of them.
 """
 
@@ -51,14 +51,14 @@ class Inbox:
     def __init__(
         self,
         bus: Bus,
-        roster: Membership,
+        membership: Membership,
         *,
         offer: OfferCallback,
         leave: LeaveCallback,
         announce: AnnounceCallback,
     ) -> None:
         self._bus = bus
-        self._roster = roster
+        self._membership = membership
         self._offer = offer
         self._leave = leave
         self._announce = announce
@@ -67,7 +67,7 @@ class Inbox:
         self._pins: dict[int, str] = {}
         self._searched: dict[int, str] = {}
         """Under which pin a partition was searched for what a former owner left."""
-        self._seats: dict[int, anyio.CancelScope] = {}
+        self._pull_scopes: dict[int, anyio.CancelScope] = {}
         self._pulling = anyio.CancelScope()
         self._partitions = 0
 
@@ -96,6 +96,11 @@ class Inbox:
         """Stop taking items, so that another monitor gets the partitions. What is held stays held."""
         self._pulling.cancel()
 
+    async def settle(self, held: HeldItem) -> None:
+        """The item is done and leaves the inbox."""
+        await held.finish()
+        self.release(held)
+
     def release(self, held: HeldItem) -> None:
         """The item is done, or given up: the server is told nothing more about it."""
         self._holding.pop(held.id, None)
@@ -112,32 +117,32 @@ class Inbox:
         while True:
             unattended: set[int] = set()
             try:
-                await self._roster.refresh()
+                await self._membership.refresh()
                 unattended = await self._unattended()
             except BusError as error:
                 log.debug("who lives could not be seen: %s", error)
-            wanted = self._roster.partitions_to_pull(self._pins, unattended, self._partitions)
-            for partition in wanted - self._seats.keys():
-                self._seats[partition] = anyio.CancelScope()
-                pulls.start_soon(self._pull, partition, self._seats[partition])
-            for partition in self._seats.keys() - wanted:
-                self._seats[partition].cancel()
+            wanted = self._membership.partitions_to_pull(self._pins, unattended, self._partitions)
+            for partition in wanted - self._pull_scopes.keys():
+                self._pull_scopes[partition] = anyio.CancelScope()
+                pulls.start_soon(self._pull, partition, self._pull_scopes[partition])
+            for partition in self._pull_scopes.keys() - wanted:
+                self._pull_scopes[partition].cancel()
             await anyio.sleep(MEMBERSHIP_INTERVAL)
 
     async def _unattended(self) -> set[int]:
         """The partitions that should be another monitor's, and that nobody else pulls."""
-        doubtful = self._roster.unconfirmed_partitions(self._partitions)
-        return {one for one in doubtful if await waiting_pulls(self._bus, one) <= (one in self._seats)}
+        doubtful = self._membership.unconfirmed_partitions(self._partitions)
+        return {one for one in doubtful if await waiting_pulls(self._bus, one) <= (one in self._pull_scopes)}
 
-    async def _pull(self, partition: int, seat: anyio.CancelScope) -> None:
-        """Take items of a partition until the seat is cancelled, then give it up, last of all its pin."""
+    async def _pull(self, partition: int, scope: anyio.CancelScope) -> None:
+        """Take items of a partition until the scope is cancelled, then give it up, last of all its pin."""
         async with self._bus.pinned(inbox_consumer(partition), INBOX) as deliveries:
-            with seat:
+            with scope:
                 await self._take_all(deliveries)
             returned = self._leave(partition)
             self._pins.pop(partition, None)
             await self._announce()
-        del self._seats[partition]
+        del self._pull_scopes[partition]
         await nak_all(returned)
 
     async def _take_all(self, deliveries: AsyncIterator[Delivery[InboxItem]]) -> None:

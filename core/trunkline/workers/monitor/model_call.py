@@ -173,10 +173,10 @@ def model_attributes(adapter: str, vendor: str, model: str) -> dict[str, str]:
 class ModelCaller:
     """Asks a model once, and shows its text as it comes."""
 
-    def __init__(self, ask: AskModel, choice: SelectedModel, terms: ModelCallConfig) -> None:
+    def __init__(self, ask: AskModel, choice: SelectedModel, call_config: ModelCallConfig) -> None:
         self._ask = ask
         self._choice = choice
-        self._terms = terms
+        self._call_config = call_config
         self.model = choice.model
         """Which model was asked; where nobody named one, it is known when that has answered."""
 
@@ -185,7 +185,7 @@ class ModelCaller:
     ) -> ModelCallFinished | ModelCallFailed:
         """Ask; return what to record. The text is in ``stream`` also when this is cancelled. The span
         around it (a turn's, or that of a tool's question) is told who answered, too."""
-        around, answer = trace.get_current_span(), AnswerBuilder(step, stream, self._terms.max_answer)
+        around, answer = trace.get_current_span(), AnswerBuilder(step, stream, self._call_config.max_answer)
         with start_span(
             tracer,
             f"{semconv.CHAT} {request.model}".strip(),
@@ -208,7 +208,7 @@ class ModelCaller:
             span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
             span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
             span.set_attribute(semconv.GEN_AI_FINISH_REASONS, [entry.finish_reason])
-            rate = self._terms.prices.find_rate(
+            rate = self._call_config.prices.find_rate(
                 self._choice.label, f"{self._choice.adapter.name}/{self.model}"
             )
             return entry if rate is None else msgspec.structs.replace(entry, cost=rate.cost(entry.usage))
@@ -239,7 +239,7 @@ class ModelCaller:
                 answer.add(event)
                 if answer.is_full:
                     log.warning(
-                        "the answer in turn %s is cut at %d bytes", request.turn, self._terms.max_answer
+                        "the answer in turn %s is cut at %d bytes", request.turn, self._call_config.max_answer
                     )
                     return
                 if isinstance(event, ToolRan):
@@ -247,9 +247,9 @@ class ModelCaller:
 
     async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
         """The next event, None at the end. Raises ModelError when the model is silent for too long."""
-        with anyio.move_on_after(self._terms.silence):
+        with anyio.move_on_after(self._call_config.silence):
             return await anext(events, None)
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._terms.silence:g} s")
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._call_config.silence:g} s")
 
     def _attributes(self, request: ModelRequest, step: int) -> dict[str, str | int]:
         conversation = {semconv.GEN_AI_CONVERSATION_ID: request.conversation} if request.conversation else {}
@@ -270,5 +270,5 @@ class ModelCaller:
         log.warning("model call failed: %s", error)
         span.set_status(trace.StatusCode.ERROR, error.fault)
         span.set_attribute(semconv.ERROR_TYPE, error.fault)
-        why = self._terms.explainer.describe(error, self._choice.label)
+        why = self._call_config.explainer.describe(error, self._choice.label)
         return ModelCallFailed(step=step, code=error.code, fault=error.fault, detail=why, partial=stream.text)

@@ -45,14 +45,14 @@ class ModelRegistry:
         default: str,
         named: Mapping[str, str] = MappingProxyType({}),
         middleware: Sequence[ModelMiddleware] = (),
-        latch: KillSwitch | None = None,
+        kill_switch: KillSwitch | None = None,
         capture: ContentCapture | None = None,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
         self._default = default
         self._named = named
         self._middleware = tuple(middleware)
-        self._latch = latch
+        self._kill_switch = kill_switch
         self._capture = capture
 
     def choose(self, preference: str | None) -> SelectedModel:
@@ -86,7 +86,7 @@ class ModelRegistry:
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
 
     def _stopped(self) -> bool:
-        return self._latch is not None and self._latch.is_engaged
+        return self._kill_switch is not None and self._kill_switch.is_engaged
 
     async def aclose(self) -> None:
         """Let all adapters go of their connections."""

@@ -22,15 +22,15 @@ SECONDS, TURNS = 120.0, 64
 
 @dataclass(frozen=True, slots=True)
 class ParkedTurn:
-    """A turn that was put down. ``seq`` is where its conversation's journal ends, ``said`` what was told of its
+    """A turn that was put down. ``seq`` is where its conversation's journal ends, ``published`` what was told of its
     questions."""
 
     turn: Turn
     epoch: int
     seq: int
     feed: FeedWriter
-    teller: JournalTranslator
-    said: PublishedApprovals
+    translator: JournalTranslator
+    published: PublishedApprovals
 
 
 class ParkedTurnCache:
@@ -40,28 +40,28 @@ class ParkedTurnCache:
         self._drop = drop
         self._kept: OrderedDict[str, tuple[float, ParkedTurn]] = OrderedDict()
 
-    def put(self, turn: str, resting: ParkedTurn) -> None:
+    def put(self, turn: str, parked: ParkedTurn) -> None:
         """Keep a turn, in the place of what was kept of it."""
         _, before = self._kept.pop(turn, (0.0, None))
-        if before is not None and before.feed is not resting.feed:
+        if before is not None and before.feed is not parked.feed:
             self._drop(before.feed)
-        self._kept[turn] = (anyio.current_time() + SECONDS, resting)
+        self._kept[turn] = (anyio.current_time() + SECONDS, parked)
         self._forget_old()
 
     def take(self, turn: str, seq: int | None) -> ParkedTurn | None:
         """Take a turn out, if the journal of its conversation ends at ``seq``, where it was put down."""
         self._forget_old()
-        _, resting = self._kept.pop(turn, (0.0, None))
-        if resting is not None and resting.seq != seq:
-            self._drop(resting.feed)
+        _, parked = self._kept.pop(turn, (0.0, None))
+        if parked is not None and parked.seq != seq:
+            self._drop(parked.feed)
             return None
-        return resting
+        return parked
 
     def _forget_old(self) -> None:
         now = anyio.current_time()
         while self._kept:
-            until, resting = next(iter(self._kept.values()))
+            until, parked = next(iter(self._kept.values()))
             if until > now and len(self._kept) <= TURNS:
                 return
             self._kept.popitem(last=False)
-            self._drop(resting.feed)
+            self._drop(parked.feed)

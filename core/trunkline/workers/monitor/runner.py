@@ -72,23 +72,32 @@ SettleCallback = Callable[[HeldItem], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerDeps:
-    """What a runner works with; a durable turn and the bare agent loop differ only in these.
+    """What all runners of a worker share.
 
-    ``window`` is for how many seconds text is gathered, ``max_calls`` how many tool calls of one answer are run, and
-    ``patience`` for how many seconds a person is waited for who has to decide about a call. ``commands`` is whether
-    messages are people's, who may run a tool by ``/tool``.
+    ``text_flush_seconds`` is how long text is gathered before it is shown. ``max_calls`` is how many tool calls of one
+    answer are run.
     """
 
     models: ModelRegistry
-    actor: ToolCaller
+    tool_caller: ToolCaller
+    call_config: ModelCallConfig
+    text_flush_seconds: float
+    max_calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerEnvironment:
+    """What surrounds one turn. A durable turn and the bare agent loop differ only in these.
+
+    ``approval_timeout`` is for how many seconds a person is waited for who has to decide about a call. ``commands`` is
+    whether messages are people's, who may run a tool by ``/tool``.
+    """
+
     record: RecordCallback
     store: StoreCallback
     settle: SettleCallback
     stop: StopRule
-    terms: ModelCallConfig
-    window: float
-    max_calls: int
-    patience: float
+    approval_timeout: float
     commands: bool = False
 
 
@@ -98,37 +107,43 @@ class TurnRunner:
     def __init__(
         self,
         turn: Turn,
-        briefing: TurnContext,
+        context: TurnContext,
         choice: SelectedModel | ModelError,
         feed: FeedSink,
-        means: RunnerDeps,
+        deps: RunnerDeps,
+        environment: RunnerEnvironment,
         mailbox: TurnMailbox,
-        teller: JournalTranslator,
+        translator: JournalTranslator,
     ) -> None:
         self.turn = turn
         self._mailbox = mailbox
-        self._briefing = briefing
+        self._context = context
         self._choice = choice
         self._feed = feed
-        self._teller = teller
-        self._means = means
+        self._translator = translator
+        self._deps = deps
+        self._environment = environment
         self._send, self._receive = anyio.create_memory_object_stream[JournalEntry | None](math.inf)
         self._text: TextStream | None = None
         self._scopes: set[anyio.CancelScope] = set()
         self._scope = Scope(
-            block=briefing.request.block,
-            conversation=briefing.request.conversation,
-            turn=briefing.request.turn,
+            block=context.request.block,
+            conversation=context.request.conversation,
+            turn=context.request.turn,
         )
-        self._client_tools = frozenset(tool.name for tool in briefing.request.client_tools)
-        self.begun = ""
-        """Text of an interrupted model call that this one goes on from, or that a cancel keeps."""
+        self._client_tools = frozenset(tool.name for tool in context.request.client_tools)
+        self._partial_text = ""
+        """Text of an interrupted model call that the next one continues, or that a cancel keeps."""
 
-    async def run(self, first: Sequence[JournalEntry], controls: tuple[HeldItem, ...] = ()) -> None:
-        """Begin with these entries and go on until the turn is done or parked.
+    async def run(
+        self, first: Sequence[JournalEntry], controls: tuple[HeldItem, ...] = (), partial_text: str = ""
+    ) -> None:
+        """Begin with these entries and go on until the turn is done or parked. ``partial_text`` is what people have
+        seen of an interrupted model call.
 
         Raises Fenced (from ``record``) when the turn has another owner, and BusError when the bus stays away.
         """
+        self._partial_text = partial_text
         async with anyio.create_task_group() as tasks:
             await self._advance([*first], controls, tasks)
             self._mailbox.watch(lambda: self._send.send_nowait(None))
@@ -159,18 +174,18 @@ class TurnRunner:
         self, inputs: list[JournalEntry], controls: tuple[HeldItem, ...], tasks: TaskGroup
     ) -> None:
         """Let the machine take it in, record what it says, show it, and begin what it commands."""
-        wishes = [(held, journal_entry_for(held, self.turn)) for held in controls]
-        inputs = [known for entry in inputs for known in self._within_limit(entry)]
-        inputs = [*inputs, *(wish for _, wish in wishes if wish is not None)]
+        control_entries = [(held, journal_entry_for(held, self.turn)) for held in controls]
+        inputs = [limited for entry in inputs for limited in self._within_limit(entry)]
+        inputs = [*inputs, *(entry for _, entry in control_entries if entry is not None)]
         settled = [await self._cut_if_cancelled(entry) for entry in inputs]
-        entries, commands = self.turn.advance(*settled, stop=self._means.stop)
+        entries, commands = self.turn.advance(*settled, stop=self._environment.stop)
         if entries:
-            await self._means.record(entries)
+            await self._environment.record(entries)
             await self._feed.emit_journaled(*self._feed_events(entries))
-        for held, wish in wishes:
-            too_late = isinstance(wish, SteerRecorded) and wish not in entries
+        for held, control in control_entries:
+            too_late = isinstance(control, SteerRecorded) and control not in entries
             if not too_late:  # else it stays in the mailbox, and becomes a turn of its own
-                await self._means.settle(held)
+                await self._environment.settle(held)
                 self._mailbox.settle(held)
         for command in commands:
             self._start(command, tasks)
@@ -180,13 +195,13 @@ class TurnRunner:
         ever runs what another one refused."""
         if not isinstance(entry, ModelCallFinished):
             return (entry,)
-        return (entry, *refuse_excess_calls(entry, self._client_tools, self._means.max_calls))
+        return (entry, *refuse_excess_calls(entry, self._client_tools, self._deps.max_calls))
 
     def _feed_events(self, entries: tuple[JournalEntry, ...]) -> Iterable[NumberedEvent]:
         """What people are shown of new entries; a new owner's first ones come with all that was before them."""
         if isinstance(entries[0], TurnResumed):
-            return replayed_events(self.turn, self._teller, begun=self.begun)
-        return (told for entry in entries for told in self._teller.translate_new(entry))
+            return replayed_events(self.turn, self._translator, partial_text=self._partial_text)
+        return (event for entry in entries for event in self._translator.translate_new(entry))
 
     async def _cut_if_cancelled(self, entry: JournalEntry) -> JournalEntry:
         """A cancel cuts the work under way first and takes along the text that it leaves behind."""
@@ -195,11 +210,11 @@ class TurnRunner:
         for scope in self._scopes:
             scope.cancel()
         for action in self.turn.steps[-1].sent if self.turn.steps else ():
-            await self._means.actor.cancel(action.key, f"cancelled by {entry.by}")
+            await self._deps.tool_caller.cancel(action.key, f"cancelled by {entry.by}")
         if self.turn.phase is not Phase.THINKING:
             return entry
         if self._text is None:  # the owner before this one showed it
-            partial, self.begun = self.begun, ""
+            partial, self._partial_text = self._partial_text, ""
         else:
             partial = await self._text.close()
         return msgspec.structs.replace(entry, partial=partial)
@@ -216,57 +231,63 @@ class TurnRunner:
                 pass
 
     async def _call_model(self, command: CallModel) -> None:
-        if (wanted := self._tool_command()) is not None:
-            await self._answer_command(wanted, command.step)
+        if (tool_command := self._tool_command()) is not None:
+            await self._answer_command(tool_command, command.step)
             return
         if isinstance(self._choice, ModelError):
             log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
             code, fault, detail = (
                 self._choice.code,
                 self._choice.fault,
-                self._means.terms.explainer.describe(self._choice),
+                self._deps.call_config.explainer.describe(self._choice),
             )
             await self._send.send(ModelCallFailed(step=command.step, code=code, fault=fault, detail=detail))
             return
-        begun, self.begun = self.begun, ""
-        self._text = TextStream(self._feed, command.step, self._means.window, begun=begun)
-        means = self._means
-        asker = ModelCaller(means.models.ask(self._choice), self._choice, means.terms)
+        partial_text, self._partial_text = self._partial_text, ""
+        self._text = TextStream(
+            self._feed, command.step, self._deps.text_flush_seconds, partial_text=partial_text
+        )
+        deps = self._deps
+        caller = ModelCaller(deps.models.ask(self._choice), self._choice, deps.call_config)
         used = {action.call.id for step in self.turn.steps for action in step.actions}
         with self._cancellable():
-            entry = await asker.call(self._request(self._choice, begun), command.step, self._text, used)
+            entry = await caller.call(
+                self._request(self._choice, partial_text), command.step, self._text, used
+            )
             await self._send.send(entry)
 
     def _tool_command(self) -> str | None:
         """The command that stands in for the model: as long as nobody steers, and settings that cannot be read have not
         ended the turn."""
-        turn, standing = self.turn, self._briefing.standing
+        turn, profile = self.turn, self._context.profile
         steered = turn.early or turn.pending or any(step.steered for step in turn.steps)
-        if steered or standing.problem or not self._means.commands:
+        if steered or profile.problem or not self._environment.commands:
             return None
-        return find_command(self._briefing.request)
+        return find_command(self._context.request)
 
-    async def _answer_command(self, wanted: str, step: int) -> None:
-        briefing, self.begun = self._briefing, ""
-        barred = briefing.standing.tools.restricted
-        entry = answer_command(wanted, briefing.request.turn, self.turn.steps, briefing.all_tools, barred)
-        self._text = TextStream(self._feed, step, self._means.window)
+    async def _answer_command(self, tool_command: str, step: int) -> None:
+        context, self._partial_text = self._context, ""
+        restricted = context.profile.tools.restricted
+        entry = answer_command(
+            tool_command, context.request.turn, self.turn.steps, context.all_tools, restricted
+        )
+        self._text = TextStream(self._feed, step, self._deps.text_flush_seconds)
         with self._cancellable():
             if entry.text:
                 self._text.add(entry.text)
             await self._text.flush()
             await self._send.send(entry)
 
-    def _request(self, choice: SelectedModel, begun: str) -> ModelRequest:
+    def _request(self, choice: SelectedModel, partial_text: str) -> ModelRequest:
         assert self.turn.started is not None
-        request, new = self._briefing.request, new_messages(self.turn)
+        request, new = self._context.request, new_messages(self.turn)
         return ModelRequest(
-            messages=model_messages(self.turn.started.context, self._briefing.history, new),
-            tools=self._briefing.schemas(new),
+            messages=model_messages(self.turn.started.context, self._context.history, new),
+            tools=self._context.schemas(new),
             model=choice.model,
             max_tokens=request.max_tokens,
             temperature=request.temperature,
-            partial=begun,
+            partial=partial_text,
             block=request.block,
             conversation=request.conversation,
             turn=request.turn,
@@ -276,19 +297,19 @@ class TurnRunner:
 
     async def _run_tool(self, command: RunToolCall) -> None:
         with self._cancellable():
-            request = self._briefing.request
+            request = self._context.request
             origin = request.fork.origin.conversation if request.fork is not None else None
-            outcome = await self._means.actor.call(command, self._scope, request.actor, origin)
-            await self._send.send(_result(command, outcome, self._means.patience))
+            outcome = await self._deps.tool_caller.call(command, self._scope, request.actor, origin)
+            await self._send.send(_result(command, outcome, self._environment.approval_timeout))
 
     async def _store(self, command: StoreTurn) -> None:
         """Store the conversation, then say that the turn is finished: done means stored."""
-        wish = append_request(self.turn)
+        request = append_request(self.turn)
         answer = last_answer_id(new_messages(self.turn, closing=True))
         end = command.end(self.turn, answer)
         try:
             with start_span(tracer, semconv.STORE):
-                await self._means.store(wish, self._notify_late)
+                await self._environment.store(request, self._notify_late)
         except RemoteFault as fault:
             log.error("turn %s could not be stored: %s", self._scope.turn, fault)
             end = TurnFinished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
@@ -309,10 +330,12 @@ class TurnRunner:
                 self._scopes.discard(scope)
 
 
-def _result(command: RunToolCall, outcome: ToolOutcome, patience: float) -> JournalEntry:
+def _result(command: RunToolCall, outcome: ToolOutcome, approval_timeout: float) -> JournalEntry:
     if outcome.status == "approval":
         asked_at = utc_now()
-        within = patience if isinstance(outcome.within, msgspec.UnsetType) else min(patience, outcome.within)
+        within = approval_timeout
+        if not isinstance(outcome.within, msgspec.UnsetType):
+            within = min(within, outcome.within)
         return ApprovalAsked(
             call_id=command.call.id,
             call_hash=outcome.call_hash,

@@ -1,4 +1,4 @@
-"""The monitor worker: puts the parts together, and lives the life of a worker."""
+"""The monitor worker: assembles its components and follows the life cycle of a worker."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -23,16 +23,26 @@ from trunkline.workers.monitor.block_status import BlockStatusPublisher
 from trunkline.workers.monitor.completion_handler import CompletionHandler
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.context_builder import ContextBuilder
+from trunkline.workers.monitor.conversation_queue import ConversationQueue
 from trunkline.workers.monitor.engine_server import EngineServer
 from trunkline.workers.monitor.feed_writer import FeedRegistry
 from trunkline.workers.monitor.inbox import Inbox
 from trunkline.workers.monitor.inbox_item import HeldItem
+from trunkline.workers.monitor.journal import Journal
 from trunkline.workers.monitor.membership import Membership
+from trunkline.workers.monitor.message_writer import MessageWriter
 from trunkline.workers.monitor.model_call import ModelCallConfig
 from trunkline.workers.monitor.model_errors import ModelErrorFormatter
 from trunkline.workers.monitor.model_registry import ModelRegistry
 from trunkline.workers.monitor.prices import PriceTable
-from trunkline.workers.monitor.turn_service import TurnService
+from trunkline.workers.monitor.queue_registry import QueueRegistry
+from trunkline.workers.monitor.runner import RunnerDeps
+from trunkline.workers.monitor.slots import TurnSlots
+from trunkline.workers.monitor.tool_caller import ToolCaller
+from trunkline.workers.monitor.turn_executor import TurnExecutor
+from trunkline.workers.monitor.turn_observer import TurnObserver
+from trunkline.workers.monitor.turn_preparer import TurnPreparer
+from trunkline.workers.monitor.turn_recorder import TurnRecorder
 
 
 class MonitorWorker(Worker):
@@ -46,18 +56,18 @@ class MonitorWorker(Worker):
         self.drain_seconds = self._settings.drain + 1.0
         adapters = [owned.item for owned in context.plugins.models()]
         middleware = [owned.item for owned in context.plugins.model_middleware()]
-        self._latch = KillSwitch(context.home.path)
+        self._kill_switch = KillSwitch(context.home.path)
         capture = ContentCapture() if context.config.settings.telemetry.capture_content else None
         default = default_adapter(context.config, context.plugins)
         named = {adapter.name: adapter_model(context.config, adapter.name) for adapter in adapters}
-        self._models = ModelRegistry(adapters, default, named, middleware, self._latch, capture)
-        self._terms = ModelCallConfig(
+        self._models = ModelRegistry(adapters, default, named, middleware, self._kill_switch, capture)
+        self._call_config = ModelCallConfig(
             silence=self._settings.model_silence,
             max_answer=self._settings.max_answer,
             prices=PriceTable(context.config.settings.models.prices),
             explainer=ModelErrorFormatter(context.config.redactor()),
         )
-        self._briefer = ContextBuilder(
+        self._builder = ContextBuilder(
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
             self._settings,
@@ -65,37 +75,43 @@ class MonitorWorker(Worker):
         )
         self._completions = CompletionHandler(
             self._models,
-            self._briefer.standing,
+            self._builder.profile,
             context.config.settings.gateway.default_block,
-            self._terms,
+            self._call_config,
         )
         self._answerers = AnswererHandler(
-            context.config, self._models, self._briefer.standing, self._terms.explainer
+            context.config, self._models, self._builder.profile, self._call_config.explainer
         )
-        self._pulse = BlockStatusPublisher(context.bus, context.id)
-        self._roster = Membership(context.bus, context.id)
+        self._status = BlockStatusPublisher(context.bus, context.id)
+        self._messages = MessageWriter(context.bus)
+        self._approvals = ApprovalPublisher(context.bus, context.config.settings.approvals)
+        self._recorder = TurnRecorder(context.bus, context.id, self._approvals)
+        self._slots = TurnSlots(self._settings.concurrency)
+        self._membership = Membership(context.bus, context.id)
         self._inbox = Inbox(
             context.bus,
-            self._roster,
+            self._membership,
             offer=self._offer,
-            leave=lambda partition: self._desk.release_partition(partition),
+            leave=lambda partition: self._queues.release_partition(partition),
             announce=lambda: self.announce(),
         )
         self._engine = EngineServer(
             self._settings,
             context.config.settings.gateway.default_block,
             self._models,
-            self._terms,
-            self._briefer,
+            self._call_config,
+            self._builder,
             context.bus,
             lambda: _http_auth(context),
         )
 
     def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Which partitions it has, which turns it ends for others, and how many it could not have stored so far."""
-        desk = self._desk
         return replace(
-            beat, pins=self._inbox.pins, finishing=desk.finishing_conversations, unstored=desk.unstored_count
+            beat,
+            pins=self._inbox.pins,
+            finishing=self._queues.finishing_conversations,
+            unstored=self._messages.late_count,
         )
 
     @property
@@ -105,44 +121,43 @@ class MonitorWorker(Worker):
 
     async def open(self) -> None:
         """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
-        await self._briefer.open()
-        self.resources.callback(self._briefer.close)
+        await self._builder.open()
+        self.resources.callback(self._builder.close)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         self.resources.push_async_callback(self._models.aclose)
-        self._feeds = FeedRegistry(self.context.bus, tasks)
-        self.resources.callback(self._feeds.undo)
-        self._desk = self._make_turn_service(tasks)
+        self._executor = self._make_executor(tasks)
+        self._queues = QueueRegistry(tasks, self._new_queue, self._settings.drain)
         await self._inbox.open()
         self._engine.open()
         self.resources.callback(self._engine.close)
         if self._engine.url:
             self.resources.enter_context(registered_listener(self.context.home.run, self._listener()))
-        heed = PanicHandler(self._latch, self._stop_everything)
-        tasks.start_soon(heed.watch)
-        await heed.listen(self.context.bus, self.context.id, self.kind)
+        panic_handler = PanicHandler(self._kill_switch, self._stop_everything)
+        tasks.start_soon(panic_handler.watch)
+        await panic_handler.listen(self.context.bus, self.context.id, self.kind)
         await self.context.service.add(ANSWERER, self._answerers.get_answerer)
         await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
 
     async def serve(self) -> None:
         """Take items and run their turns."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._pulse.run)
+            tasks.start_soon(self._status.run)
             tasks.start_soon(self._engine.run)
             tasks.start_soon(self._inbox.run)
-            tasks.start_soon(self._desk.drop_stale_items)
+            tasks.start_soon(self._queues.drop_stale_items)
 
     async def drain(self) -> None:
         """Let another monitor have the partitions, and finish the turns and completions that run."""
         self._inbox.close()
         with anyio.move_on_after(self._settings.drain):
-            await self._desk.drain()
+            await self._queues.drain()
             await self._completions.drain()
         self._completions.stop()
 
     async def _stop_everything(self) -> None:
         """What panic ends: every turn that runs, and every question outside of turns."""
-        self._desk.cancel_all("panic")
+        self._executor.cancel_all("panic")
         self._completions.stop()
 
     def _listener(self) -> Listener:
@@ -152,42 +167,52 @@ class MonitorWorker(Worker):
         )
 
     async def _offer(self, held: HeldItem) -> None:
-        await self._desk.offer(held)
+        await self._queues.offer(held)
 
-    def _make_turn_service(self, tasks: anyio.abc.TaskGroup) -> TurnService:
-        return TurnService(
-            bus=self.context.bus,
-            worker=self.context.id,
-            tasks=tasks,
-            plugins=self.context.plugins,
-            models=self._models,
-            terms=self._terms,
-            briefer=self._briefer,
-            feeds=self._feeds,
-            pulse=self._pulse,
-            roster=self._roster,
-            limit=self._settings.concurrency,
-            tool_silence=self._settings.tool_silence,
-            window=self._settings.coalesce,
-            patience=self._settings.drain,
-            approvals=ApprovalPublisher(self.context.bus, self.context.config.settings.approvals),
-            max_calls=self._settings.max_tool_calls,
-            parallel_calls=self._settings.parallel_tool_calls,
-            release=self._inbox.release,
-            ran=self._trace_callback(tasks),
+    def _make_executor(self, tasks: anyio.abc.TaskGroup) -> TurnExecutor:
+        bus, plugins = self.context.bus, self.context.plugins
+        feeds = FeedRegistry(bus, tasks)
+        self.resources.callback(feeds.undo)
+        parallel_calls = self._settings.parallel_tool_calls
+        return TurnExecutor(
+            preparer=TurnPreparer(bus, self._builder, self._models, plugins, parallel_calls),
+            deps=RunnerDeps(
+                models=self._models,
+                tool_caller=ToolCaller(bus, self._settings.tool_silence),
+                call_config=self._call_config,
+                text_flush_seconds=self._settings.coalesce,
+                max_calls=self._settings.max_tool_calls,
+            ),
+            observer=TurnObserver(self._status, self._trace_callback(tasks)),
+            recorder=self._recorder,
+            approvals=self._approvals,
+            messages=self._messages,
+            feeds=feeds,
+            inbox=self._inbox,
+        )
+
+    def _new_queue(self, conversation: str) -> ConversationQueue:
+        return ConversationQueue(
+            Journal(self.context.bus, self.context.id, conversation),
+            executor=self._executor,
+            recorder=self._recorder,
+            approvals=self._approvals,
+            slots=self._slots,
+            membership=self._membership,
+            inbox=self._inbox,
         )
 
     def _trace_callback(self, tasks: anyio.abc.TaskGroup) -> Callable[[TurnRequested], None]:
-        """What is done about the trace of a turn that ran here: a collector is told of what dead workers left open."""
+        """Called at the end of a turn: exports the spans of its trace that dead workers left open."""
         if not self.context.config.settings.telemetry.traces or not is_exported("traces"):
             return lambda request: None
-        left_open = OrphanSpanExporter(self.context.bus, tasks)
+        orphan_spans = OrphanSpanExporter(self.context.bus, tasks)
 
-        def look(request: TurnRequested) -> None:
+        def check_trace(request: TurnRequested) -> None:
             if request.traceparent:
-                left_open.check_later(request.traceparent.split("-")[1])
+                orphan_spans.check_later(request.traceparent.split("-")[1])
 
-        return look
+        return check_trace
 
 
 def _http_auth(context: WorkerContext) -> HttpAuth:

@@ -1,0 +1,175 @@
+"""Runs the turns of this monitor, and ends those that cannot be run."""
+
+import logging
+
+from opentelemetry import trace
+
+from trunkline.contracts.turns.feed_events import JournalTranslator
+from trunkline.contracts.turns.messages import JournalEntry, TurnFinished, TurnRequested
+from trunkline.errors import ErrorCode
+from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, PublishedApprovals
+from trunkline.workers.monitor.feed_writer import FeedRegistry, FeedWriter
+from trunkline.workers.monitor.inbox import Inbox
+from trunkline.workers.monitor.inbox_item import HeldItem
+from trunkline.workers.monitor.journal import Fenced, Journal
+from trunkline.workers.monitor.message_writer import MessageWriter
+from trunkline.workers.monitor.model_call import model_attributes
+from trunkline.workers.monitor.model_registry import SelectedModel
+from trunkline.workers.monitor.parked_turns import ParkedTurn, ParkedTurnCache
+from trunkline.workers.monitor.runner import RunnerDeps, RunnerEnvironment, TurnRunner
+from trunkline.workers.monitor.turn import Phase, Turn
+from trunkline.workers.monitor.turn_messages import append_request
+from trunkline.workers.monitor.turn_observer import TurnObserver
+from trunkline.workers.monitor.turn_preparer import PreparedTurn, TurnPreparer
+from trunkline.workers.monitor.turn_recorder import TurnRecorder
+from trunkline.workers.monitor.turn_run import TurnRun
+from trunkline_bus import RemoteFault
+
+log = logging.getLogger(__name__)
+
+
+class TurnExecutor:
+    """Runs one turn at a call; several may run at once, of different conversations."""
+
+    def __init__(
+        self,
+        *,
+        preparer: TurnPreparer,
+        deps: RunnerDeps,
+        observer: TurnObserver,
+        recorder: TurnRecorder,
+        approvals: ApprovalPublisher,
+        messages: MessageWriter,
+        feeds: FeedRegistry,
+        inbox: Inbox,
+    ) -> None:
+        self._preparer = preparer
+        self._deps = deps
+        self._observer = observer
+        self._recorder = recorder
+        self._approvals = approvals
+        self._messages = messages
+        self._feeds = feeds
+        self._inbox = inbox
+        self._parked = ParkedTurnCache(feeds.close)
+        self._runners: set[TurnRunner] = set()
+
+    async def run(self, run: TurnRun) -> None:
+        """Run the turn until it is done or parked. Raises Fenced and BusError."""
+        try:
+            with self._observer.observe(run):
+                await self._run(run)
+        except BaseExceptionGroup as failures:
+            raise _deciding_failure(failures) from failures
+
+    async def _run(self, run: TurnRun) -> None:
+        # The feed is opened before anything can fail and closed whatever happens, since the registry repairs every
+        # feed that it has. A turn that was parked here goes on with its feed and translator, so that its readers keep
+        # their positions. A feed of a new owner begins a new epoch and tells everything again (ADR 0004, 0024). A
+        # crash leaves a feed that stops in the middle: the next owner of the conversation tells the rest.
+        parked = run.parked
+        feed = parked.feed if parked is not None else self._open_feed(run.request, run.epoch)
+        translator = parked.translator if parked is not None else JournalTranslator()
+        kept = False
+        try:
+            await self._execute(run, await self._preparer.prepare(run), feed, translator)
+            # Only a turn that has parked without an error is kept in memory: after any other end the journal is the
+            # one state that counts (ADR 0005). The cache only saves the replay. A crash empties it, and the item
+            # that brings the decision has the turn replayed.
+            kept = self._keep_parked(run, feed, translator)
+        finally:
+            if not kept:
+                self._feeds.close(feed)
+
+    async def _execute(
+        self, run: TurnRun, prepared: PreparedTurn, feed: FeedWriter, translator: JournalTranslator
+    ) -> None:
+        choice = prepared.choice
+        if isinstance(choice, SelectedModel):
+            attributes = model_attributes(choice.adapter.name, choice.adapter.vendor, choice.model)
+            trace.get_current_span().set_attributes(attributes)
+        environment = self._environment(run, prepared)
+        runner = TurnRunner(
+            run.turn, prepared.context, choice, feed, self._deps, environment, run.mailbox, translator
+        )
+        self._runners.add(runner)
+        try:
+            await prepared.hooks.run_with_middleware(
+                run.turn, lambda: runner.run(prepared.first_entries, run.controls, prepared.partial_text)
+            )
+        finally:
+            self._runners.discard(runner)
+
+    def _environment(self, run: TurnRun, prepared: PreparedTurn) -> RunnerEnvironment:
+        async def record(entries: tuple[JournalEntry, ...]) -> None:
+            await self._recorder.record(run, entries)
+
+        async def settle(held: HeldItem) -> None:
+            # The carrier stays in the inbox until the queue has published what the turn leaves behind: until then it
+            # is what brings the turn back after a crash (ADR 0002).
+            if held is not run.carrier:
+                await self._inbox.settle(held)
+
+        return RunnerEnvironment(
+            record=record,
+            store=self._messages.store,
+            settle=settle,
+            stop=prepared.hooks.stop_reason,
+            approval_timeout=self._approvals.decision_timeout(run.request),
+            commands=True,
+        )
+
+    def _keep_parked(self, run: TurnRun, feed: FeedWriter, translator: JournalTranslator) -> bool:
+        """Keep a parked turn in memory for the next decision. Returns whether it is kept."""
+        end = run.journal.last_seq
+        if run.turn.phase is not Phase.PARKED or end is None:
+            return False
+        self._parked.put(
+            run.request.turn, ParkedTurn(run.turn, run.epoch, end, feed, translator, run.published)
+        )
+        return True
+
+    def take_parked(self, turn: str, end: int | None) -> ParkedTurn | None:
+        """Take a turn that was parked here out of the cache, if its conversation's journal still ends at ``end``."""
+        return self._parked.take(turn, end)
+
+    def cancel_all(self, by: str) -> None:
+        """End every turn that runs here."""
+        for runner in self._runners:
+            runner.cancel(by)
+
+    async def give_up(
+        self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
+    ) -> None:
+        """End a turn that cannot be run with the code ``internal``. Its messages so far are stored. ``missing`` are
+        entries that the journal does not have yet. Raises Fenced and BusError."""
+        request = turn.request
+        assert request is not None
+        # Stored first, then ended: a turn that the journal calls finished is in memory (ADR 0040), except what memory
+        # refuses for good. A crash in between stores the same messages again, which their ids make harmless.
+        try:
+            await self._messages.store(append_request(turn), _no_notice)
+        except RemoteFault as fault:
+            log.error("turn %s, which was given up, could not be stored: %s", request.turn, fault)
+        end = TurnFinished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
+        await self._recorder.write(journal, request, epoch, (*missing, end))
+        turn.apply(end)
+        await self._approvals.try_publish(turn, PublishedApprovals())
+        feed = self._open_feed(request, epoch)
+        await feed.emit_journaled(*JournalTranslator().translate(end))
+        self._feeds.close(feed)
+
+    def _open_feed(self, request: TurnRequested, epoch: int) -> FeedWriter:
+        return self._feeds.open(request.block, request.conversation, request.turn, epoch)
+
+
+async def _no_notice() -> None:
+    """Readers of a turn that is given up learn only of its end."""
+
+
+def _deciding_failure(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The failure that decides what becomes of the turn: the loss of its ownership counts before any other."""
+    flat: list[BaseException] = []
+    for failure in failures.exceptions:
+        flat.append(_deciding_failure(failure) if isinstance(failure, BaseExceptionGroup) else failure)
+    return next((failure for failure in flat if isinstance(failure, Fenced)), flat[0])

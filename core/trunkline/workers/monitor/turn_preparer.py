@@ -1,0 +1,118 @@
+"""What a turn needs before its runner starts: context, model, plugin hooks and the first journal entries."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from trunkline.contracts.turns.messages import (
+    JournalEntry,
+    TextDelta,
+    TextReset,
+    TurnRequested,
+    TurnResumed,
+    TurnStarted,
+)
+from trunkline.contracts.turns.subjects import FEED
+from trunkline.errors import ModelError
+from trunkline.plugins import Plugins
+from trunkline.workers.monitor.context_builder import ContextBuilder, TurnContext
+from trunkline.workers.monitor.fork_history import with_fork_history
+from trunkline.workers.monitor.mailbox import is_immediate_cancel
+from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
+from trunkline.workers.monitor.turn import Phase
+from trunkline.workers.monitor.turn_hooks import TurnHooks
+from trunkline.workers.monitor.turn_run import TurnRun
+from trunkline_bus import Bus
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTurn:
+    """A turn that a runner can start with. ``partial_text`` is what people have seen of an interrupted model call that
+    the run continues, or that a cancel keeps."""
+
+    context: TurnContext
+    choice: SelectedModel | ModelError
+    hooks: TurnHooks
+    first_entries: tuple[JournalEntry, ...]
+    partial_text: str = ""
+
+
+class TurnPreparer:
+    """Prepares turns. Writes nothing and calls no model."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        builder: ContextBuilder,
+        models: ModelRegistry,
+        plugins: Plugins,
+        parallel_calls: int,
+    ) -> None:
+        self._bus = bus
+        self._builder = builder
+        self._models = models
+        self._plugins = plugins
+        self._parallel_calls = parallel_calls
+
+    async def prepare(self, run: TurnRun) -> PreparedTurn:
+        """Prepare the run of a new, resumed or parked turn. Raises BusError when another worker does not answer."""
+        request = run.request
+        if run.turn.phase is Phase.NEW and request.fork is not None:
+            request = await with_fork_history(self._bus, request, request.fork)
+        context = await self._builder.build(request, run.messages)
+        hooks = TurnHooks(self._plugins, self._builder, context)
+        choice = self._choose_model(context, hooks)
+        if run.turn.phase is Phase.NEW:
+            return PreparedTurn(context, choice, hooks, (await self._started(request, context, choice),))
+        # A turn that this monitor parked goes on where it was. Any other one tells its readers everything anew under
+        # the new epoch, which the entry TurnResumed begins (ADR 0004).
+        first = (TurnResumed(),) if run.parked is None else ()
+        partial_text = await self._partial_text(run) if _needs_partial_text(run, choice) else ""
+        return PreparedTurn(context, choice, hooks, first, partial_text)
+
+    def _choose_model(self, context: TurnContext, hooks: TurnHooks) -> SelectedModel | ModelError:
+        try:
+            preference = context.preferred_model
+            if context.request.model is None:
+                preference = hooks.select_model(preference)
+            return self._models.choose(preference)
+        except ModelError as error:
+            return error
+
+    async def _started(
+        self, request: TurnRequested, context: TurnContext, choice: SelectedModel | ModelError
+    ) -> TurnStarted:
+        model = choice.label if isinstance(choice, SelectedModel) else ""
+        messages, statuses = await self._builder.context_messages(context, model)
+        return TurnStarted(
+            request=request,
+            model=model,
+            context=messages,
+            statuses=statuses or msgspec.UNSET,
+            parallel=self._parallel_calls,
+            derived=_derived(choice),
+        )
+
+    async def _partial_text(self, run: TurnRun) -> str:
+        """The text of the interrupted model call, as far as people have seen it."""
+        text = ""
+        keys = {"conversation": run.request.conversation, "turn": run.request.turn}
+        async for stored in self._bus.history(FEED, after=0, **keys):
+            event = stored.data.event
+            if isinstance(event, TextReset) and event.step == run.turn.step:
+                text = ""
+            elif isinstance(event, TextDelta) and event.step == run.turn.step and event.offset <= len(text):
+                text = text[: event.offset] + event.text
+        return text
+
+
+def _needs_partial_text(run: TurnRun, choice: SelectedModel | ModelError) -> bool:
+    """Whether the interrupted text counts: the model can continue it, or a cancel ends the turn with it."""
+    if run.turn.phase is not Phase.THINKING:
+        return False
+    can_continue = isinstance(choice, SelectedModel) and choice.adapter.continues
+    return can_continue or any(is_immediate_cancel(control.item) for control in run.controls)
+
+
+def _derived(choice: SelectedModel | ModelError) -> bool | msgspec.UnsetType:
+    return True if isinstance(choice, SelectedModel) and choice.adapter.derived else msgspec.UNSET

@@ -1,0 +1,79 @@
+"""Records the entries of turns, and publishes what follows from them: metrics, facts and approvals."""
+
+import logging
+from collections.abc import Mapping
+from typing import Literal
+
+from trunkline.contracts.conversations.messages import utc_now
+from trunkline.contracts.turns.messages import (
+    JournalEntry,
+    TurnFact,
+    TurnFinished,
+    TurnParked,
+    TurnRecord,
+    TurnRequested,
+    TurnStarted,
+)
+from trunkline.contracts.turns.subjects import TURN_FACT
+from trunkline.telemetry.instruments import Instruments
+from trunkline.telemetry.turn_metrics import TurnMetrics
+from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, affected_calls
+from trunkline.workers.monitor.journal import Journal
+from trunkline.workers.monitor.turn_run import TurnRun
+from trunkline_bus import Bus, BusError
+
+log = logging.getLogger(__name__)
+
+_FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
+    TurnStarted: "started",
+    TurnParked: "parked",
+    TurnFinished: "finished",
+}
+
+
+class TurnRecorder:
+    """Writes to the journals of conversations under this monitor's name."""
+
+    def __init__(self, bus: Bus, worker: str, approvals: ApprovalPublisher) -> None:
+        self._bus = bus
+        self._worker = worker
+        self._approvals = approvals
+        self._metrics = TurnMetrics(Instruments("trunkline.monitor"))
+
+    async def record(self, run: TurnRun, entries: tuple[JournalEntry, ...]) -> None:
+        """Record entries of a running turn. Raises Fenced when another monitor owns it, and BusError."""
+        # The journal comes first: only its compare-and-set tells whether this monitor still owns the conversation
+        # (ADR 0003), and everything after it follows from the entries (ADR 0005). After a crash behind the write, the
+        # server delivers the carrier again, which is settled last. ConversationQueue._handle then publishes the
+        # approvals (ADR 0025) and the fact that the turn finished (ADR 0022). The facts that it started or parked
+        # stay lost: they only count in statistics.
+        await self.write(run.journal, run.request, run.epoch, entries)
+        for entry in entries:
+            await self.publish_fact(run.request, entry)
+        await self._approvals.try_publish(run.turn, run.published, affected_calls(entries))
+
+    async def write(
+        self, journal: Journal, request: TurnRequested, epoch: int, entries: tuple[JournalEntry, ...]
+    ) -> None:
+        """Write entries to the journal and count them. Raises Fenced and BusError."""
+        await journal.write(request, epoch, entries)
+        record = TurnRecord(turn=request.turn, epoch=epoch, owner=self._worker, entries=entries)
+        self._metrics.record(record, utc_now())
+
+    async def publish_fact(self, request: TurnRequested, entry: JournalEntry) -> None:
+        """Publish that the turn started, parked or finished, if that is what the entry says."""
+        kind = _FACTS.get(type(entry))
+        if kind is None:
+            return
+        reason = entry.reason if isinstance(entry, TurnFinished) else None
+        fact = TurnFact(
+            turn=request.turn,
+            block=request.block,
+            conversation=request.conversation,
+            fact=kind,
+            reason=reason,
+        )
+        try:
+            await self._bus.publish(TURN_FACT, fact, block=request.block, fact=kind)
+        except BusError as error:
+            log.debug("the fact that turn %s %s was not published: %s", request.turn, kind, error)

@@ -1,0 +1,37 @@
+"""A turn that is about to run in this monitor, with what its run works on."""
+
+from dataclasses import dataclass, field
+
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.turns.messages import TurnRequested
+from trunkline.workers.monitor.approval_publisher import PublishedApprovals
+from trunkline.workers.monitor.inbox_item import HeldItem
+from trunkline.workers.monitor.journal import Journal
+from trunkline.workers.monitor.mailbox import TurnMailbox
+from trunkline.workers.monitor.parked_turns import ParkedTurn
+from trunkline.workers.monitor.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRun:
+    """One run of a turn. ``messages`` caches the conversation's messages between its turns.
+
+    ``carrier`` is the inbox item that brings the turn back if this monitor dies. The conversation queue settles it
+    after everything else. ``parked`` is the turn as this monitor parked it, if it goes on from there.
+    """
+
+    turn: Turn
+    request: TurnRequested
+    epoch: int
+    carrier: HeldItem
+    controls: tuple[HeldItem, ...]
+    mailbox: TurnMailbox
+    journal: Journal
+    messages: list[Message]
+    parked: ParkedTurn | None = None
+    published: PublishedApprovals = field(init=False)
+    """What was published of the turn's approvals."""
+
+    def __post_init__(self) -> None:
+        published = PublishedApprovals() if self.parked is None else self.parked.published
+        object.__setattr__(self, "published", published)
