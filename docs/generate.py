@@ -10,6 +10,7 @@ from pathlib import Path
 REFERENCE = Path(__file__).parent / "reference"
 
 PAGES = (
+    "api",
     "cli",
     "configuration",
     "doctor",

@@ -1,47 +1,34 @@
-"""The public face: exactly these names, loaded when used, and cheap to import."""
+"""The public API: ``trunkline`` and the modules of ``trunkline.api``, loaded when used, and cheap to import."""
 
+import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import trunkline
+from trunkline._util.lazy_names import FACE, find_public, public_modules, public_names
+from trunkline._util.renamed_names import RENAMED_NAMES
 
-EXPORTS = {
-    "AdmissionRule", "AppendConversation", "Approval", "ApprovalDetail", "ApprovalScope", "ApprovalDecision",
-    "arguments_preview", "command_preview", "diff_preview", "message_preview", "preview",
-    "approval_news", "approval_words", "parse_decision", "waiting_approval", "chosen", "submit_decision", "NoAnswer",
-    "Person",
-    "conversation_found",
-    "ApprovalRequested", "ApprovalSettled", "AskModel",
-    "Authenticator", "Block", "BlockConfig", "BlockCompleter", "BlockPath", "Bus", "BusMessage",
-    "BusMiddleware", "Call",
-    "Change", "Channel", "ChannelsSettings", "Chunk", "ChunkMetadata", "ChunkType", "Completer", "Completion",
-    "CompletionError", "ConfigError",
-    "ConfigSection", "ContextGap", "ContextPart", "ContextSource",
-    "ConversationPage", "ConversationSlice", "ConversationSummary", "ConversationView", "Document",
-    "DocumentText", "Documents", "Effect", "Embedder",
-    "ErrorCode", "FeedEvent", "Finish", "Folder", "ForegroundChannel", "FunctionTool", "Gateway", "GatewaySettings",
-    "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Image", "Letter", "LetterChannel",
-    "Lifespan", "LinkType", "LinkedChunk", "Recalled", "RecalledChunk", "Remembered",
-    "ListConversations", "LogStore", "Memory",
-    "MemoryChange", "MemoryEntry", "MemoryFile", "MemoryHit", "MemoryHits", "MemoryPath", "MemoryRecord", "MemoryRule",
-    "MemorySettings", "MemoryStore", "MemoryTree",
-    "Message", "MessageAccepted", "MessageSteered", "CanonicalCall", "ModelAdapter", "ModelError", "ModelEvent",
-    "ModelFault",
-    "ModelInfo", "ModelMiddleware", "ModelRequest", "MonitorSettings", "PathRefused", "Payload",
-    "PluginError", "PluginSettings", "Proceed", "Pulse", "Reader", "Reasoning", "ReasoningDelta", "Refusal",
-    "RemoteFault", "RuntimeSettings", "Sandbox", "SandboxLimits", "SandboxProcess", "SandboxResult",
-    "SearchMemory", "Secret", "Section",
-    "SendMessage", "TerminalSession", "SourceContext", "SourcedTool", "Stage", "StatusShown", "StorageError", "Text",
-    "TextDelta", "TextReset", "Tool", "ToolAlias",
-    "ToolCall", "ToolContext", "ToolEnded", "ToolError", "ToolInvocation", "ToolMiddleware", "ToolOutcome", "ToolRan",
-    "ToolSchema", "ToolSource", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
-    "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "TurnStream",
-    "HitExplanation", "WorkerKind",
-    "ImportGap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source", "Kept", "Purge", "Purger",
-    "__version__", "open_beneath", "hookimpl", "new_id", "printable", "program", "tool",
-}  # fmt: skip
+MOST_NAMES = 60
+
+HEAVY = {
+    "openai",
+    "starlette",
+    "uvicorn",
+    "rich",
+    "prompt_toolkit",
+    "pygit2",
+    "apsw",
+    "click",
+    "opentelemetry.sdk",
+}
+"""The vendors', servers', terminals' and stores' libraries, which stay out until their worker runs."""
+
+NEEDED = {"trunkline.api.nlp": {"apsw"}, "trunkline.api.cli": {"click"}, "trunkline.api.testing": {*HEAVY}}
+"""Those of them that a module of the API is about."""
 
 
 def modules_after(code: str) -> set[str]:
@@ -53,56 +40,88 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_exactly_these_names_are_public():
-    """A name comes or goes only on purpose."""
-    assert set(trunkline.__all__) == EXPORTS
-    assert dir(trunkline) == sorted(trunkline.__all__)
+def test_the_face_is_small() -> None:
+    """``trunkline`` has at most 60 names, and the reference names the 25, at most, that the author of a tool needs."""
+    names = set(public_names(FACE))
+    assert len(names) <= MOST_NAMES
+    page = (Path(__file__).parents[2] / "docs/reference/api.md").read_text()
+    (listed,) = re.findall(r"The author of a tool needs these at most: (.*)\.", page)
+    needed = {name.strip("`") for name in listed.split(", ")}
+    assert 20 <= len(needed) <= 25
+    assert names >= needed
+    assert dir(trunkline) == sorted(names)
 
 
-def test_every_public_name_is_there():
-    """What is promised can be had, and what is not says so."""
-    for name in trunkline.__all__:
-        assert getattr(trunkline, name) is not None
+def test_a_name_is_in_one_place() -> None:
+    """No name is in two public modules, so ``find_public`` and the reference have one answer."""
+    places = [(name, module) for module in public_modules() for name in public_names(module)]
+    assert len(places) == len({name for name, _ in places})
+
+
+@pytest.mark.parametrize("module", public_modules())
+def test_every_public_name_is_there(module: str) -> None:
+    """What a type checker is told of can be imported, says what it is, and is all that ``import *`` brings."""
+    found = importlib.import_module(module)
+    assert found.__doc__
+    for name in public_names(module):
+        value = getattr(found, name)
+        assert value is not None
+        assert not isinstance(value, type) or value.__doc__, name
+    assert sorted(found.__all__) == dir(found) == sorted(public_names(module))
+
+
+def test_a_name_that_never_was_is_an_attribute_error() -> None:
+    """As in every module, so that ``hasattr`` and ``getattr`` with a default do what they do elsewhere."""
     with pytest.raises(AttributeError, match="no attribute 'Toll'"):
-        trunkline.Toll  # noqa: B018
+        trunkline.Toll  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(trunkline, "Toll")
 
 
-def test_public_things_say_what_they_are():
-    """Every class and function has a docstring of its own."""
-    things = [getattr(trunkline, name) for name in trunkline.__all__]
-    silent = [thing for thing in things if isinstance(thing, type) and not thing.__doc__]
-    assert silent == []
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ModelAdapter", "trunkline.api.model.ModelAdapter"),
+        ("Meant", "trunkline.api.tool.CanonicalCall"),
+        ("beneath", "trunkline.api.paths.open_beneath"),
+    ],
+)
+def test_a_name_that_moved_is_refused_with_the_new_one(old: str, new: str) -> None:
+    """``from trunkline import X`` says where X is now."""
+    with pytest.raises(ImportError, match=rf"^trunkline\.{old} is now {new}$"):
+        exec(f"from trunkline import {old}")
 
 
-def test_the_import_costs_next_to_nothing():
-    """``import trunkline`` loads itself and a few modules of Python's own, and not asyncio."""
-    loaded = modules_after("import trunkline")
-    assert {module for module in loaded if module.partition(".")[0] not in sys.stdlib_module_names} == {
-        "trunkline"
+def test_every_renamed_name_has_a_place() -> None:
+    """The table of former names leads to names that are there."""
+    renamed = [(old, new) for table in RENAMED_NAMES.values() for old, new in table.items()]
+    assert [new for _, new in renamed if find_public(new) is None] == []
+    assert [old for old in RENAMED_NAMES["trunkline"] if find_public(old)] == []
+
+
+@pytest.mark.parametrize("module", public_modules())
+def test_the_import_costs_next_to_nothing(module: str) -> None:
+    """A public module loads itself and a few modules of Python's own, and not asyncio."""
+    loaded = modules_after(f"import {module}")
+    assert {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names} <= {
+        "trunkline",
+        "trunkline.api",
+        "trunkline._util",
+        "trunkline._util.lazy_names",
+        module,
     }
     assert "asyncio" not in loaded
     assert len(loaded) < 50
 
 
-@pytest.mark.parametrize("name", ["hookimpl", "tool", "ModelAdapter", "Channel", "open_beneath"])
-def test_what_a_plugin_uses_loads_nothing_that_it_does_not_use(name):
-    """The vendors', servers', terminals' and stores' libraries stay out until their worker runs."""
-    loaded = modules_after(f"import trunkline; trunkline.{name}")
-    heavy = {
-        "openai",
-        "starlette",
-        "uvicorn",
-        "rich",
-        "prompt_toolkit",
-        "pygit2",
-        "apsw",
-        "click",
-        "opentelemetry.sdk",
-    }
-    assert not [module for module in loaded if any(module == h or module.startswith(f"{h}.") for h in heavy)]
+@pytest.mark.parametrize("module", public_modules())
+def test_what_a_plugin_uses_loads_nothing_that_it_does_not_use(module: str) -> None:
+    """All names of a module together load no library that the module is not about."""
+    heavy = HEAVY - NEEDED.get(module, set())
+    loaded = modules_after(f"from {module} import *")
+    assert not [name for name in loaded if any(name == h or name.startswith(f"{h}.") for h in heavy)]
 
 
-def test_a_hook_alone_needs_pluggy_alone():
+def test_a_hook_alone_needs_pluggy_alone() -> None:
     """Marking hooks loads neither messages nor the bus."""
     assert not {
         module

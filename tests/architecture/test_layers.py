@@ -9,22 +9,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from trunkline._util.lazy_names import public_modules
 
-PUBLIC = (
-    "trunkline._util",
-    "trunkline.cli.confirmation",  # asking a person
-    "trunkline.cli.attached_workers",  # asking workers from a command
-    "trunkline.cli.command",  # what a command looks like, prints, and asks of memory
-    "trunkline.cli.memory.attached_memory",
-    "trunkline.cli.output",
-    "trunkline.contracts",
-    "trunkline.errors",
-    "trunkline.home.kill_switch",  # whether panic holds: a sandbox begins nothing then
-    "trunkline.home.listeners",  # what doctor tells of open ports, which a command of a plugin may open too
-    "trunkline.testing",
-)
-"""What a plugin may import of the core besides the face: the modules of contracts that the face is made of."""
+ROOT = Path(__file__).parents[2]
 
 
 def imports(file: Path) -> Iterator[tuple[str, int]]:
@@ -77,20 +64,23 @@ def test_no_plugin_knows_another():
     assert wrong == []
 
 
-def test_plugins_know_the_public_core_only():
-    """A bundled plugin gets by with what any third party may use: nothing inside of workers, runtime or loading."""
+def test_plugins_import_the_public_api_only():
+    """What is bundled, the examples and what ``plugins new`` writes get by with what any third party may use."""
+    files = [
+        *(file for package in packages() for file in package.rglob("*.py")),
+        *python_files("docs/examples", "core/trunkline/cli/templates"),
+    ]
     wrong = [
         f"{where(file, line)} imports {module}"
-        for package in packages()
-        for file in package.rglob("*.py")
+        for file in files
         for module, line in imports(file)
-        if within(module, "nats") or (within(module, "trunkline") and not _is_public(module))
+        if within(module, "nats", "trunkline", "trunkline_bus") and not _is_public(module)
     ]
     assert wrong == []
 
 
 def _is_public(module: str) -> bool:
-    return module == "trunkline" or within(module, *PUBLIC)
+    return module in {"trunkline", "trunkline.api"} or module in public_modules()
 
 
 def test_the_core_knows_no_plugin():

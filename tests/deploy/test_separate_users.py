@@ -31,12 +31,14 @@ from pathlib import Path
 
 import anyio
 import trunkline
+from trunkline.api.channel import Channel
+from trunkline.api.gateway import SendMessage
 from trunkline.contracts.turns.messages import TextDelta, TurnEnded
 
 HERE = Path(os.environ["TRUNKLINE_HOME"])
 
 
-class Postbox(trunkline.Channel):
+class Postbox(Channel):
     name = "{CHANNEL}"
 
     async def run(self, gateway):
@@ -52,7 +54,7 @@ class Postbox(trunkline.Channel):
     async def answer(self, gateway):
         while not (HERE / "letter").exists():
             await anyio.sleep(0.05)
-        accepted = await gateway.send(trunkline.SendMessage(content=(HERE / "letter").read_text()))
+        accepted = await gateway.send(SendMessage(content=(HERE / "letter").read_text()))
         text = ""
         async for event in gateway.watch(accepted.conversation, accepted.turn):
             if isinstance(event, TextDelta):

@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline import Call, ModelAdapter, ModelRequest, ToolCall
+from trunkline import ToolCall
 from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline.api.model import Call, ModelAdapter, ModelRequest
 from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.memory.export_transfer import export_memory

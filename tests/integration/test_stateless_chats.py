@@ -10,6 +10,7 @@ import pytest
 from openai import AsyncOpenAI
 
 import trunkline
+from trunkline.api.gateway import Identity
 from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.testing.platform import Platform, platform
@@ -240,9 +241,9 @@ class Guests:
 
     name = "guests"
 
-    async def __call__(self, headers: Mapping[str, str]) -> trunkline.Identity | None:
+    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
         _, _, name = headers.get("authorization", "").partition(" ")
-        return trunkline.Identity(id=name) if name in ("ann", "bob") else None
+        return Identity(id=name) if name in ("ann", "bob") else None
 
     @trunkline.hookimpl
     def trunkline_authenticators(self) -> list[Any]:

@@ -82,9 +82,10 @@ BAD: dict[str, Bad] = {
     "bad-schema": Bad(
         """
         import trunkline
+        from trunkline.api.tool import ToolSpec
 
         class Wrong(trunkline.Tool):
-            spec = trunkline.ToolSpec(name="wrong", description="x", parameters={"type": "banana"}, effect="read")
+            spec = ToolSpec(name="wrong", description="x", parameters={"type": "banana"}, effect="read")
             async def __call__(self, context, arguments):
                 return ""
 
@@ -97,9 +98,10 @@ BAD: dict[str, Bad] = {
     "bad-name": Bad(
         """
         import trunkline
+        from trunkline.api.tool import ToolSpec
 
         class Wrong(trunkline.Tool):
-            spec = trunkline.ToolSpec(
+            spec = ToolSpec(
                 name="../../evil\\n\\x1b[31m", description="x", parameters={"type": "object"}, effect="read")
             async def __call__(self, context, arguments):
                 return ""
@@ -257,8 +259,9 @@ BAD: dict[str, Bad] = {
     "bad-channel": Bad(
         """
         import trunkline
+        from trunkline.api.channel import Channel
 
-        class Falling(trunkline.Channel):
+        class Falling(Channel):
             name = "falling"
             async def run(self, gateway):
                 raise RuntimeError("fell at the start")

@@ -315,12 +315,14 @@ CHANNEL = """
 from pathlib import Path
 import os
 import trunkline
+from trunkline.api.channel import Channel
+from trunkline.api.gateway import SendMessage
 
-class Bell(trunkline.Channel):
+class Bell(Channel):
     name = "bell"
 
     async def run(self, gateway):
-        accepted = await gateway.send(trunkline.SendMessage(content="hello from the bell"))
+        accepted = await gateway.send(SendMessage(content="hello from the bell"))
         text = ""
         async for event in gateway.watch(accepted.conversation, accepted.turn):
             text += getattr(event, "text", "")

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from trunkline import (
+from trunkline import ConfigError, ErrorCode, Message
+from trunkline.api.model import (
     Call,
-    ConfigError,
-    ErrorCode,
     Finish,
-    Message,
     ModelAdapter,
     ModelError,
     ModelEvent,
@@ -21,7 +19,7 @@ from trunkline import (
 )
 from trunkline.testing.adapter_suite import (
     PROGRAMS,
-    ScriptedProviderContract,
+    ScriptedProviderSuite,
     conversation_after_calls,
     request_for,
 )
@@ -34,7 +32,7 @@ pytestmark = pytest.mark.anyio
 NO_CALLS = "the other side runs its tools itself"
 
 
-class TestContract(ScriptedProviderContract):
+class TestContract(ScriptedProviderSuite):
     """The contract; calls come as ToolRan, and the contract has no code for too many requests."""
 
     lacks = {

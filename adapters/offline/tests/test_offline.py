@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from trunkline import Call, Finish, Message, ModelRequest, Text, ToolCall, ToolSchema
-from trunkline.testing.adapter_suite import PROGRAMS, AdapterContract, Situation, SituationName
+from trunkline import Message, ToolCall
+from trunkline.api.model import Call, Finish, ModelRequest, Text
+from trunkline.api.tool import ToolSchema
+from trunkline.testing.adapter_suite import PROGRAMS, AdapterSuite, Situation, SituationName
 from trunkline_offline import OfflineAdapter
 from trunkline_offline.answers import HELP, HOW_TO
 
@@ -171,7 +173,7 @@ async def test_a_message_that_steers_the_turn_is_answered_itself() -> None:
     assert "trunkline memory add" in text
 
 
-class TestContract(AdapterContract):
+class TestContract(AdapterSuite):
     """The contract; most situations need another side, and there is none."""
 
     counts = False

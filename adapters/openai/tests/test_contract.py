@@ -2,14 +2,15 @@
 
 import pytest
 
-from trunkline import ModelAdapter, Secret
-from trunkline.testing.adapter_suite import ScriptedProviderContract
+from trunkline import Secret
+from trunkline.api.model import ModelAdapter
+from trunkline.testing.adapter_suite import ScriptedProviderSuite
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai import OpenAIAdapter, OpenAISettings
 from trunkline_openai.settings import Api
 
 
-class OpenAIContract(ScriptedProviderContract):
+class OpenAIContract(ScriptedProviderSuite):
     api: Api
 
     @pytest.fixture(autouse=True)

@@ -8,18 +8,8 @@ from typing import Any
 
 import pytest
 
-from trunkline import (
-    Call,
-    ErrorCode,
-    Finish,
-    Message,
-    ModelError,
-    ModelEvent,
-    ModelRequest,
-    Reasoning,
-    Text,
-    Usage,
-)
+from trunkline import ErrorCode, Message
+from trunkline.api.model import Call, Finish, ModelError, ModelEvent, ModelRequest, Reasoning, Text, Usage
 from trunkline.testing.script import Raw
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai import OpenAIAdapter, OpenAISettings

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from trunkline import Image, Message, ModelEvent, ModelRequest, Text, ToolCall, ToolSchema
+from trunkline import Image, Message, ToolCall
+from trunkline.api.model import ModelEvent, ModelRequest, Text
+from trunkline.api.tool import ToolSchema
 from trunkline.testing.adapter_suite import conversation_after_calls
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai import OpenAIAdapter, OpenAISettings

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from trunkline import ConfigError, ErrorCode, Message, ModelError, ModelRequest, Secret
+from trunkline import ConfigError, ErrorCode, Message, Secret
+from trunkline.api.model import ModelError, ModelRequest
 from trunkline_openai import OpenAIAdapter, OpenAISettings, plugin
 from trunkline_openai.errors import from_status
 

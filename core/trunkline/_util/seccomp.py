@@ -13,6 +13,7 @@ LOAD, EQUAL, GREATER, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 
 Instruction = tuple[int, int, int, int]
+"""An instruction of classic BPF: code, jump if true, jump if false, operand (``struct sock_filter``)."""
 
 NUMBER = (LOAD, 0, 0, 0)
 """Loads the number of the system call."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from trunkline._util.lazy_names import find_public
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.documents.reader import Reader
 from trunkline.contracts.gateway.access import HttpRoute
@@ -50,7 +51,7 @@ def _instance(kind: type, more: Callable[[Any], Problem] = lambda item: None) ->
         if isinstance(item, type) and issubclass(item, kind):
             return f"is a class; yield an instance: {item.__name__}()"
         if not isinstance(item, kind):
-            return f"is not a trunkline.{kind.__name__}"
+            return f"is not a {find_public(kind.__name__)}.{kind.__name__}"
         return more(item)
 
     return check
@@ -79,7 +80,7 @@ def _text(item: object, name: str) -> str:
 def _tool(item: Tool) -> Problem:
     spec = getattr(item, "spec", None)
     if not isinstance(spec, ToolSpec):
-        return "has no spec of the type trunkline.ToolSpec"
+        return "has no spec of the type trunkline.api.tool.ToolSpec"
     if not _TOOL_NAME.fullmatch(spec.name):
         return "has a name with other characters than letters, digits, _ and -, or more than 64"
     if spec.effect not in get_args(Effect):
@@ -162,7 +163,7 @@ def _route(item: HttpRoute) -> Problem:
 
 def _payload(item: Any) -> Problem:
     if not (isinstance(item, type) and issubclass(item, Payload)):
-        return "is not a subclass of trunkline.Payload"
+        return "is not a subclass of trunkline.api.bus.Payload"
     return None if _TAG.fullmatch(_tag(item)) else "has no tag like area.name.v1"
 
 

@@ -1,9 +1,9 @@
 """The contract of a model adapter as tests that anybody can run against their own.
 
-Subclass ``AdapterContract`` and say how each situation is brought about; or, when the adapter speaks OpenAI's protocol
-or the agent loop's, subclass ``ScriptedProviderContract``, which brings them all about with a real HTTP server::
+Subclass ``AdapterSuite`` and say how each situation is brought about; or, when the adapter speaks OpenAI's protocol
+or the agent loop's, subclass ``ScriptedProviderSuite``, which brings them all about with a real HTTP server::
 
-    class TestMine(ScriptedProviderContract):
+    class TestMine(ScriptedProviderSuite):
         def adapter(self, provider, key):
             return MyAdapter(base_url=provider.url, key=key)
 
@@ -96,7 +96,7 @@ class Situation:
     left: Callable[[], bool] | None = None
 
 
-class AdapterContract(ABC):
+class AdapterSuite(ABC):
     """What holds for every adapter."""
 
     lacks: ClassVar[Mapping[SituationName, str]] = {}
@@ -336,7 +336,7 @@ def conversation_after_calls() -> tuple[Message, ...]:
     )
 
 
-class ScriptedProviderContract(AdapterContract):
+class ScriptedProviderSuite(AdapterSuite):
     """The contract for adapters that speak to an HTTP server which ``ScriptedProvider`` can stand in for."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from tempfile import TemporaryFile
 
 import pytest
 
-import trunkline
+from trunkline.api.documents import Document
 from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.reader_pool import reader_pool
 from trunkline.documents.reader_registry import ReaderRegistry
@@ -23,7 +23,7 @@ def _found_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", HERE)
 
 
-Read = Callable[[str, bytes], Awaitable[trunkline.Document]]
+Read = Callable[[str, bytes], Awaitable[Document]]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def read() -> AsyncIterator[Read]:
     readers = ReaderRegistry(trunkline_readers())
     async with reader_pool(DocumentsSettings(seconds=20, memory=512)) as desk:
 
-        async def run(name: str, data: bytes) -> trunkline.Document:
+        async def run(name: str, data: bytes) -> Document:
             reader = readers.reader_for(name)
             assert reader is not None
             with TemporaryFile() as file:

@@ -8,18 +8,18 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-import trunkline
+from trunkline.api.documents import Document, Reader, Section
 
 
-class Bad(trunkline.Reader):
+class Bad(Reader):
     """Does to its process whatever the file says."""
 
     name = "bad"
     suffixes = (".bad",)
 
-    def read(self, file: BinaryIO, name: str) -> trunkline.Document:
+    def read(self, file: BinaryIO, name: str) -> Document:
         deed = file.read().decode()
-        return trunkline.Document(sections=(trunkline.Section(text=str(getattr(self, deed)())),))
+        return Document(sections=(Section(text=str(getattr(self, deed)())),))
 
     def hang(self) -> None:
         time.sleep(3_600)

@@ -173,12 +173,13 @@ def test_a_dropped_in_reader_adds_a_format(memory: Run, tmp_path: Path) -> None:
     drop.mkdir(parents=True)
     (drop / "subtitles.py").write_text(
         "import os, trunkline\n"
-        "class Subtitles(trunkline.Reader):\n"
+        "from trunkline.api.documents import Document, Reader, Section\n"
+        "class Subtitles(Reader):\n"
         "    name = 'subtitles'\n"
         "    suffixes = ('.srt',)\n"
         "    def read(self, file, name):\n"
         "        said = [line for line in file.read().decode().splitlines() if line[:1].isalpha()]\n"
-        "        return trunkline.Document(sections=(trunkline.Section(text=' '.join(said)),))\n"
+        "        return Document(sections=(Section(text=' '.join(said)),))\n"
         "@trunkline.hookimpl\n"
         "def trunkline_readers():\n"
         "    return [Subtitles()]\n"

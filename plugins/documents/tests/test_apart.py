@@ -13,7 +13,7 @@ import anyio
 import pytest
 from misbehaving import Bad
 
-import trunkline
+from trunkline.api.documents import UnreadableDocument
 from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.reader_pool import reader_pool
 
@@ -46,7 +46,7 @@ async def done(deed: str, **bounds: Any) -> str:
                 file.seek(0)
                 try:
                     text = (await desk.read(Bad(), file, "a.bad")).sections[0].text
-                except trunkline.UnreadableDocument as error:
+                except UnreadableDocument as error:
                     text = error.sentence
             if this == deed:
                 outcome = text
@@ -129,7 +129,7 @@ async def test_a_reader_that_cannot_travel_is_named() -> None:
     reader.lock = open(os.devnull)  # type: ignore[attr-defined]  # noqa: SIM115, PTH123, ASYNC230
     async with reader_pool(DocumentsSettings()) as desk:
         with (
-            pytest.raises(trunkline.UnreadableDocument, match="the reader bad cannot travel"),
+            pytest.raises(UnreadableDocument, match="the reader bad cannot travel"),
             TemporaryFile() as file,
         ):
             await desk.read(reader, file, "a.bad")

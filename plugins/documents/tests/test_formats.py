@@ -5,7 +5,7 @@ import shutil
 import pytest
 import samples
 
-import trunkline
+from trunkline.api.documents import UnreadableDocument
 
 SOUND = {
     "a.pdf": samples.pdf(["beans"]),
@@ -124,7 +124,7 @@ async def test_a_notebook_is_read(read) -> None:
 async def test_a_picture_says_what_to_install(read) -> None:
     """Without tesseract a picture, and a PDF of pictures, are refused with the name of what is missing."""
     for name, data in (("a.png", samples.PNG), ("a.pdf", samples.pdf([""]))):
-        with pytest.raises(trunkline.UnreadableDocument, match="apt install tesseract-ocr"):
+        with pytest.raises(UnreadableDocument, match="apt install tesseract-ocr"):
             await read(name, data)
 
 
@@ -159,7 +159,7 @@ async def test_a_broken_file_is_refused_with_a_reason(read, name: str) -> None:
             found = await read(name, broken)
             assert found.sections
             assert name in ("a.html", "a.pdf", "a.eml") or harm == "noise"
-        except trunkline.UnreadableDocument as error:
+        except UnreadableDocument as error:
             assert error.sentence.startswith("it ")
             assert "\n" not in error.sentence
     assert (await read(name, sound)).sections
@@ -168,7 +168,7 @@ async def test_a_broken_file_is_refused_with_a_reason(read, name: str) -> None:
 async def test_xml_that_unfolds_without_end_is_refused(read) -> None:
     """A billion laughs in a part of a presentation or of a book costs nothing."""
     for name, part in (("a.pptx", "ppt/presentation.xml"), ("a.epub", "META-INF/container.xml")):
-        with pytest.raises(trunkline.UnreadableDocument):
+        with pytest.raises(UnreadableDocument):
             await read(name, samples.packed({part: samples.laughs()}))
 
 
@@ -177,7 +177,7 @@ async def test_an_archive_that_unpacks_without_end_is_refused(read) -> None:
     bomb = samples.packed({"word/document.xml": bytes(520 * 1024 * 1024)})
     assert len(bomb) < 4_000_000
     for name in ("a.docx", "a.xlsx", "a.pptx", "a.epub"):
-        with pytest.raises(trunkline.UnreadableDocument, match="unpack"):
+        with pytest.raises(UnreadableDocument, match="unpack"):
             await read(name, bomb)
 
 
@@ -185,7 +185,7 @@ async def test_a_pdf_that_unpacks_without_end_is_refused(read) -> None:
     """A page of some kilobytes that holds a hundred million letters."""
     bomb = samples.pdf_bomb()
     assert len(bomb) < 1_000_000
-    with pytest.raises(trunkline.UnreadableDocument, match=r"memory|longer|characters"):
+    with pytest.raises(UnreadableDocument, match=r"memory|longer|characters"):
         await read("a.pdf", bomb)
 
 

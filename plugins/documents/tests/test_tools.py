@@ -13,9 +13,10 @@ import pytest
 import samples
 from collection_store.abc import AsyncIterator, Callable, Sequence
 
-import trunkline
-from trunkline import Tool, ToolContext, ToolError, open_beneath
+from trunkline import Tool, ToolContext, ToolError
 from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline.api.memory import Purge
+from trunkline.api.paths import open_beneath
 from trunkline.config.settings import DocumentsSettings
 from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
 from trunkline.contracts.turns.messages import ToolEnded
@@ -300,7 +301,7 @@ async def test_a_summary_is_made_once_for_each_text_block_and_focus(workspace: P
     (workspace / "long.md").write_text("short, and changed")
     assert await summarized(workspace, model) == "answer 2"
     (workspace / "long.md").write_text("short")
-    assert await SummaryPurger(SummaryCache(workspace.parent)).erase(trunkline.Purge(target="x.md")) == ()
+    assert await SummaryPurger(SummaryCache(workspace.parent)).erase(Purge(target="x.md")) == ()
     assert await summarized(workspace, model) == "answer 3"
 
 

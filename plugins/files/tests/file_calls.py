@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline import FunctionTool, ToolError
+from trunkline import ToolError
+from trunkline.api.tool import FunctionTool
 from trunkline.testing.contexts import tool_context
 
 

@@ -9,7 +9,8 @@ from file_calls import refusal, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline import DocumentText, ToolError
+from trunkline import ToolError
+from trunkline.api.documents import DocumentText
 from trunkline.contracts.documents.reader import NoDocuments
 from trunkline.testing.contexts import tool_context
 from trunkline_files import path_tools, read_tools, search_tool, write_tools

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.api.memory import Purge
 from trunkline.contracts.conversations.messages import LoadConversation
 from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY_PURGE
@@ -158,12 +159,9 @@ def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
         ({"conv_a"}, "model", ["conv_b"]), ({"conv_a", "conv_b"}, "model", None), ({"conv_a", "conv_b"}, "person", []),
     ):  # fmt: skip
         data = encode(msgspec.structs.replace(strategy, source=own)).encode()
-        kept = LearningPurger().without(
-            path, data, trunkline.Purge(target="x", conversations=frozenset(gone))
-        )
+        kept = LearningPurger().without(path, data, Purge(target="x", conversations=frozenset(gone)))
         held = None if kept is None else decode(kept.decode(), Strategy)
         assert left == (None if held is None else [one.conversation for one in held.sources])
     assert (
-        LearningPurger().without(path, data, trunkline.Purge(target="x", conversations=frozenset({"conv_c"})))
-        == data
+        LearningPurger().without(path, data, Purge(target="x", conversations=frozenset({"conv_c"}))) == data
     )

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 
 import trunkline
+from trunkline.api.sandbox import SandboxProcess
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.connector import Connector
 from trunkline_mcp.server_config import parse_server
@@ -17,7 +18,7 @@ from trunkline_mcp.server_connection import ServerConnection
 HOSTILE = Path(__file__).with_name("hostile.py")
 
 
-class BareProcess(trunkline.SandboxProcess):
+class BareProcess(SandboxProcess):
     """A program as it is."""
 
     def __init__(self, process: Any) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.api.tool import ToolSpec
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
@@ -55,12 +56,12 @@ async def hosting(
         yield running
 
 
-async def catalogue(running: Platform, block: str = "main") -> dict[str, trunkline.ToolSpec]:
+async def catalogue(running: Platform, block: str = "main") -> dict[str, ToolSpec]:
     told = await running.bus.call(LIST_TOOLS, ListTools(block=block))
     return {spec.name: spec for spec in told.tools or ()}
 
 
-async def shown(running: Platform, *names: str, block: str = "main") -> dict[str, trunkline.ToolSpec]:
+async def shown(running: Platform, *names: str, block: str = "main") -> dict[str, ToolSpec]:
     """The catalogue once these are in it."""
 
     with anyio.fail_after(60):

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 import trunkline
+from trunkline.api.sandbox import SandboxProcess
 from trunkline.errors import OutcomeUnknown
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.form_fields import LEAVE_OUT
@@ -223,7 +224,7 @@ async def test_without_a_sandbox_no_server_runs(tmp_path):
     """There is no silent downgrade: the reason says what is missing."""
 
     class Nowhere(Bare):
-        async def start(self, argv: Sequence[str], **given: Any) -> trunkline.SandboxProcess:
+        async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
             raise trunkline.ToolError("Programs run only in a sandbox, and there is none.")
 
     sandbox = Nowhere()

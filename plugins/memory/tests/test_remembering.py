@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from trunkline import Chunk, ChunkMetadata, Recalled, Remembered, Tool, ToolContext, ToolError
+from trunkline import Tool, ToolContext, ToolError
+from trunkline.api.memory import Chunk, ChunkMetadata, Recalled, Remembered
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_memory.chunk_tools import forget, link, reason, recall, remember

@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline import StatusShown
 from trunkline._util.untrusted_text import OWNER_NOTE, wrap_context
+from trunkline.api.model import ModelAdapter
+from trunkline.api.turn import StatusShown, ToolStarted
 from trunkline.contracts.memory.initial_files import AGENT
 from trunkline.contracts.memory.messages import ReadMemory, WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
@@ -37,7 +38,7 @@ class Models:
         self.model = ScriptedModel()
 
     @trunkline.hookimpl
-    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
         return [self.model]
 
 
@@ -188,7 +189,7 @@ async def test_set_humor_to_80_percent_works_whatever_model_answers() -> None:
     """C28: the phrase becomes a call of the tool, recorded and shown like any; the next turn speaks so."""
     async with place() as here:
         answer = await here.running.say("Set humor to 80%")
-        calls = [event.call for event in answer.events if isinstance(event, trunkline.ToolStarted)]
+        calls = [event.call for event in answer.events if isinstance(event, ToolStarted)]
         assert [(call.name, call.arguments) for call in calls] == [
             ("personality_set", {"command": "Set humor to 80%"})
         ]

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 import trunkline
+from trunkline.api.channel import Channel, Gateway
 from trunkline.contracts.memory.messages import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.turns.messages import ToolEnded
@@ -14,7 +15,7 @@ from trunkline.testing.platform import platform
 pytestmark = pytest.mark.anyio
 
 
-class News(trunkline.Channel):
+class News(Channel):
     """A channel that can tell its owner things."""
 
     name = "news"
@@ -22,19 +23,19 @@ class News(trunkline.Channel):
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    async def run(self, gateway: trunkline.Gateway) -> None:
+    async def run(self, gateway: Gateway) -> None:
         await anyio.sleep_forever()
 
     async def tell_owner(self, text: str) -> None:
         self.told.append(text)
 
 
-class Mute(trunkline.Channel):
+class Mute(Channel):
     """A channel that cannot."""
 
     name = "mute"
 
-    async def run(self, gateway: trunkline.Gateway) -> None:
+    async def run(self, gateway: Gateway) -> None:
         await anyio.sleep_forever()
 
 
@@ -45,7 +46,7 @@ async def test_MB_F18_a_message_goes_out_by_a_named_channel_once_it_is_allowed(t
 
     class Channels:
         @trunkline.hookimpl
-        def trunkline_channels(self) -> list[trunkline.Channel]:
+        def trunkline_channels(self) -> list[Channel]:
             return [news, Mute()]
 
     config = {"permissions.approvals": "some", "channels.enabled": ("news", "mute")}

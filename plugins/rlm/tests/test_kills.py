@@ -14,6 +14,7 @@ MODEL = '''
 """Calls retrieve, whose code never ends the first time."""
 from pathlib import Path
 import trunkline
+from trunkline.api.model import Call
 from trunkline.testing.scripted_model import ScriptedModel
 
 def script(request):
@@ -24,7 +25,7 @@ def script(request):
         return "```python\\n" + ("FINAL('after all')" if again else "while True: pass") + "\\n```"
     if request.messages[-1].role == "tool":
         return request.messages[-1].content
-    return [trunkline.Call(trunkline.ToolCall(id="1", name="retrieve", arguments={"query": "x"}))]
+    return [Call(trunkline.ToolCall(id="1", name="retrieve", arguments={"query": "x"}))]
 
 @trunkline.hookimpl
 def trunkline_models():

@@ -7,7 +7,8 @@ import anyio
 import pytest
 from rlm_shelf import Shelf
 
-from trunkline import CompletionError, ErrorCode, Finish, ModelError, ModelRequest, Sandbox, Usage
+from trunkline import CompletionError, ErrorCode, Sandbox
+from trunkline.api.model import Finish, ModelError, ModelRequest, Usage
 from trunkline.config.settings import Price
 from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.scripted_model import ModelScript, ReplyItems

@@ -11,6 +11,7 @@ from rlm_processes import begun_by, none_left
 
 import trunkline
 from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline.api.model import Call, Finish, ModelAdapter, ModelRequest, Usage
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.turns.messages import ToolEnded, ToolStarted
 from trunkline.home.kill_switch import KillSwitch
@@ -29,7 +30,7 @@ class Model:
         self.model = ScriptedModel(script)
 
     @trunkline.hookimpl
-    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
         return [self.model]
 
 
@@ -38,14 +39,14 @@ async def asked(*codes: ReplyItems, **config: Any) -> AsyncIterator[tuple[Platfo
     """A platform whose model calls ``retrieve`` in each turn, and writes these pieces of code when it is asked for."""
     waiting = iter(codes)
 
-    def script(request: trunkline.ModelRequest) -> ReplyItems:
+    def script(request: ModelRequest) -> ReplyItems:
         if request.purpose == "repl":
             return next(waiting)
         last = request.messages[-1]
         if last.role == "tool":
             return last.content
         call = trunkline.ToolCall(id="1", name="retrieve", arguments={"query": "Where is the key?"})
-        return [trunkline.Call(call)]
+        return [Call(call)]
 
     plugin = Model(script)
     settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES, **config}
@@ -59,9 +60,9 @@ def code(text: str) -> str:
 
 async def test_an_agent_retrieves_from_real_chunks() -> None:
     """Remembered chunks are found by the code of a model; the result says from which, by what steps, at which cost."""
-    usage = trunkline.Usage(input_tokens=1_000, output_tokens=7)
+    usage = Usage(input_tokens=1_000, output_tokens=7)
     reply = code("hit = search_chunks('key shed')[0]\nFINAL(read_chunk(hit['id'])['content'])")
-    async with asked([reply, trunkline.Finish(usage=usage, model="m")]) as (running, plugin):
+    async with asked([reply, Finish(usage=usage, model="m")]) as (running, plugin):
         memory = BlockMemory(running.bus, "main", "owner")
         kept = await memory.remember("Anna keeps the key in the shed.", tags=["house"], conversation="conv_1")
         answer = await running.say("go")
@@ -79,8 +80,8 @@ async def test_an_agent_retrieves_from_real_chunks() -> None:
 
 async def test_a_budget_of_the_owner_ends_a_retrieval() -> None:
     """``max_cost_usd`` is checked before each call: the second one is not made."""
-    usage = trunkline.Usage(input_tokens=100_000)
-    reply = [code("llm_query('more')"), trunkline.Finish(usage=usage, model="m")]
+    usage = Usage(input_tokens=100_000)
+    reply = [code("llm_query('more')"), Finish(usage=usage, model="m")]
     async with asked(reply, reply, **{"plugins.rlm.max_cost_usd": 0.1}) as (running, plugin):
         result = msgspec.json.decode(unwrap_tool_result((await running.say("go")).text))
         assert result["answer"] is None and "used up" in result["ended"]

@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 import trunkline
-from trunkline import Call, ModelAdapter, ModelRequest, Text, ToolCall
+from trunkline import ToolCall
+from trunkline.api.model import Call, ModelAdapter, ModelRequest, Text
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.turns.messages import ToolEnded

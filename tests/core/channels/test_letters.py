@@ -6,7 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline import Letter, LetterChannel, RemoteFault
+from trunkline import RemoteFault
+from trunkline.api.channel import Letter, LetterChannel
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import TextDelta, ToolEnded, TurnEnded

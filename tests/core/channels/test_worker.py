@@ -9,6 +9,8 @@ import anyio
 import pytest
 
 import trunkline
+from trunkline.api.channel import Channel, ForegroundChannel, Gateway, TerminalSession
+from trunkline.api.turn import FeedEvent
 from trunkline.config import load_config
 from trunkline.contracts.turns.messages import ReasoningDelta
 from trunkline.runtime.connection_settings import bus_settings
@@ -20,16 +22,16 @@ from trunkline_bus import EmbeddedServer
 pytestmark = pytest.mark.anyio
 
 
-class Doorbell(trunkline.Channel):
+class Doorbell(Channel):
     """Counts how often it was started; crashes while it is told to."""
 
     def __init__(self, name: str = "doorbell", crashes: int = 0) -> None:
         self.name, self.crashes = name, crashes
         self.started = 0
-        self.gateways: list[trunkline.Gateway] = []
+        self.gateways: list[Gateway] = []
         self.running = False
 
-    async def run(self, gateway: trunkline.Gateway) -> None:
+    async def run(self, gateway: Gateway) -> None:
         self.started += 1
         self.gateways.append(gateway)
         if self.started <= self.crashes:
@@ -44,17 +46,17 @@ class Doorbell(trunkline.Channel):
 class Brief(Doorbell):
     """Is done at once."""
 
-    async def run(self, gateway: trunkline.Gateway) -> None:
+    async def run(self, gateway: Gateway) -> None:
         self.started += 1
 
 
-class Desk(trunkline.ForegroundChannel):
+class Desk(ForegroundChannel):
     """Sits at a terminal."""
 
     name = "desk"
     started = 0
 
-    async def attend(self, gateway: trunkline.Gateway, sitting: trunkline.TerminalSession) -> int:
+    async def attend(self, gateway: Gateway, sitting: TerminalSession) -> int:
         self.started += 1
         return 0
 
@@ -62,22 +64,20 @@ class Desk(trunkline.ForegroundChannel):
 class Plugin:
     """A plugin that offers channels and words reasoning."""
 
-    def __init__(self, *channels: trunkline.Channel) -> None:
+    def __init__(self, *channels: Channel) -> None:
         self._channels = channels
 
     @trunkline.hookimpl
-    def trunkline_channels(self) -> list[trunkline.Channel]:
+    def trunkline_channels(self) -> list[Channel]:
         return list(self._channels)
 
     @trunkline.hookimpl
-    def trunkline_render(self, event: trunkline.FeedEvent, channel: str) -> str | None:
+    def trunkline_render(self, event: FeedEvent, channel: str) -> str | None:
         return f"({channel} thinks)" if isinstance(event, ReasoningDelta) else None
 
 
 @asynccontextmanager
-async def running(
-    home: Path, server: EmbeddedServer, *channels: trunkline.Channel
-) -> AsyncIterator[anyio.Event]:
+async def running(home: Path, server: EmbeddedServer, *channels: Channel) -> AsyncIterator[anyio.Event]:
     """A channels worker with these channels enabled; drained when the event is set or the block is left."""
     enabled = [channel.name for channel in channels]
     config = load_config(home, flags={"channels.enabled": [*enabled, "missing"]}, environ={})

@@ -50,8 +50,8 @@ def test_the_messages_of_plugins_are_listed(trunkline: Run, tmp_path: Path) -> N
     folder = tmp_path / "tools"
     folder.mkdir()
     (folder / "garden.py").write_text(
-        "import trunkline\n\n\n"
-        'class Watered(trunkline.Payload, frozen=True, kw_only=True, tag="garden.watered.v1"):\n'
+        "import trunkline\nfrom trunkline.api.bus import Payload\n\n\n"
+        'class Watered(Payload, frozen=True, kw_only=True, tag="garden.watered.v1"):\n'
         '    """A plant was watered."""\n\n    plant: str\n\n\n'
         "@trunkline.hookimpl\ndef trunkline_messages():\n    return [Watered]\n"
     )

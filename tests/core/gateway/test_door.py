@@ -12,6 +12,8 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.api.bus import Refusal
+from trunkline.api.gateway import HttpRoute
 from trunkline.config import InvalidConfig, load_config
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import SendMessage
@@ -200,9 +202,9 @@ class Guests:
     @trunkline.hookimpl
     def trunkline_http_routes(self) -> list[object]:
         return [
-            trunkline.HttpRoute("/open", ("GET",), said("open"), public=True),
-            trunkline.HttpRoute("/closed", ("GET",), said("closed")),
-            trunkline.HttpRoute("/broken", ("GET",), broken),
+            HttpRoute("/open", ("GET",), said("open"), public=True),
+            HttpRoute("/closed", ("GET",), said("closed")),
+            HttpRoute("/broken", ("GET",), broken),
         ]
 
     name = "guests"
@@ -219,9 +221,9 @@ class Rule:
     async def __call__(self, message: SendMessage, identity: Identity) -> None:
         match message.content:
             case "too often":
-                raise trunkline.Refusal("rate_limited", "slow down")
+                raise Refusal("rate_limited", "slow down")
             case "odd":
-                raise trunkline.Refusal("house_rule", "not here")
+                raise Refusal("house_rule", "not here")
             case "boom":
                 raise RuntimeError("secret detail /etc/passwd")
 

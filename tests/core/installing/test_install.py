@@ -122,13 +122,14 @@ def test_a_newer_version_is_looked_at_anew(place: Place) -> None:
 
 ADAPTER = """
 import trunkline
+from trunkline.api.model import Finish, ModelAdapter, Text
 
-class Acme(trunkline.ModelAdapter):
+class Acme(ModelAdapter):
     name = "acme"
 
     async def stream(self, request):
-        yield trunkline.Text("the plugin answers")
-        yield trunkline.Finish(reason="stop")
+        yield Text("the plugin answers")
+        yield Finish(reason="stop")
 
 @trunkline.hookimpl
 def trunkline_models():

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from trunkline import AppendConversation, Change, LogStore, MemoryRecord, Message, Refusal, StorageError
+from trunkline import Message, StorageError
+from trunkline.api.bus import Refusal
+from trunkline.api.memory import AppendConversation
+from trunkline.api.store import Change, LogStore, MemoryRecord
 from trunkline.contracts.memory.messages import RevertMemory
 
 pytestmark = pytest.mark.anyio

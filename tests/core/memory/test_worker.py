@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.api.bus import Refusal
 from trunkline.contracts.conversations.messages import (
     AppendConversation,
     FindConversation,
@@ -237,7 +238,7 @@ def redact(change: Change) -> Change:
 def refuse(change: Change) -> Change:
     """Refuses one path, and breaks on another."""
     if "no.md" in change.files:
-        raise trunkline.Refusal("write_failure", "No.")
+        raise Refusal("write_failure", "No.")
     if "broken.md" in change.files:
         raise ZeroDivisionError
     return change
@@ -245,7 +246,7 @@ def refuse(change: Change) -> Change:
 
 def refuse_all(change: Change) -> Change:
     """Refuses everything."""
-    raise trunkline.Refusal("write_failure", "Nothing may be written.")
+    raise Refusal("write_failure", "Nothing may be written.")
 
 
 async def test_a_rule_that_refuses_all_does_not_stop_memory(tmp_path: Path) -> None:
@@ -302,7 +303,7 @@ class Elsewhere:
     def trunkline_memory_stores(self) -> list[GitMemoryStore]:
         class Marked(GitMemoryStore):
             async def export(self, target: Path, *, derived: bool = False) -> int:
-                raise trunkline.Refusal("write_failure", "This store exports nothing.")
+                raise Refusal("write_failure", "This store exports nothing.")
 
         return [Marked()]
 

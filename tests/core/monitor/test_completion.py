@@ -9,6 +9,16 @@ import anyio
 import pytest
 
 import trunkline
+from trunkline.api.model import (
+    AskModel,
+    BlockCompleter,
+    Call,
+    Finish,
+    ModelAdapter,
+    ModelEvent,
+    ModelMiddleware,
+    ModelRequest,
+)
 from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Message, Usage
 from trunkline.contracts.memory.messages import WriteMemory
@@ -29,17 +39,15 @@ class Plugin:
 
     def __init__(self, model: ScriptedModel) -> None:
         self.model = model
-        self.passed: list[trunkline.ModelRequest] = []
+        self.passed: list[ModelRequest] = []
 
     @trunkline.hookimpl
-    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
         return [self.model]
 
     @trunkline.hookimpl
-    def trunkline_model_middleware(self) -> Iterable[trunkline.ModelMiddleware]:
-        async def noted(
-            request: trunkline.ModelRequest, proceed: trunkline.AskModel
-        ) -> AsyncIterator[trunkline.ModelEvent]:
+    def trunkline_model_middleware(self) -> Iterable[ModelMiddleware]:
+        async def noted(request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
             self.passed.append(request)
             async for event in proceed(request):
                 yield event
@@ -90,20 +98,20 @@ async def test_a_tool_asks_the_model_that_its_block_prefers() -> None:
         assert {request.purpose for request in plugin.passed} == {"turn", "repl"}
 
 
-def _turn(request: trunkline.ModelRequest) -> ReplyItems:
+def _turn(request: ModelRequest) -> ReplyItems:
     """Calls the tool, then says what it said."""
     last = request.messages[-1]
     if last.role == "tool":
         return f"The tool says: {last.content}"
     call = trunkline.ToolCall(id="1", name="ask", arguments={"question": "What colour?"})
-    return [trunkline.Call(call)]
+    return [Call(call)]
 
 
 async def test_the_cost_is_the_usage_times_the_price() -> None:
     """Whole millionths of a dollar: cached input at its own price, and the price is named."""
     usage = Usage(input_tokens=1_000, cached_tokens=400, output_tokens=33, reasoning_tokens=3)
-    async with asking([["yes", trunkline.Finish(usage=usage, model="scripted-1")]]) as (running, _):
-        answer = await trunkline.BlockCompleter(running.bus, "main").complete("true?", purpose="summary")
+    async with asking([["yes", Finish(usage=usage, model="scripted-1")]]) as (running, _):
+        answer = await BlockCompleter(running.bus, "main").complete("true?", purpose="summary")
         assert answer.usage == usage and answer.text == "yes"
         assert answer.cost == round(600 * 2.5 + 400 * 1.25 + 33 * 10)
         assert (answer.price, answer.adapter, answer.model) == ("2.5/1.25/10", "scripted", "scripted-1")
@@ -113,7 +121,7 @@ async def test_the_cost_is_the_usage_times_the_price() -> None:
 async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody is told of a wrong cost: it is 0, has no price, and a warning names the setting. Once."""
     async with asking(["a b", "b"], **{"models.prices": {}}) as (running, _):
-        model = trunkline.BlockCompleter(running.bus, "main")
+        model = BlockCompleter(running.bus, "main")
         for _ in range(2):
             answer = await model.complete("x", max_cost=1)
             assert (answer.cost, answer.price) == (0, "")
@@ -124,7 +132,7 @@ async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytes
 async def test_a_question_that_may_cost_too_much_is_not_asked() -> None:
     """The budget is checked before the call, and bounds the answer's length when there is room for one."""
     async with asking(["short"]) as (running, plugin):
-        model = trunkline.BlockCompleter(running.bus, "main")
+        model = BlockCompleter(running.bus, "main")
         with pytest.raises(trunkline.CompletionError) as refused:
             await model.complete("word " * 1_000, max_cost=1_000)
         assert refused.value.code == "over_budget" and plugin.model.requests == []
@@ -137,7 +145,7 @@ async def test_the_price_of_a_default_model_is_known_after_its_first_answer() ->
     """An adapter's own default has a name only when it answers; from then on it is held to the budget too."""
     prices = {"scripted/scripted": {"input": 2.5, "output": 10.0}}
     async with asking(["short", "again"], **{"models.prices": prices}) as (running, plugin):
-        model = trunkline.BlockCompleter(running.bus, "main")
+        model = BlockCompleter(running.bus, "main")
         assert (await model.complete("two words", max_cost=1)).cost == 15
         with pytest.raises(trunkline.CompletionError) as refused:
             await model.complete("two words", max_cost=1)
@@ -146,8 +154,8 @@ async def test_the_price_of_a_default_model_is_known_after_its_first_answer() ->
 
 async def test_tokens_that_nobody_counted_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     """A provider that says no usage is free, and the log says that too."""
-    async with asking([["a", trunkline.Finish(model="m")]]) as (running, _):
-        answer = await trunkline.BlockCompleter(running.bus, "main").complete("x")
+    async with asking([["a", Finish(model="m")]]) as (running, _):
+        answer = await BlockCompleter(running.bus, "main").complete("x")
         assert (answer.cost, answer.usage) == (0, Usage())
     assert any("does not say how many tokens" in record.message for record in caplog.records)
 
@@ -156,7 +164,7 @@ async def test_an_asker_that_goes_away_ends_the_call() -> None:
     """The vendor's stream is closed, and the monitor has nothing left to do."""
     async with asking(lambda request: [anyio.sleep_forever]) as (running, plugin):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(trunkline.BlockCompleter(running.bus, "main").complete, "x")
+            tasks.start_soon(BlockCompleter(running.bus, "main").complete, "x")
             await _until(lambda: len(plugin.model.requests) == 1)
             tasks.cancel_scope.cancel()
         # a generator that is closed or cancelled where it waits
@@ -169,7 +177,7 @@ async def test_a_deadline_ends_the_call() -> None:
     """After ``timeout`` the asker is told so, and may ask again."""
     replies: list[ReplyItems] = [["a", anyio.sleep_forever], "b"]
     async with asking(replies) as (running, _):
-        model = trunkline.BlockCompleter(running.bus, "main")
+        model = BlockCompleter(running.bus, "main")
         with pytest.raises(trunkline.CompletionError) as late:
             await model.complete("x", timeout=0.3)
         assert late.value.code == "timeout"
@@ -181,7 +189,7 @@ async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence() -> None:
     async with asking() as (running, _):
         for program, code in (("status:500", "provider_error"), ("overflow", "context_overflow")):
             with pytest.raises(trunkline.CompletionError) as failed:
-                await trunkline.BlockCompleter(running.bus, "main").complete(program)
+                await BlockCompleter(running.bus, "main").complete(program)
             assert failed.value.code == code and "scripted" not in str(failed.value)
 
 
@@ -196,21 +204,21 @@ async def test_a_wrong_question_is_refused_where_it_is_asked() -> None:
     async with asking(["a"]) as (running, plugin):
         for wrong in wrongs:
             with pytest.raises(trunkline.CompletionError) as refused:
-                await trunkline.BlockCompleter(running.bus, "main").complete(**{"prompt": "x", **wrong})
+                await BlockCompleter(running.bus, "main").complete(**{"prompt": "x", **wrong})
             assert refused.value.code == "invalid_request" and plugin.model.requests == []
 
 
 async def test_a_completion_has_a_span_of_its_own() -> None:
     """Span ``chat`` with the purpose, below the span that handles the question, which has the cost."""
     usage = Usage(input_tokens=10, output_tokens=1)
-    async with asking([["a", trunkline.Finish(usage=usage, model="m")]]) as (running, _):
+    async with asking([["a", Finish(usage=usage, model="m")]]) as (running, _):
         spans: list[Any] = []
 
         async def hear(message: Any) -> None:
             spans.extend(message.data.spans)
 
         await running.bus.subscribe(SPANS, hear)
-        await trunkline.BlockCompleter(running.bus, "main").complete("x", purpose="summary")
+        await BlockCompleter(running.bus, "main").complete("x", purpose="summary")
         await _until(lambda: any(span.name == "chat" for span in spans))
         await _until(
             lambda: any("trunkline.model.cost" in span.attributes for span in spans)
@@ -226,7 +234,7 @@ async def test_without_a_monitor_the_asker_is_told_so() -> None:
     """An error with a code, after a short while."""
     async with platform(workers=("gateway", "memory", "tools")) as running:
         with pytest.raises(trunkline.CompletionError) as failed:
-            await trunkline.BlockCompleter(running.bus, "main").complete("x")
+            await BlockCompleter(running.bus, "main").complete("x")
         assert failed.value.code == "engine_unavailable"
 
 
@@ -293,7 +301,7 @@ async def test_when_its_monitor_is_killed_another_one_answers(tmp_path: Path) ->
         answers: list[str] = []
 
         async def ask() -> None:
-            answers.append((await trunkline.BlockCompleter(running.bus, "main").complete("x")).text)
+            answers.append((await BlockCompleter(running.bus, "main").complete("x")).text)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)

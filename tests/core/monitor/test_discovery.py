@@ -39,7 +39,7 @@ def made(name: str, description: str, effect: Any = "read", **more: Any) -> trun
         """Placeholder."""
         return f"{name} got {value}"
 
-    tool.spec = trunkline.ToolSpec(**{**fields(tool.spec), "description": description})
+    tool.spec = ToolSpec(**{**fields(tool.spec), "description": description})
     return tool
 
 

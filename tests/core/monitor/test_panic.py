@@ -12,6 +12,7 @@ import anyio.to_thread
 import pytest
 
 import trunkline
+from trunkline.api.model import BlockCompleter, ModelAdapter
 from trunkline.contracts.workers.panic import Panic
 from trunkline.contracts.workers.subjects import PANIC
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
@@ -32,7 +33,7 @@ class Models:
         self.model = ScriptedModel()
 
     @trunkline.hookimpl
-    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
         return [self.model]
 
 
@@ -53,7 +54,7 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
         asked = len(models.model.requests)
         assert (await running.say("say:no")).ended.code == ErrorCode.PANIC
         with pytest.raises(trunkline.CompletionError) as refused:
-            await trunkline.BlockCompleter(running.bus, "main", actor="owner").complete("say:no")
+            await BlockCompleter(running.bus, "main", actor="owner").complete("say:no")
         assert (refused.value.code, str(refused.value)) == ("panic", FIXED_SENTENCES[ErrorCode.PANIC])
         assert len(models.model.requests) == asked
     async with platform(home, plugins=[models], config=SETTINGS) as running:

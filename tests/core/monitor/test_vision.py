@@ -8,6 +8,7 @@ import pytest
 
 import trunkline
 from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline.api.model import ModelAdapter
 from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Image, Message
 from trunkline.contracts.memory.messages import WriteMemory
@@ -38,7 +39,7 @@ class Models:
         self.blind = Blind(lambda request: "Nothing.", name="blind")
 
     @trunkline.hookimpl
-    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
         return [self.seeing, self.blind]
 
 

@@ -25,12 +25,13 @@ RUNS = """
 """
 GUARDS = """
     import trunkline
+    from trunkline.api.gateway import Identity
 
     class Anybody:
         name = "anybody"
 
         async def __call__(self, headers):
-            return trunkline.Identity(id="anybody")
+            return Identity(id="anybody")
 
     @trunkline.hookimpl
     def trunkline_authenticators():

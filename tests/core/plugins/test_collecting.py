@@ -3,6 +3,8 @@
 import pytest
 
 import trunkline
+from trunkline.api.gateway import HttpRoute, SendMessage
+from trunkline.api.memory import SearchMemory
 
 HEAD = "import trunkline\n"
 
@@ -88,11 +90,11 @@ def test_items_may_come_from_a_generator_or_not_at_all(load):
         ("trunkline_tools", lambda: [print], "is not a trunkline.Tool"),
         ("trunkline_tools", lambda: [trunkline.Tool], "is a class; yield an instance: Tool()"),
         ("trunkline_tools", lambda: iter(int, 1), "more than 10000"),
-        ("trunkline_models", lambda: [object()], "is not a trunkline.ModelAdapter"),
+        ("trunkline_models", lambda: [object()], "is not a trunkline.api.model.ModelAdapter"),
         ("trunkline_context_sources", lambda: [lambda turn: []], "must be `async def __call__`"),
-        ("trunkline_messages", lambda: [dict], "is not a subclass of trunkline.Payload"),
+        ("trunkline_messages", lambda: [dict], "is not a subclass of trunkline.api.bus.Payload"),
         ("trunkline_commands", lambda: [print], "is not a click.Command"),
-        ("trunkline_http_routes", lambda: [trunkline.HttpRoute("x", ("GET",), print)], "must begin with /"),
+        ("trunkline_http_routes", lambda: [HttpRoute("x", ("GET",), print)], "must begin with /"),
     ],
 )
 def test_a_wrong_result_is_refused_with_the_cure(load, hook, result, said):
@@ -211,7 +213,7 @@ def test_middleware_heeds_tryfirst_and_trylast(load):
 
 def test_the_first_answer_decides(load):
     """None passes the question on; a failing or ill-typed answer is noted and passed over."""
-    message = trunkline.SendMessage(content="hi")
+    message = SendMessage(content="hi")
     plugins = load(
         extra=(
             plugin("trunkline_route", lambda message: None),
@@ -232,7 +234,7 @@ def test_ranking_cannot_invent_hits(load):
     """A ranker may reorder and drop what was found, and nothing else."""
     hit = trunkline.MemoryHit(path="a.md", line=1, content="x", context="x", score=1.0)
     other = trunkline.MemoryHit(path="b.md", line=1, content="x", context="x", score=0.5)
-    query = trunkline.SearchMemory(query="x")
+    query = SearchMemory(query="x")
     inventing = load(extra=(plugin("trunkline_rank", lambda query, hits: [other]),))
     assert inventing.rank(query, [hit]) == [hit]
     reversing = load(extra=(plugin("trunkline_rank", lambda query, hits: hits[::-1]),))
@@ -246,6 +248,7 @@ def test_a_plugin_reads_its_own_section(install, load):
         """
         import msgspec
         import trunkline
+        from trunkline.api.hooks import ToolsSettings
 
         class Weather(msgspec.Struct, frozen=True):
             city: str = "Lisbon"
@@ -260,7 +263,7 @@ def test_a_plugin_reads_its_own_section(install, load):
         @trunkline.hookimpl
         def trunkline_health_checks(settings):
             city = settings.section(Weather).city
-            seconds = settings.section(trunkline.ToolsSettings).timeout
+            seconds = settings.section(ToolsSettings).timeout
             n = settings.section(Other).n
             yield trunkline.HealthCheck(f"{city}.{seconds}.{n}.{settings.home.name}", None)
         """,

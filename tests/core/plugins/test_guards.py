@@ -3,13 +3,16 @@
 import pytest
 
 import trunkline
+from trunkline.api.bus import Refusal
+from trunkline.api.model import ModelError, ModelRequest
+from trunkline.api.store import Change
 
 GUARDS = {
     "trunkline_tool_middleware": trunkline.ToolError,
-    "trunkline_authenticators": trunkline.Refusal,
-    "trunkline_admission_rules": trunkline.Refusal,
-    "trunkline_memory_rules": trunkline.Refusal,
-    "trunkline_model_middleware": trunkline.ModelError,
+    "trunkline_authenticators": Refusal,
+    "trunkline_admission_rules": Refusal,
+    "trunkline_memory_rules": Refusal,
+    "trunkline_model_middleware": ModelError,
 }
 
 BROKEN = {
@@ -24,10 +27,10 @@ BROKEN = {
 async def ask(hook, guard):
     """Puts a request before the guard, as its worker would."""
     if hook == "trunkline_model_middleware":
-        async for _ in guard(trunkline.ModelRequest(messages=()), None):
+        async for _ in guard(ModelRequest(messages=()), None):
             pass
     elif hook == "trunkline_memory_rules":
-        guard(trunkline.Change({}, actor="ada", reason=""))
+        guard(Change({}, actor="ada", reason=""))
     elif hook == "trunkline_authenticators":
         await guard({})
     else:

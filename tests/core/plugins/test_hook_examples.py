@@ -7,6 +7,9 @@ from textwrap import dedent
 import pytest
 
 import trunkline
+from trunkline.api.gateway import SendMessage
+from trunkline.api.memory import SearchMemory
+from trunkline.api.turn import ReasoningDelta, TextReset, TurnRequested
 from trunkline.contracts import hooks
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.turns.context import TurnInfo
@@ -49,7 +52,7 @@ DESIGN = {
 }
 
 MESSAGE = trunkline.Message(id="msg_1", role="user", content="The tomato is red.")
-REQUEST = trunkline.TurnRequested(
+REQUEST = TurnRequested(
     turn="t", block="main", conversation="c", message=MESSAGE, actor="owner", channel="terminal"
 )
 TURN = TurnInfo(request=REQUEST, block=BlockConfig(), memory=None, step=100)  # type: ignore[arg-type]
@@ -60,12 +63,12 @@ HITS = [
 DECISIONS = {
     "trunkline_stop_turn": ({"turn": TURN}, "a hundred steps are enough"),
     "trunkline_select_model": ({"turn": TURN, "preference": "x"}, "parrot/small"),
-    "trunkline_route": ({"message": trunkline.SendMessage(content="a tomato")}, "garden"),
+    "trunkline_route": ({"message": SendMessage(content="a tomato")}, "garden"),
     "trunkline_render": (
-        {"event": trunkline.ReasoningDelta(step=0, offset=0, text="hm"), "channel": "terminal"},
+        {"event": ReasoningDelta(step=0, offset=0, text="hm"), "channel": "terminal"},
         "(thinking)",
     ),
-    "trunkline_rank": ({"query": trunkline.SearchMemory(query="x"), "hits": HITS}, HITS[::-1]),
+    "trunkline_rank": ({"query": SearchMemory(query="x"), "hits": HITS}, HITS[::-1]),
 }
 
 
@@ -117,5 +120,5 @@ def test_the_typed_face_asks_every_hook(load):
     assert isinstance(plugins.lifespans("tools"), tuple)
     assert plugins.stop_turn(TURN) is None
     assert plugins.select_model(TURN, "x") is None
-    assert plugins.render(trunkline.TextReset(step=0), "terminal") is None
-    assert plugins.rank(trunkline.SearchMemory(query="x"), HITS) == HITS
+    assert plugins.render(TextReset(step=0), "terminal") is None
+    assert plugins.rank(SearchMemory(query="x"), HITS) == HITS

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import trunkline
+from trunkline.api.gateway import SendMessage
 from trunkline.errors import PluginError
 
 GOOD = """
@@ -37,6 +38,46 @@ def test_an_installed_plugin_takes_part(install, load, state):
     found = state(plugins, "acme-greeter")
     assert (found.status, found.name, found.version, found.where) == ("loaded", "greeter", "1.2.3", module)
     assert found.hooks == ("trunkline_tools",)
+
+
+OUTDATED = {
+    "name of the face": (
+        "from trunkline import Meant",
+        "trunkline.Meant is now trunkline.api.tool.CanonicalCall.",
+    ),
+    "attribute": (
+        "import trunkline\nclass A(trunkline.ModelAdapter): pass",
+        "trunkline.ModelAdapter is now trunkline.api.model.ModelAdapter.",
+    ),
+    "module": (
+        "from trunkline.abc.tools import (\n    Meant,\n    Tool,\n)",
+        "trunkline.abc.tools.Meant is now trunkline.api.tool.CanonicalCall; "
+        "trunkline.abc.tools.Tool is now trunkline.Tool.",
+    ),
+    "package": (
+        "from trunkline.subjects import LENT_CALL",
+        "trunkline.subjects.LENT_CALL is now trunkline.api.tool.DELEGATED_CALL_TOOL.",
+    ),
+    "name in a module that stays": (
+        "from trunkline.cli.output import say",
+        "trunkline.cli.output.say is now trunkline.api.cli.print_text.",
+    ),
+    "inside": (
+        "from trunkline.memory.log_book import LogBook",
+        "trunkline.memory.log_book.LogBook is not public any more.",
+    ),
+    "whole module": ("import trunkline.latch", "there is no module trunkline.latch now."),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(OUTDATED))
+def test_a_plugin_for_the_old_api_is_refused_with_the_new_names(sources, load, state, kind):
+    """What it imports is named with its place of today, and the others load."""
+    text, told = OUTDATED[kind]
+    (sources / "old.py").write_text(f'"""Old."""\n{text}\n')
+    found = state(load(), "file:old")
+    assert (found.status, found.reason) == ("refused", f"It is written for another version: {told}")
+    assert "docs/reference/api.md" in found.hint
 
 
 BROKEN = {
@@ -176,7 +217,7 @@ def test_managers_share_nothing(load):
     def trunkline_route(message):
         return "garden"
 
-    message = trunkline.SendMessage(content="hi")
+    message = SendMessage(content="hi")
     assert load(extra=(SimpleNamespace(trunkline_route=trunkline_route),)).route(message) == "garden"
     assert load().route(message) is None
 

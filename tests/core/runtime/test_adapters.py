@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.api.model import Finish
 from trunkline.config import load_config
 from trunkline.contracts.models.adapter import ModelAdapter, ModelEvent, ModelRequest
 from trunkline.errors import ConfigError
@@ -24,7 +25,7 @@ class Acme(ModelAdapter):
     name = "acme"
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        yield trunkline.Finish(reason="stop")
+        yield Finish(reason="stop")
 
 
 class AcmeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from trunkline.contracts.models.adapter import Call, Finish, ModelEvent, ModelRe
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.testing.adapter_suite import (
     PROGRAMS,
-    AdapterContract,
+    AdapterSuite,
     Situation,
     SituationName,
     conversation_after_calls,
@@ -22,7 +22,7 @@ from trunkline.testing.scripted_model import ScriptedModel
 pytestmark = pytest.mark.anyio
 
 
-class TestContract(AdapterContract):
+class TestContract(AdapterSuite):
     """The contract, with programs in the last message."""
 
     lacks = {"unreachable": "there is nothing to reach"}

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 import trunkline
-from trunkline import CanonicalCall, ToolError, ToolOutcome
+from trunkline import ToolError, ToolOutcome
+from trunkline.api.tool import CanonicalCall, Proceed, ToolInvocation, ToolSpec
 from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
 from trunkline.plugins import Owned
@@ -54,7 +55,7 @@ class Shop:
             """Say something."""
             return "something"
 
-        echo_tool.spec = trunkline.ToolSpec(
+        echo_tool.spec = ToolSpec(
             name="echo", description="Say it.", effect="read", parameters={"type": "object", "properties": {}}
         )
         return [note, echo_tool]
@@ -72,7 +73,7 @@ class Gate:
     def trunkline_tool_middleware(self) -> list[Any]:
         return [self]
 
-    async def __call__(self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed) -> ToolOutcome:
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         self.seen.append(invocation.spec.name)
         if invocation.approved == invocation.call_hash or invocation.spec.effect == "read":
             return await proceed(invocation)
@@ -232,7 +233,7 @@ async def _there(caller: Any, name: str) -> bool:
 def test_a_plugin_apart_takes_no_call_of_a_built_in_by_its_other_name() -> None:
     """Its tool is told apart by the plugin's name; another of its tools keeps its own."""
     settled = [Owned("files", tool) for tool in Shop().trunkline_tools()]
-    mine = trunkline.ToolSpec(name="jot", description="Mine.", effect="read", parameters={})
+    mine = ToolSpec(name="jot", description="Mine.", effect="read", parameters={})
     apart = [
         Owned("acme", IsolatedTool(replace(mine, name=name), "acme", None, PluginHostSettings()))
         for name in ("jot", "other")

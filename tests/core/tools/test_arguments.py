@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline import ToolError, ToolSpec
+from trunkline import ToolError
+from trunkline.api.tool import ToolSpec
 from trunkline.workers.tools.arguments import prepare_arguments
 
 SPEC = ToolSpec(

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.api.tool import Proceed, ToolInvocation, ToolMiddleware
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.tools.messages import (
     CallTool,
@@ -112,10 +113,10 @@ class SlowGate:
         self.held = anyio.Event()
 
     @trunkline.hookimpl
-    def trunkline_tool_middleware(self) -> list[trunkline.ToolMiddleware]:
+    def trunkline_tool_middleware(self) -> list[ToolMiddleware]:
         return [self]
 
-    async def __call__(self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed) -> ToolOutcome:
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         if not self.held.is_set():
             self.held.set()
             await self.open.wait()

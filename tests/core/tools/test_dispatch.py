@@ -8,7 +8,8 @@ import anyio
 import msgspec
 import pytest
 
-from trunkline import Proceed, ToolError, ToolInvocation, ToolOutcome, ToolSpec
+from trunkline import ToolError, ToolOutcome
+from trunkline.api.tool import Proceed, ToolInvocation, ToolSpec
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.tool import STAGES, Stage
 from trunkline.testing.contexts import tool_context

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline import ApprovalDetail, Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
+from trunkline import ApprovalDetail, ToolContext, ToolError, ToolOutcome
 from trunkline._util.secrets.redactor import Redactor
 from trunkline._util.text import printable
+from trunkline.api.tool import FunctionTool, Proceed, ToolInvocation
 from trunkline.contracts.approvals.preview import (
     MAX_TEXT,
     arguments_preview,
@@ -69,7 +70,7 @@ TOOLS = {tool.spec.name: tool for tool in (note, peek, fetch)}
 
 
 async def outcome_of(
-    tool: trunkline.FunctionTool,
+    tool: FunctionTool,
     arguments: dict[str, Any],
     *,
     table: PermissionTable = DEFAULT_TABLE,

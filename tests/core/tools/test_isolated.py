@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-import trunkline
+from trunkline.api.tool import ToolSpec
 from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.contracts.plugins.messages import (
     HostCallAcknowledged,
@@ -31,7 +31,7 @@ from trunkline_bus import Bus, Refusal, Request, service
 
 pytestmark = pytest.mark.anyio
 
-SPEC = trunkline.ToolSpec(name="act", description="Act.", effect="write", parameters={})
+SPEC = ToolSpec(name="act", description="Act.", effect="write", parameters={})
 Replies = Callable[[RunPluginTool], AsyncIterator[PluginToolReply]]
 
 

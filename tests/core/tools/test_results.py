@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trunkline
+from trunkline.api.tool import ToolSpec
 from trunkline.contracts.conversations.messages import (
     ConversationSlice,
     ConversationSummary,
@@ -289,7 +290,7 @@ async def test_reading_is_a_tool_of_the_platform(tools: Any) -> None:
     class Fake(trunkline.Tool):
         def __init__(self, name: str, source: str) -> None:
             parameters = {"type": "object", "properties": {}}
-            self.spec = trunkline.ToolSpec(
+            self.spec = ToolSpec(
                 name=name, description="Pretend.", effect="read", parameters=parameters, source=source
             )
 

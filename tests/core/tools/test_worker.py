@@ -10,8 +10,9 @@ import pytest
 from anyio.abc import Process
 
 import trunkline
-from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
+from trunkline import ToolContext, ToolError, ToolOutcome
 from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline.api.tool import Proceed, Stage, ToolInvocation, ToolSpec
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.contracts.tools.messages import EffectFinished, EffectStarted
 from trunkline.workers.tools import guard_cache, ledger
@@ -138,7 +139,7 @@ class Raw(trunkline.Tool):
     """Returns what no tool should."""
 
     def __init__(self, name: str, value: Any) -> None:
-        self.spec = trunkline.ToolSpec(
+        self.spec = ToolSpec(
             name=name,
             description="Returns it.",
             effect="read",
@@ -535,7 +536,7 @@ class Box(trunkline.Sandbox):
 class Gate:
     """Asks about every note."""
 
-    stage: trunkline.Stage = "gate"
+    stage: Stage = "gate"
 
     @trunkline.hookimpl
     def trunkline_tool_middleware(self) -> list[Any]:

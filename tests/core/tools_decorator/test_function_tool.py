@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.api.tool import ToolSpec
 from trunkline.errors import PluginError
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +57,7 @@ def test_the_schema_is_the_signature():
         "required": ["city"],
         "additionalProperties": False,
     }
-    assert msgspec.json.decode(msgspec.json.encode(book.spec), type=trunkline.ToolSpec) == book.spec
+    assert msgspec.json.decode(msgspec.json.encode(book.spec), type=ToolSpec) == book.spec
 
 
 async def test_a_call_gives_the_arguments_by_name():

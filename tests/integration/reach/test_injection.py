@@ -15,6 +15,7 @@ from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 
 import trunkline
+from trunkline.api.model import ModelAdapter
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.messages import WriteMemory
@@ -61,7 +62,7 @@ class Obedient:
         self.model = ScriptedModel(self._answer)
 
     @trunkline.hookimpl
-    def trunkline_models(self) -> list[trunkline.ModelAdapter]:
+    def trunkline_models(self) -> list[ModelAdapter]:
         return [self.model]
 
     def _answer(self, request: ModelRequest) -> Iterator[Any]:

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import assert_type
 
-from trunkline import ModelAdapter, SendMessage, Tool
+from trunkline import Tool
+from trunkline.api.gateway import SendMessage
+from trunkline.api.model import ModelAdapter
 from trunkline.config import Config, Secret, load_config
 from trunkline.plugins import Owned, Plugins
 

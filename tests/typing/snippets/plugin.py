@@ -9,74 +9,77 @@ from typing import assert_type
 import msgspec
 
 import trunkline
+from trunkline.api.channel import Channel, Gateway
+from trunkline.api.gateway import SendMessage
+from trunkline.api.hooks import ToolsSettings
+from trunkline.api.model import Finish, ModelAdapter, ModelEvent, ModelRequest, Text, Usage
+from trunkline.api.paths import open_beneath
+from trunkline.api.tool import FunctionTool, Proceed, Stage, ToolInvocation, ToolMiddleware, ToolSpec
+from trunkline.api.turn import FeedEvent, TextDelta, TurnEnded
 
 
 class Vendor(msgspec.Struct, frozen=True):
     key: trunkline.Secret | None = None
 
 
-class Parrot(trunkline.ModelAdapter):
+class Parrot(ModelAdapter):
     name = "parrot"
 
-    async def stream(self, request: trunkline.ModelRequest) -> AsyncIterator[trunkline.ModelEvent]:
-        yield trunkline.Text(request.messages[-1].content)
-        yield trunkline.Finish(usage=trunkline.Usage(input_tokens=1))
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        yield Text(request.messages[-1].content)
+        yield Finish(usage=Usage(input_tokens=1))
 
 
 @trunkline.tool(effect="read")
 async def peek(path: trunkline.BlockPath, context: trunkline.ToolContext) -> str:
     """Look into a file."""
-    with trunkline.open_beneath(context.workspace) as folder:
+    with open_beneath(context.workspace) as folder:
         assert_type(folder, trunkline.Folder)
         return folder.read_bytes(path).decode()
 
 
 @trunkline.hookimpl
-def trunkline_models(settings: trunkline.PluginSettings) -> Iterable[trunkline.ModelAdapter]:
+def trunkline_models(settings: trunkline.PluginSettings) -> Iterable[ModelAdapter]:
     assert_type(settings.section(Vendor), Vendor)
-    assert_type(settings.section(trunkline.ToolsSettings), trunkline.ToolsSettings)
+    assert_type(settings.section(ToolsSettings), ToolsSettings)
     yield Parrot()
 
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    assert_type(peek, trunkline.FunctionTool)
-    assert_type(peek.spec, trunkline.ToolSpec)
+    assert_type(peek, FunctionTool)
+    assert_type(peek.spec, ToolSpec)
     return [peek]
 
 
-class Doorbell(trunkline.Channel):
+class Doorbell(Channel):
     name = "doorbell"
 
-    async def run(self, gateway: trunkline.Gateway) -> None:
-        accepted = await gateway.send(trunkline.SendMessage(content="ding"))
+    async def run(self, gateway: Gateway) -> None:
+        accepted = await gateway.send(SendMessage(content="ding"))
         async for event in gateway.watch(accepted.conversation, accepted.turn):
-            assert_type(event, trunkline.FeedEvent)
+            assert_type(event, FeedEvent)
             match event:
-                case trunkline.TextDelta(text=text):
+                case TextDelta(text=text):
                     assert_type(text, str)
-                case trunkline.TurnEnded(message_id=message_id):
+                case TurnEnded(message_id=message_id):
                     assert_type(message_id, str | None)
 
 
 class NightRest:
-    stage: trunkline.Stage = "policy"
+    stage: Stage = "policy"
 
-    async def __call__(
-        self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed
-    ) -> trunkline.ToolOutcome:
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> trunkline.ToolOutcome:
         return await proceed(invocation)
 
 
 class NoStage:
-    async def __call__(
-        self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed
-    ) -> trunkline.ToolOutcome:
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> trunkline.ToolOutcome:
         return await proceed(invocation)
 
 
-good: trunkline.ToolMiddleware = NightRest()
-bad: trunkline.ToolMiddleware = NoStage()  # type: ignore[assignment]
+good: ToolMiddleware = NightRest()
+bad: ToolMiddleware = NoStage()  # type: ignore[assignment]
 
 
 @trunkline.tool(effect="delete")  # type: ignore[arg-type]

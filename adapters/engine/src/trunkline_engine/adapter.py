@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from trunkline import ConfigError, ModelAdapter, ModelError, ModelEvent, ModelInfo, ModelRequest
+from trunkline import ConfigError
+from trunkline.api.model import ModelAdapter, ModelError, ModelEvent, ModelInfo, ModelRequest
 from trunkline_engine.protocol import Event, EventReader, from_status, model_error, request_body
 from trunkline_engine.settings import EngineSettings
 

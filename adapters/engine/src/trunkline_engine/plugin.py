@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from trunkline import ConfigSection, ModelAdapter, PluginSettings, hookimpl
+from trunkline import ConfigSection, PluginSettings, hookimpl
+from trunkline.api.model import ModelAdapter
 from trunkline_engine.adapter import EngineAdapter
 from trunkline_engine.settings import EngineSettings
 

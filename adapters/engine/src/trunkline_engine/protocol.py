@@ -6,20 +6,9 @@ from typing import Any
 
 import msgspec
 
-from trunkline import (
-    ErrorCode,
-    Finish,
-    Message,
-    ModelError,
-    ModelEvent,
-    ModelFault,
-    ModelRequest,
-    Text,
-    ToolCall,
-    ToolRan,
-    Usage,
-)
-from trunkline._util.text import truncate_words
+from trunkline import ErrorCode, Message, ToolCall
+from trunkline.api.model import Finish, ModelError, ModelEvent, ModelFault, ModelRequest, Text, ToolRan, Usage
+from trunkline.api.text import truncate_words
 
 MAX_DETAIL = 500
 FINISH_REASONS = {"tool_calls": "stop", "length": "max_tokens"}

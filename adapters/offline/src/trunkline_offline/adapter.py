@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import anyio.lowlevel
 
-from trunkline import Call, Finish, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, Text
+from trunkline.api.model import Call, Finish, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, Text
 from trunkline_offline.answers import answer
 
 

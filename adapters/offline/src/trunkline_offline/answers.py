@@ -1,8 +1,9 @@
 """What the offline adapter answers: a pure function of the request. The same request always gets the same answer."""
 
-from trunkline import Message, ModelRequest, ToolCall
-from trunkline._util.result_format import format_result
-from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline import Message, ToolCall
+from trunkline.api.channel import format_result
+from trunkline.api.model import ModelRequest
+from trunkline.api.text import unwrap_tool_result
 from trunkline_offline.passages import QuotedPassage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
 

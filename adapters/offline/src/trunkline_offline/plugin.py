@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
-from trunkline import ModelAdapter, Purger, hookimpl
+from trunkline import hookimpl
+from trunkline.api.memory import Purger
+from trunkline.api.model import ModelAdapter
 from trunkline_offline.adapter import OfflineAdapter
 from trunkline_offline.answers import HELP, HOW_TO
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import msgspec
 
-from trunkline import ConfigError, ModelAdapter, ModelEvent, ModelInfo, ModelRequest
+from trunkline import ConfigError
+from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.errors import from_exception, model_error
 from trunkline_openai.protocol import ApiProtocol

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from trunkline import Image, Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
+from trunkline import Image, Message, ToolCall
+from trunkline.api.model import ModelEvent, ModelRequest, Reasoning, Text, Usage
+from trunkline.api.tool import ToolSchema
 from trunkline_openai.errors import from_stream_error
 from trunkline_openai.protocol import AnswerReader, ApiProtocol, decode_event
 from trunkline_openai.settings import OpenAISettings

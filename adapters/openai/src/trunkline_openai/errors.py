@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from trunkline import ErrorCode, ModelError, ModelFault
-from trunkline._util.text import truncate_words
+from trunkline import ErrorCode
+from trunkline.api.model import ModelError, ModelFault
+from trunkline.api.text import truncate_words
 
 MAX_DETAIL = 500
 

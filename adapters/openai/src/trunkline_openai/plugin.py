@@ -2,15 +2,8 @@
 
 from collections.abc import Iterable
 
-from trunkline import (
-    ConfigSection,
-    HealthCheck,
-    HealthResult,
-    ModelAdapter,
-    ModelError,
-    PluginSettings,
-    hookimpl,
-)
+from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
+from trunkline.api.model import ModelAdapter, ModelError
 from trunkline_openai.adapter import OpenAIAdapter
 from trunkline_openai.settings import OpenAISettings
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
-from trunkline import Call, Finish, ModelEvent, ModelRequest, ToolCall, Usage
+from trunkline import ToolCall
+from trunkline.api.model import Call, Finish, ModelEvent, ModelRequest, Usage
 from trunkline_openai.errors import model_error
 from trunkline_openai.settings import OpenAISettings
 from trunkline_openai.tool_calls import CallIds, is_complete

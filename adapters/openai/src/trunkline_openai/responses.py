@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
-from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
+from trunkline import Message, ToolCall
+from trunkline.api.model import ModelEvent, ModelRequest, Reasoning, Text, Usage
+from trunkline.api.tool import ToolSchema
 from trunkline_openai.chat_completions import data_url, tool_parameters
 from trunkline_openai.errors import from_stream_error, model_error
 from trunkline_openai.protocol import AnswerReader, ApiProtocol, decode_event

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline import ModelRequest, ToolCall
+from trunkline import ToolCall
+from trunkline.api.model import ModelRequest
 from trunkline_openai.errors import model_error
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from trunkline._util.text import QUOTED, wrap_text
+from trunkline.api.text import QUOTED, wrap_text
 from trunkline_terminal.screen import Tone
 
 _RESET = "\x1b[0m"

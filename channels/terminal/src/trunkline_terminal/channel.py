@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from trunkline import ForegroundChannel, Gateway, TerminalSession
+from trunkline.api.channel import ForegroundChannel, Gateway, TerminalSession
 from trunkline_terminal.settings import TerminalSettings
 
 

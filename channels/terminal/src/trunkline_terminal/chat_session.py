@@ -9,23 +9,17 @@ from typing import Literal
 
 import anyio
 
-from trunkline import (
+from trunkline import Block, Message, RemoteFault, TrunklineError, new_id
+from trunkline.api.channel import (
+    Answerer,
     ApprovalDecision,
-    Block,
-    ConversationView,
     Gateway,
-    Message,
-    MessageAccepted,
-    RemoteFault,
-    SendMessage,
     TerminalSession,
-    TrunklineError,
     approval_news,
-    new_id,
     submit_decision,
     waiting_approval,
 )
-from trunkline.contracts.gateway.answerer import Answerer
+from trunkline.api.gateway import ConversationView, MessageAccepted, SendMessage
 from trunkline_terminal import commands, text_format
 from trunkline_terminal.outage_notice import OutageNotice
 from trunkline_terminal.screen import Screen, StatusLine

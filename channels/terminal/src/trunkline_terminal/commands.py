@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from trunkline import ListConversations, TrunklineError, approval_news, conversation_found, parse_decision
-from trunkline._util.result_format import format_result
-from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline import TrunklineError
+from trunkline.api.channel import approval_news, conversation_found, format_result, parse_decision
+from trunkline.api.gateway import ListConversations
+from trunkline.api.text import unwrap_tool_result
 from trunkline_terminal import saved_conversation, text_format
 
 if TYPE_CHECKING:

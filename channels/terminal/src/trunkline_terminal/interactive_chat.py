@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 
-from trunkline import Gateway, TerminalSession
+from trunkline.api.channel import Gateway, TerminalSession
 from trunkline_terminal import commands
 from trunkline_terminal.chat_session import ChatSession
 from trunkline_terminal.settings import TerminalSettings

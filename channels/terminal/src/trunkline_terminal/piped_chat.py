@@ -11,7 +11,7 @@ from typing import TextIO
 
 import anyio
 
-from trunkline import Gateway, TerminalSession
+from trunkline.api.channel import Gateway, TerminalSession
 from trunkline_terminal.chat_session import ChatSession
 from trunkline_terminal.line_reader import LineReader
 from trunkline_terminal.plain_screen import PlainScreen

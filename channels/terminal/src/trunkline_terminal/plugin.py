@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.channel import Channel
 from trunkline_terminal.settings import TerminalSettings
 
 
@@ -13,7 +14,7 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 
 
 @trunkline.hookimpl
-def trunkline_channels(settings: trunkline.PluginSettings) -> Iterable[trunkline.Channel]:
+def trunkline_channels(settings: trunkline.PluginSettings) -> Iterable[Channel]:
     """The channel ``terminal``."""
     from trunkline_terminal.channel import TerminalChannel
 

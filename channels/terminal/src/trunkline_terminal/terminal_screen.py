@@ -21,7 +21,7 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from trunkline import printable
-from trunkline._util.text import wrap_text
+from trunkline.api.text import wrap_text
 from trunkline_terminal import text_format
 from trunkline_terminal.ansi_style import AnsiStyle
 from trunkline_terminal.input_history import open_history

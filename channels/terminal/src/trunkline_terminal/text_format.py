@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from trunkline import ApprovalRequested, ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
-from trunkline._util.result_format import format_result
-from trunkline._util.untrusted_text import unwrap_tool_result
-from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, describe_decider
-from trunkline.contracts.gateway.answerer import Answerer
+from trunkline import ToolCall
+from trunkline.api.channel import DECIDED_BY_DEADLINE, Answerer, chosen, describe_decider, format_result
+from trunkline.api.model import Usage
+from trunkline.api.text import unwrap_tool_result
+from trunkline.api.turn import ApprovalRequested, ApprovalSettled, TurnEnded
 from trunkline_terminal.screen import ApprovalAnswer, Prompt
 
 _ENDINGS = {

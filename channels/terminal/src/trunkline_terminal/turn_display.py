@@ -10,28 +10,23 @@ import anyio
 import anyio.abc
 import msgspec
 
-from trunkline import (
-    ApprovalDecision,
-    ApprovalDetail,
+from trunkline import ApprovalDetail, Message, RemoteFault, Unavailable
+from trunkline.api.channel import ApprovalDecision, Gateway, approval_words
+from trunkline.api.model import Usage
+from trunkline.api.tool import StoredResult
+from trunkline.api.turn import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
-    Gateway,
-    Message,
     MessageSteered,
     ReasoningDelta,
-    RemoteFault,
     StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
     ToolStarted,
     TurnEnded,
-    Unavailable,
-    Usage,
-    approval_words,
 )
-from trunkline.contracts.tools.messages import StoredResult
 from trunkline_terminal import text_format
 from trunkline_terminal.outage_notice import FIRST_PAUSE, LONGEST_PAUSE, OutageNotice
 from trunkline_terminal.screen import Screen

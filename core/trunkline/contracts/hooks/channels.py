@@ -19,12 +19,14 @@ def trunkline_channels(settings: "PluginSettings") -> "Iterable[Channel]":
 
     ```python
     import trunkline
+    from trunkline.api.channel import Channel
+    from trunkline.api.gateway import SendMessage
 
-    class Doorbell(trunkline.Channel):
+    class Doorbell(Channel):
         name = "doorbell"
 
         async def run(self, gateway):
-            await gateway.send(trunkline.SendMessage(content="Somebody is at the door."))
+            await gateway.send(SendMessage(content="Somebody is at the door."))
 
     @trunkline.hookimpl
     def trunkline_channels():
@@ -39,9 +41,10 @@ def trunkline_render(event: "FeedEvent", channel: str) -> str | None:
 
     ```python
     import trunkline
+    from trunkline.api.turn import ReasoningDelta
 
     @trunkline.hookimpl
     def trunkline_render(event, channel):
-        return "(thinking)" if isinstance(event, trunkline.ReasoningDelta) else None
+        return "(thinking)" if isinstance(event, ReasoningDelta) else None
     ```
     """

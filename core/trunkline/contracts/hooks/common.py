@@ -40,8 +40,9 @@ def trunkline_messages() -> "Iterable[type[Payload]]":
 
     ```python
     import trunkline
+    from trunkline.api.bus import Payload
 
-    class Watered(trunkline.Payload, frozen=True, kw_only=True, tag="garden.watered.v1"):
+    class Watered(Payload, frozen=True, kw_only=True, tag="garden.watered.v1"):
         plant: str
 
     @trunkline.hookimpl

@@ -19,13 +19,14 @@ def trunkline_authenticators(settings: "PluginSettings") -> "Iterable[Authentica
 
     ```python
     import trunkline
+    from trunkline.api.gateway import Identity
 
     class Proxy:
         name = "proxy"
 
         async def __call__(self, headers):
             user = headers.get("x-forwarded-user")
-            return trunkline.Identity(id=user) if user else None
+            return Identity(id=user) if user else None
 
     @trunkline.hookimpl
     def trunkline_authenticators():
@@ -40,13 +41,14 @@ def trunkline_admission_rules(settings: "PluginSettings") -> "Iterable[Admission
 
     ```python
     import trunkline
+    from trunkline.api.bus import Refusal
 
     class NoShouting:
         name = "no-shouting"
 
         async def __call__(self, message, identity):
             if message.content.isupper():
-                raise trunkline.Refusal("forbidden", "Please do not shout.")
+                raise Refusal("forbidden", "Please do not shout.")
 
     @trunkline.hookimpl
     def trunkline_admission_rules():
@@ -75,6 +77,7 @@ def trunkline_http_routes(settings: "PluginSettings") -> "Iterable[HttpRoute]":
 
     ```python
     import trunkline
+    from trunkline.api.gateway import HttpRoute
 
     async def now(request):
         from starlette.responses import PlainTextResponse
@@ -83,6 +86,6 @@ def trunkline_http_routes(settings: "PluginSettings") -> "Iterable[HttpRoute]":
 
     @trunkline.hookimpl
     def trunkline_http_routes():
-        return [trunkline.HttpRoute("/now", ("GET",), now)]
+        return [HttpRoute("/now", ("GET",), now)]
     ```
     """

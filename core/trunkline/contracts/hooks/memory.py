@@ -22,10 +22,12 @@ def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore
 
     ```python
     import trunkline
+    from trunkline.api.bus import Refusal
+    from trunkline.api.store import MemoryStore
 
-    class Nothing(trunkline.MemoryStore):
+    class Nothing(MemoryStore):
         async def _refuse(self, *args, **kwargs):
-            raise trunkline.Refusal("not_found", "This store holds nothing.")
+            raise Refusal("not_found", "This store holds nothing.")
 
         open = aclose = read = change = edit = move = delete = search = list = history = export = _refuse
         append_conversation = load_conversation = list_conversations = find_conversation = _refuse
@@ -44,8 +46,9 @@ def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
 
     ```python
     import trunkline
+    from trunkline.api.importer import ImportedFile, Importer
 
-    class Diary(trunkline.Importer):
+    class Diary(Importer):
         name = "diary"
         title = "A diary"
 
@@ -53,9 +56,7 @@ def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
             return source.has("diary.txt")
 
         def read(self, source):
-            yield trunkline.ImportedFile(
-                path="documents/diary.md", data=source.data("diary.txt"), source="diary.txt"
-            )
+            yield ImportedFile(path="documents/diary.md", data=source.data("diary.txt"), source="diary.txt")
 
     @trunkline.hookimpl
     def trunkline_importers():
@@ -71,8 +72,9 @@ def trunkline_embedders(settings: "PluginSettings") -> "Iterable[Embedder]":
 
     ```python
     import trunkline
+    from trunkline.api.memory import Embedder
 
-    class Letters(trunkline.Embedder):
+    class Letters(Embedder):
         name = "letters"
         model = "letters-1"
 
@@ -92,10 +94,11 @@ def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]"
 
     ```python
     import trunkline
+    from trunkline.api.bus import Refusal
 
     def small_files_only(change):
         if any(content and len(content) > 1_000_000 for content in change.files.values()):
-            raise trunkline.Refusal("write_failure", "A file in memory may have one million bytes at most.")
+            raise Refusal("write_failure", "A file in memory may have one million bytes at most.")
         return change
 
     @trunkline.hookimpl
@@ -111,13 +114,12 @@ def trunkline_chunk_types(settings: "PluginSettings") -> "Iterable[ChunkType]":
 
     ```python
     import trunkline
+    from trunkline.api.store import ChunkType
 
     @trunkline.hookimpl
     def trunkline_chunk_types():
         return [
-            trunkline.ChunkType(
-                "api_endpoint", "Documentation of an API's endpoint.", required_fields=("method", "path")
-            )
+            ChunkType("api_endpoint", "Documentation of an API's endpoint.", required_fields=("method", "path"))
         ]
     ```
     """
@@ -129,10 +131,11 @@ def trunkline_link_types(settings: "PluginSettings") -> "Iterable[LinkType]":
 
     ```python
     import trunkline
+    from trunkline.api.store import LinkType
 
     @trunkline.hookimpl
     def trunkline_link_types():
-        return [trunkline.LinkType("depends_on", "The chunk needs the other one.")]
+        return [LinkType("depends_on", "The chunk needs the other one.")]
     ```
     """
 
@@ -144,8 +147,9 @@ def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
 
     ```python
     import trunkline
+    from trunkline.api.memory import Kept, Purger
 
-    class Scores(trunkline.Purger):
+    class Scores(Purger):
         name = "scores"
 
         def __init__(self):
@@ -154,7 +158,7 @@ def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
         async def erase(self, purge):
             for conversation in purge.conversations:
                 self.scores.pop(conversation, None)
-            return [trunkline.Kept(where="scores", what="The sums of all conversations stay.")]
+            return [Kept(where="scores", what="The sums of all conversations stay.")]
 
     @trunkline.hookimpl
     def trunkline_purgers():

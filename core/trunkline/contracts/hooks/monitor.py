@@ -76,13 +76,14 @@ def trunkline_models(settings: "PluginSettings") -> "Iterable[ModelAdapter]":
 
     ```python
     import trunkline
+    from trunkline.api.model import Finish, ModelAdapter, Text
 
-    class Parrot(trunkline.ModelAdapter):
+    class Parrot(ModelAdapter):
         name = "parrot"
 
         async def stream(self, request):
-            yield trunkline.Text(request.messages[-1].content)
-            yield trunkline.Finish()
+            yield Text(request.messages[-1].content)
+            yield Finish()
 
     @trunkline.hookimpl
     def trunkline_models():
@@ -111,10 +112,11 @@ def trunkline_model_middleware(settings: "PluginSettings") -> "Iterable[ModelMid
 
     ```python
     import trunkline
+    from trunkline.api.model import Text
 
     async def quietly(request, proceed):
         async for event in proceed(request):
-            yield trunkline.Text(event.text.lower()) if isinstance(event, trunkline.Text) else event
+            yield Text(event.text.lower()) if isinstance(event, Text) else event
 
     @trunkline.hookimpl
     def trunkline_model_middleware():

@@ -33,7 +33,7 @@ def trunkline_tools(settings: "PluginSettings") -> "Iterable[Tool]":
     ```
 
     Models that know a tool by another name may call it by that: ``@roll.alias`` above a function of that name, whose
-    signature is how they put the call, and which returns a ``trunkline.CanonicalCall``, the call that is meant. One
+    signature is how they put the call, and which returns a ``CanonicalCall``, the call that is meant. One
     that may mean several tools stands at each of them. No model is shown the name, and whatever holds for the tool
     holds for such a call.
     """
@@ -46,17 +46,18 @@ def trunkline_tool_sources(settings: "PluginSettings") -> "Iterable[ToolSource]"
     ```python
     import anyio
     import trunkline
+    from trunkline.api.tool import SourcedTool, ToolSource
 
     @trunkline.tool(effect="read")
     def tide() -> str:
         \"\"\"Tell the tide.\"\"\"
         return "high"
 
-    class Harbour(trunkline.ToolSource):
+    class Harbour(ToolSource):
         name = "harbour"
 
         async def run(self, context):
-            here = trunkline.SourcedTool(tide, source="harbour:north")
+            here = SourcedTool(tide, source="harbour:north")
             context.publish([here])
             await anyio.sleep_forever()
 
@@ -121,14 +122,15 @@ def trunkline_readers(settings: "PluginSettings") -> "Iterable[Reader]":
 
     ```python
     import trunkline
+    from trunkline.api.documents import Document, Reader, Section
 
-    class Subtitles(trunkline.Reader):
+    class Subtitles(Reader):
         name = "subtitles"
         suffixes = (".srt",)
 
         def read(self, file, name):
             said = [line for line in file.read().decode().splitlines() if line[:1].isalpha()]
-            return trunkline.Document(sections=(trunkline.Section(text=" ".join(said)),))
+            return Document(sections=(Section(text=" ".join(said)),))
 
     @trunkline.hookimpl
     def trunkline_readers():

@@ -135,6 +135,7 @@ class ModelAdapter(ABC):
 
 
 AskModel = Callable[[ModelRequest], AsyncIterator[ModelEvent]]
+"""The rest of the way to the model: what a middleware calls with the request, and yields from."""
 
 
 class ModelMiddleware(Protocol):

@@ -33,7 +33,7 @@ class PluginSettings(Protocol):
         ...
 
     def section(self, kind: type[S]) -> S:
-        """The settings of this type: a section of the platform (``trunkline.ToolsSettings``), one that the plugin
+        """The settings of this type: a section of the platform (``ToolsSettings``), one that the plugin
         declared with ``trunkline_config``, else ``[plugins.<the plugin's name>]``.
 
         Raises:

@@ -22,6 +22,7 @@ from trunkline.contracts.tools.planning import NoPlanning, Planning
 from trunkline.errors import ToolError
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
+"""A step of the dispatch of a call, around which a middleware runs."""
 
 STAGES: tuple[Stage, ...] = ("schema", "policy", "path", "gate", "execute")
 """The order of dispatch (design section 7). Middleware of one stage runs in the order of its plugins."""
@@ -195,6 +196,7 @@ class ToolInvocation:
 
 
 Proceed = Callable[[ToolInvocation], Awaitable[ToolOutcome]]
+"""The rest of the way to the tool: what a middleware calls with the call, for its outcome."""
 
 
 class ToolMiddleware(Protocol):

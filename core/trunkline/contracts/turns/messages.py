@@ -22,6 +22,7 @@ from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
 FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "cancelled", "stopped", "error"]
+"""Why a turn ended."""
 
 
 # The inbox ---------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trunkline import Message, ModelRequest
-from trunkline.testing.adapter_suite import SENTENCE, AdapterContract, Situation
+from trunkline import Message
+from trunkline.api.model import ModelRequest
+from trunkline.api.testing import SENTENCE, AdapterSuite, Situation
 from trunkline_command import Command
 
 SAY = f"for word in {SENTENCE!r}.split(' '): print(word, end=' ' * (word[-1] != '.'), flush=True); time.sleep(0.05)"
@@ -23,7 +24,7 @@ PROGRAMS = {
 NONE = "a program that prints text has none"
 
 
-class TestCommand(AdapterContract):
+class TestCommand(AdapterSuite):
     """The other side is a real program."""
 
     counts = False

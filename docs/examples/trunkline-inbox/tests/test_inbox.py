@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from trunkline.testing.channel_suite import ChannelSuite, ChannelUser
+from trunkline.api.testing import ChannelSuite, ChannelUser
 from trunkline_inbox import Inbox
 
 

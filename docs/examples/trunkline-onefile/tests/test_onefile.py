@@ -2,8 +2,9 @@
 
 import pytest
 
-from trunkline import Change, StorageError
-from trunkline.testing.store_suite import StoreSuite
+from trunkline import StorageError
+from trunkline.api.store import Change
+from trunkline.api.testing import StoreSuite
 from trunkline_onefile import OneFile
 
 

@@ -6,7 +6,7 @@ from typing import BinaryIO
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from trunkline import Document, Reader, Section, UnreadableDocument
+from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
 from trunkline_documents.html import read_html
 
 CONTAINER = "META-INF/container.xml"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from trunkline import Document, Reader, Section, UnreadableDocument
+from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
 from trunkline_documents.tables import table_portions
 
 if TYPE_CHECKING:

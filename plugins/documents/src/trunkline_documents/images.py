@@ -2,7 +2,7 @@
 
 from typing import BinaryIO
 
-from trunkline import Document, Reader, Section
+from trunkline.api.documents import Document, Reader, Section
 from trunkline_documents import tesseract
 
 

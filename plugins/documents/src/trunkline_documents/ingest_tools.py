@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
-from trunkline import BlockPath, DocumentText, ToolContext, tool
-from trunkline._util.untrusted_text import wrap_context
+from trunkline import BlockPath, ToolContext, tool
+from trunkline.api.documents import DocumentText
+from trunkline.api.text import wrap_context
 from trunkline_documents.token_budget import MAX_PROMPT_TOKENS, estimate_tokens
 
 MOST_HEADINGS = 60

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from email.message import EmailMessage
 from typing import BinaryIO
 
-from trunkline import Document, Reader, Section, UnreadableDocument
+from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
 
 SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from trunkline import Document, Reader, Section, UnreadableDocument
+from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
 
 MOST_PRINTED = 2_000
 """Characters of what a cell printed: a log of a training is no knowledge."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from trunkline import Document, Reader, Section
+from trunkline.api.documents import Document, Reader, Section
 from trunkline_documents.tables import table_portions
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from trunkline import Document, Reader, Section, UnreadableDocument
+from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
 from trunkline_documents import tesseract
 
 if TYPE_CHECKING:

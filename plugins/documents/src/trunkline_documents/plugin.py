@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.documents import Reader
+from trunkline.api.memory import Purger
 
 
 @trunkline.hookimpl
-def trunkline_readers() -> Iterable[trunkline.Reader]:
+def trunkline_readers() -> Iterable[Reader]:
     """The formats that are read (MN-F13, MN-F21). Their libraries are imported where they run."""
     from trunkline_documents.docx import DocxReader
     from trunkline_documents.epub import EpubReader
@@ -43,7 +45,7 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
 
 
 @trunkline.hookimpl
-def trunkline_purgers(settings: trunkline.PluginSettings) -> Iterable[trunkline.Purger]:
+def trunkline_purgers(settings: trunkline.PluginSettings) -> Iterable[Purger]:
     """Summaries go with any purge."""
     from trunkline_documents.summary_cache import SummaryCache, SummaryPurger
 

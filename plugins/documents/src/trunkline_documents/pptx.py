@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 from zipfile import ZipFile
 
-from trunkline import Document, Reader, Section
+from trunkline.api.documents import Document, Reader, Section
 from trunkline_documents.tables import markdown_table
 
 if TYPE_CHECKING:

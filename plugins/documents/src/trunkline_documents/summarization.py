@@ -11,7 +11,7 @@ import anyio.to_thread
 from msgspec import Meta
 
 from trunkline import BlockPath, CompletionError, Tool, ToolContext, ToolError, tool
-from trunkline._util.untrusted_text import wrap_context
+from trunkline.api.text import wrap_context
 from trunkline_documents.summary_cache import SummaryCache
 from trunkline_documents.token_budget import CHARS_PER_TOKEN, MAX_PROMPT_TOKENS, estimate_tokens
 

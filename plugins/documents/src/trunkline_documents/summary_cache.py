@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import trunkline
+from trunkline.api.memory import Kept, Purge, Purger
 
 MAX_SUMMARIES = 500
 
@@ -47,7 +47,7 @@ class SummaryCache:
         return self._folder / f"{digest.hexdigest()}.md"
 
 
-class SummaryPurger(trunkline.Purger):
+class SummaryPurger(Purger):
     """Whose words a summary holds is not kept with it, so that a purge of anything takes all of them."""
 
     name = "summaries"
@@ -55,7 +55,7 @@ class SummaryPurger(trunkline.Purger):
     def __init__(self, summaries: SummaryCache) -> None:
         self._summaries = summaries
 
-    async def erase(self, purge: trunkline.Purge) -> Sequence[trunkline.Kept]:
+    async def erase(self, purge: Purge) -> Sequence[Kept]:
         """Throw them away."""
         self._summaries.clear()
         return ()

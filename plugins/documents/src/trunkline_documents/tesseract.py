@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 
-from trunkline import UnreadableDocument
+from trunkline.api.documents import UnreadableDocument
 
 HINT = "Debian: apt install tesseract-ocr; macOS: brew install tesseract"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any, BinaryIO
 
-from trunkline import Document, Reader, Section, UnreadableDocument
+from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
 from trunkline_documents.tables import table_portions
 
 

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from lxml import etree
 
-from trunkline import UnreadableDocument
+from trunkline.api.documents import UnreadableDocument
 
 MOST_UNPACKED = 512 * 1024 * 1024
 MOST_PARTS = 20_000

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.memory import Embedder
 
 
 @trunkline.hookimpl
-def trunkline_embedders() -> Iterable[trunkline.Embedder]:
+def trunkline_embedders() -> Iterable[Embedder]:
     """The static embedder. Its weights are loaded when it is first asked."""
     from trunkline_embedder.static import StaticEmbedder
 

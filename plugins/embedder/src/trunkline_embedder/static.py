@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-import trunkline
+from trunkline.api.memory import Embedder
 
 if TYPE_CHECKING:
     import numpy.typing
@@ -29,7 +29,7 @@ LETTER_WEIGHT = 0.05
 _NOISE = re.compile(r"'s\b|[^\w\s]")
 
 
-class StaticEmbedder(trunkline.Embedder):
+class StaticEmbedder(Embedder):
     """WordLlama's 256 dimensions of Llama 2's tokens, weighted by how rare a token is. English."""
 
     name = "static"

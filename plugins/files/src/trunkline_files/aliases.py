@@ -6,7 +6,8 @@ approvals included, holds for its other names.
 
 from typing import Any, Literal
 
-from trunkline import BlockPath, CanonicalCall, ToolError
+from trunkline import BlockPath, ToolError
+from trunkline.api.tool import CanonicalCall
 from trunkline_files.find_tool import find_files
 from trunkline_files.read_tools import list_directory, read_file
 from trunkline_files.search_tool import search_files

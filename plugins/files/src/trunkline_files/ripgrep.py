@@ -11,7 +11,7 @@ from contextlib import aclosing
 import anyio
 
 from trunkline import SandboxLimits, ToolContext, ToolError
-from trunkline._util.paths import is_absolute_path
+from trunkline.api.paths import is_absolute_path
 from trunkline_files.globs import matches
 from trunkline_files.python_search import DEEPEST, is_git_internal
 from trunkline_files.ripgrep_regex import to_ripgrep

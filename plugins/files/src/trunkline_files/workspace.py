@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trunkline import Folder, ToolContext, ToolError
-from trunkline.errors import error_kind_for_os
+from trunkline.api.tool import error_kind_for_os
 
 MEMORY_HINT = "What the agent remembers is no file here: memory_read reads it."
 

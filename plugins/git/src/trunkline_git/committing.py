@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from trunkline import SandboxResult
-from trunkline._util.paths import is_protected
+from trunkline.api.paths import is_protected
+from trunkline.api.sandbox import SandboxResult
 from trunkline_git.running import Git
 
 

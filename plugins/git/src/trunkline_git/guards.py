@@ -6,8 +6,9 @@ program rewrites what was pushed is held by the sandbox.
 
 from collections.abc import Sequence
 
-from trunkline import Proceed, Stage, ToolError, ToolInvocation, ToolOutcome
-from trunkline._util.text import argv_from_json, argv_of
+from trunkline import ToolError, ToolOutcome
+from trunkline.api.text import argv_from_json, argv_of
+from trunkline.api.tool import Proceed, Stage, ToolInvocation
 from trunkline_git.guard import FREE, Verdict, judged, plainly, without_pager
 from trunkline_git.script import ruled
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.tool import ToolMiddleware
 from trunkline_git.settings import GitSettings
 
 
@@ -20,7 +21,7 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
 
 
 @trunkline.hookimpl
-def trunkline_tool_middleware(settings: trunkline.PluginSettings) -> Iterable[trunkline.ToolMiddleware]:
+def trunkline_tool_middleware(settings: trunkline.PluginSettings) -> Iterable[ToolMiddleware]:
     """The guard of protected branches, and of work that would be lost."""
     from trunkline_git.guards import Confirming, Refusing
 

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from trunkline import SandboxResult, ToolError
-from trunkline.contracts.sandbox.sandbox import WORKSPACE
+from trunkline import ToolError
+from trunkline.api.sandbox import WORKSPACE, SandboxResult
 from trunkline_git.guard import branch_of
 from trunkline_git.running import Git, Source
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from trunkline import SandboxResult, ToolContext
+from trunkline import ToolContext
+from trunkline.api.sandbox import SandboxResult
 from trunkline_git.settings import GitSettings
 
 HERE = Path(__file__).parent

@@ -2,19 +2,10 @@
 
 import msgspec
 
-from trunkline import (
-    ApprovalDetail,
-    BlockPath,
-    CanonicalCall,
-    Tool,
-    ToolContext,
-    ToolError,
-    command_preview,
-    preview,
-    tool,
-)
-from trunkline._util.text import argv_of
-from trunkline.contracts.sandbox.report import describe_run
+from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, preview, tool
+from trunkline.api.sandbox import describe_run
+from trunkline.api.text import argv_of
+from trunkline.api.tool import CanonicalCall, command_preview
 from trunkline_git.committing import commit
 from trunkline_git.guard import judged, plainly, without_pager
 from trunkline_git.pushing import push

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, ImportGap, Source
 from trunkline_importers.conversion import as_list, as_mapping, build_message, parse_time, to_text
 
 HIDDEN = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -20,21 +21,19 @@ ACCOUNT = (
 )
 
 
-class ChatGpt(trunkline.Importer):
+class ChatGpt(Importer):
     """Conversations as they stood, and the custom instructions."""
 
     name = "chatgpt"
     title = "ChatGPT"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """Its conversations are trees."""
         return any(
             '"mapping"' in source.data(path)[:200_000].decode("utf-8", "replace") for path in _files(source)
         )
 
-    def read(
-        self, source: trunkline.Source
-    ) -> Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.ImportGap]:
+    def read(self, source: Source) -> Iterator[ImportedConversation | ImportedFile | ImportGap]:
         """Every conversation."""
         instructions: dict[str, str] = {}
         for path in _files(source):
@@ -42,29 +41,25 @@ class ChatGpt(trunkline.Importer):
                 yield from _conversation(as_mapping(talk), f"{path}#{number}", instructions)
         for key, text in instructions.items():
             data = (text.strip() + "\n").encode()
-            yield trunkline.ImportedFile(
-                path=f"documents/chatgpt/{key}.md", data=data, source="custom instructions"
-            )
+            yield ImportedFile(path=f"documents/chatgpt/{key}.md", data=data, source="custom instructions")
         for path in source.paths:
             if path.rpartition("/")[2] in ACCOUNT:
                 source.used.add(path)
-                yield trunkline.ImportGap(
-                    what=path, why="it is about your account there, and has no use here"
-                )
+                yield ImportGap(what=path, why="it is about your account there, and has no use here")
 
 
-def _files(source: trunkline.Source) -> list[str]:
+def _files(source: Source) -> list[str]:
     names = [path for path in source.paths if path.rpartition("/")[2].startswith("conversations")]
     return [path for path in names if path.endswith(".json")]
 
 
 def _conversation(
     talk: Mapping[str, Any], where: str, instructions: dict[str, str]
-) -> Iterator[trunkline.ImportedConversation | trunkline.ImportGap]:
+) -> Iterator[ImportedConversation | ImportGap]:
     nodes = as_mapping(talk.get("mapping"))
     id = to_text(talk.get("conversation_id") or talk.get("id"))
     if not nodes or not id:
-        yield trunkline.ImportGap(what=where, why="it is no conversation")
+        yield ImportGap(what=where, why="it is no conversation")
         return
     began = parse_time(talk.get("create_time"))
     messages: list[trunkline.Message] = []
@@ -82,14 +77,14 @@ def _conversation(
             name = to_text(as_mapping(said.get("author")).get("name")) or None
             tool: dict[str, Any] = {"name": name, "tool_call_id": key} if role == "tool" else {}
             messages.append(build_message(key, role, text, at, **tool))
-    yield trunkline.ImportedConversation(
+    yield ImportedConversation(
         id=id, title=to_text(talk.get("title")) or None, created_at=began, messages=messages, source=where
     )
     left = sum(1 for key in nodes if as_mapping(nodes[key]).get("message") and key not in set(branch))
     if left:
-        yield trunkline.ImportGap(what=where, why=f"{left} messages of other branches were left out")
+        yield ImportGap(what=where, why=f"{left} messages of other branches were left out")
     if pictures:
-        yield trunkline.ImportGap(what=where, why=f"{pictures} pictures or sounds in it did not come along")
+        yield ImportGap(what=where, why=f"{pictures} pictures or sounds in it did not come along")
 
 
 def _branch(nodes: Mapping[str, Any], leaf: str) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, ImportGap, Source
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
@@ -16,23 +17,23 @@ from trunkline_importers.conversion import (
     to_text,
 )
 
-Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.ImportGap]
+Items = Iterator[ImportedConversation | ImportedFile | ImportGap]
 
 
-class Claude(trunkline.Importer):
+class Claude(Importer):
     """Conversations with their tool calls, projects' instructions and documents, and what it remembers."""
 
     name = "claude"
     title = "Claude"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """Its conversations have ``chat_messages``."""
         return any(
             '"chat_messages"' in source.data(path)[:200_000].decode("utf-8", "replace")
             for path in _named(source, "conversations.json")
         )
 
-    def read(self, source: trunkline.Source) -> Items:
+    def read(self, source: Source) -> Items:
         """All of it."""
         for path in _named(source, "conversations.json"):
             for number, talk in enumerate(as_list(source.json(path))):
@@ -45,17 +46,17 @@ class Claude(trunkline.Importer):
             yield from _memories(source.json(path), path)
         for path in _named(source, "users.json"):
             source.used.add(path)
-            yield trunkline.ImportGap(what=path, why="it is about your account there, and has no use here")
+            yield ImportGap(what=path, why="it is about your account there, and has no use here")
 
 
-def _named(source: trunkline.Source, name: str) -> list[str]:
+def _named(source: Source, name: str) -> list[str]:
     return [path for path in source.paths if path.rpartition("/")[2] == name]
 
 
 def _conversation(talk: Mapping[str, Any], where: str) -> Items:
     id = to_text(talk.get("uuid"))
     if not id:
-        yield trunkline.ImportGap(what=where, why="it is no conversation")
+        yield ImportGap(what=where, why="it is no conversation")
         return
     began = parse_time(talk.get("created_at"))
     messages: list[trunkline.Message] = []
@@ -64,11 +65,11 @@ def _conversation(talk: Mapping[str, Any], where: str) -> Items:
         at = parse_time(said.get("created_at"), messages[-1].created_at if messages else began)
         messages += _messages(said, to_text(said.get("uuid")) or f"{id}-{number}", at)
         lost += len(as_list(said.get("files")))
-    yield trunkline.ImportedConversation(
+    yield ImportedConversation(
         id=id, title=to_text(talk.get("name")) or None, created_at=began, messages=messages, source=where
     )
     if lost:
-        yield trunkline.ImportGap(what=where, why=f"{lost} uploaded files are not in the export")
+        yield ImportGap(what=where, why=f"{lost} uploaded files are not in the export")
 
 
 def _messages(said: Mapping[str, Any], id: str, at: Any) -> list[trunkline.Message]:
@@ -108,9 +109,7 @@ def _project(project: Mapping[str, Any], where: str) -> Items:
     about = [to_text(project.get("description")), to_text(project.get("prompt_template"))]
     text = "\n\n".join(part for part in about if part)
     if text:
-        yield trunkline.ImportedFile(
-            path=f"{folder}/instructions.md", data=f"{text}\n".encode(), source=where
-        )
+        yield ImportedFile(path=f"{folder}/instructions.md", data=f"{text}\n".encode(), source=where)
     taken: set[str] = set()
     for doc in map(as_mapping, as_list(project.get("docs"))):
         file = to_text(doc.get("filename")).replace("/", "-").replace("\\", "-").strip(". ") or "document.md"
@@ -118,17 +117,13 @@ def _project(project: Mapping[str, Any], where: str) -> Items:
             file = f"{digest(to_text(doc.get('uuid')), length=6)}-{file}"
         taken.add(file)
         data = to_text(doc.get("content")).encode()
-        yield trunkline.ImportedFile(path=f"{folder}/{file}", data=data, source=f"{where}: {file}")
+        yield ImportedFile(path=f"{folder}/{file}", data=data, source=f"{where}: {file}")
 
 
 def _memories(found: object, where: str) -> Items:
     for owned in map(as_mapping, as_list(found) or [found]):
         if text := to_text(owned.get("conversations_memory")):
-            yield trunkline.ImportedFile(
-                path="documents/claude/memory.md", data=f"{text}\n".encode(), source=where
-            )
+            yield ImportedFile(path="documents/claude/memory.md", data=f"{text}\n".encode(), source=where)
         for project, text in as_mapping(owned.get("project_memories")).items():
             path = f"documents/claude/memory-{digest(to_text(project), length=8)}.md"
-            yield trunkline.ImportedFile(
-                path=path, data=f"{to_text(text)}\n".encode(), source=f"{where}: {project}"
-            )
+            yield ImportedFile(path=path, data=f"{to_text(text)}\n".encode(), source=f"{where}: {project}")

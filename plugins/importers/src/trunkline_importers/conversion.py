@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportGap
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECONDS = 100_000_000_000
@@ -143,9 +144,9 @@ def iso(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def settings_gap(path: str) -> trunkline.ImportGap:
+def settings_gap(path: str) -> ImportGap:
     """That a file of settings, which may hold keys, was left where it is."""
-    return trunkline.ImportGap(
+    return ImportGap(
         what=path,
         why="settings and keys of another system have no place here",
         hint="Set models, keys and tool servers in trunkline.toml, keys by reference.",

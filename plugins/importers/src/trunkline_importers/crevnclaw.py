@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, Source
 from trunkline_importers.conversion import (
     as_mapping,
     build_chunk,
@@ -22,22 +23,22 @@ FILES = {"identity/SOUL.md": "identity/SOUL.md", "identity/AGENTS.md": "AGENT.md
 DATABASE = "crevnclaw.db"
 
 
-class CrevnClaw(trunkline.Importer):
+class CrevnClaw(Importer):
     """Soul and instructions, what was said, the facts. Vectors are left: they are made anew."""
 
     name = "crevnclaw"
     title = "CrevnClaw"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """By its database, or its two directives beside its settings."""
         named = [path for path in source.paths if path.rpartition("/")[2] == DATABASE]
         return bool(named) or (source.has("identity/AGENTS.md") and source.has("config.json"))
 
-    def read(self, source: trunkline.Source) -> Iterator[Any]:
+    def read(self, source: Source) -> Iterator[Any]:
         """All of it."""
         for path, target in FILES.items():
             if source.has(path):
-                yield trunkline.ImportedFile(path=target, data=source.data(path), source=path)
+                yield ImportedFile(path=target, data=source.data(path), source=path)
         for path in source.paths:
             if path.rpartition("/")[2] == DATABASE:
                 with open_database(source, path) as found:
@@ -56,7 +57,7 @@ def _about(value: object) -> Mapping[str, Any]:
         return {}
 
 
-def _conversations(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedConversation]:
+def _conversations(found: SqliteTables, path: str) -> Iterator[ImportedConversation]:
     talks: dict[str, list[trunkline.Message]] = {}
     for row in found.rows("conversations", order="created_at"):
         session = to_text(row.get("session_id"))
@@ -72,12 +73,12 @@ def _conversations(found: SqliteTables, path: str) -> Iterator[trunkline.Importe
             )
         )
     for session, talk in talks.items():
-        yield trunkline.ImportedConversation(
+        yield ImportedConversation(
             id=f"crevnclaw-{session}", messages=talk, source=f"{path}: session {session}"
         )
 
 
-def _facts(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedFile]:
+def _facts(found: SqliteTables, path: str) -> Iterator[ImportedFile]:
     for row in found.rows("vectors", order="id"):
         content, about = to_text(row.get("content")), _about(row.get("metadata"))
         if content.strip():
@@ -87,10 +88,10 @@ def _facts(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedFile]:
                 id, content, at, type="fact", confidence=about.get("confidence"), tags=["crevnclaw"]
             )
             source = f"{path}: vectors {row.get('id')} ({to_text(about.get('source'))[:80]})"
-            yield trunkline.ImportedFile(path=f"chunks/{id[6:16]}/{id}.json", data=data, source=source)
+            yield ImportedFile(path=f"chunks/{id[6:16]}/{id}.json", data=data, source=source)
 
 
-def _ledger(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedFile]:
+def _ledger(found: SqliteTables, path: str) -> Iterator[ImportedFile]:
     rows = list(found.rows("ledger", order="created_at"))
     if rows:
         text = io.StringIO()
@@ -98,6 +99,4 @@ def _ledger(found: SqliteTables, path: str) -> Iterator[trunkline.ImportedFile]:
         writer.writeheader()
         writer.writerows(rows)
         data = text.getvalue().encode()
-        yield trunkline.ImportedFile(
-            path="imported/crevnclaw/ledger.csv", data=data, source=f"{path}: ledger"
-        )
+        yield ImportedFile(path="imported/crevnclaw/ledger.csv", data=data, source=f"{path}: ledger")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, Importer, Source
 from trunkline_importers import workspaces
 from trunkline_importers.conversion import as_list, as_mapping, parse_time, settings_gap, to_text
 from trunkline_importers.nanobot import chat_message
@@ -15,19 +16,19 @@ SESSION = re.compile(r"sessions/(?:session_)?([^/]+)\.(jsonl?)")
 SETTINGS = ("config.yaml", "cli-config.yaml", "gateway.json")
 
 
-class Hermes(trunkline.Importer):
+class Hermes(Importer):
     """What it knows of you and itself, what it can do, what was said."""
 
     name = "hermes"
     title = "Hermes Agent"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """Memories in a folder of that name, or its database beside its settings."""
         if source.has("memories/MEMORY.md") or source.has("memories/USER.md"):
             return True
         return source.has("state.db") and (source.has("config.yaml") or source.has("SOUL.md"))
 
-    def read(self, source: trunkline.Source) -> Iterator[Any]:
+    def read(self, source: Source) -> Iterator[Any]:
         """All of it; a session that is in the database is not read from its file again."""
         yield from workspaces.workspace_files(source, "", self.name)
         known: set[str] = set()
@@ -45,7 +46,7 @@ class Hermes(trunkline.Importer):
                 yield settings_gap(path)
 
 
-def _stored(source: trunkline.Source) -> Iterator[trunkline.ImportedConversation]:
+def _stored(source: Source) -> Iterator[ImportedConversation]:
     with open_database(source, "state.db") as found:
         lines: dict[str, list[trunkline.Message]] = {}
         for row in found.rows("messages", order="id"):
@@ -58,7 +59,7 @@ def _stored(source: trunkline.Source) -> Iterator[trunkline.ImportedConversation
         for row in found.rows("sessions", order="id"):
             id = to_text(row.get("id"))
             if lines.get(id):
-                yield trunkline.ImportedConversation(
+                yield ImportedConversation(
                     id=f"hermes-{id}",
                     title=to_text(row.get("title")) or None,
                     created_at=parse_time(row.get("started_at"), lines[id][0].created_at),
@@ -74,7 +75,7 @@ def _decoded(value: object) -> object:
         return None
 
 
-def _written(source: trunkline.Source, path: str, id: str, form: str) -> trunkline.ImportedConversation:
+def _written(source: Source, path: str, id: str, form: str) -> ImportedConversation:
     head: Mapping[str, Any] = {}
     if form == "jsonl":
         lines = [as_mapping(line) for line in source.lines(path)]
@@ -86,4 +87,4 @@ def _written(source: trunkline.Source, path: str, id: str, form: str) -> trunkli
         chat_message(line, f"{id}-{number}", parse_time(line.get("timestamp"), began))
         for number, line in enumerate(line for line in lines if line.get("role"))
     ]
-    return trunkline.ImportedConversation(id=id, messages=messages, created_at=began, source=path)
+    return ImportedConversation(id=id, messages=messages, created_at=began, source=path)

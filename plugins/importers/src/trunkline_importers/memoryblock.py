@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, ImportGap, Source
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
@@ -32,38 +33,38 @@ PASSING = (
 SECRETS = ("auth.json", ".api-token")
 
 
-class MemoryBlock(trunkline.Importer):
+class MemoryBlock(Importer):
     """Blocks with what their monitors are and know, what was said in them, and the founder."""
 
     name = "memoryblock"
     title = "memoryblock"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """Blocks have a monitor, and beside them stands the founder."""
         monitors = any(
             re.fullmatch(r"(?:ws/)?blocks/[^/]+/(monitor\.md|pulse\.json)", path) for path in source.paths
         )
         return monitors and not source.has("AGENT.md")
 
-    def read(self, source: trunkline.Source) -> Iterator[Any]:
+    def read(self, source: Source) -> Iterator[Any]:
         """All of it."""
         for path in source.paths:
             found = BLOCK.fullmatch(path)
             if found:
                 yield from _of_block(source, path, found[1], found[2])
             elif path.rpartition("/")[2] == "founder.md":
-                yield trunkline.ImportedFile(path="identity/USER.md", data=source.data(path), source=path)
+                yield ImportedFile(path="identity/USER.md", data=source.data(path), source=path)
             elif path.rpartition("/")[2] in SECRETS:
                 source.used.add(path)
-                yield trunkline.ImportGap(
+                yield ImportGap(
                     what=path, why="keys never come along", hint="Set them by reference in trunkline.toml."
                 )
 
 
-def _of_block(source: trunkline.Source, path: str, block: str, name: str) -> Iterator[Any]:
+def _of_block(source: Source, path: str, block: str, name: str) -> Iterator[Any]:
     place = f"blocks/{block}"
     if name in ("monitor.md", "memory.md"):
-        yield trunkline.ImportedFile(path=f"{place}/{name}", data=source.data(path), source=path)
+        yield ImportedFile(path=f"{place}/{name}", data=source.data(path), source=path)
     elif name == "config.json":
         yield from _settings(as_mapping(source.json(path)), place, path)
     elif name == "chat.json":
@@ -81,22 +82,20 @@ def _settings(config: Mapping[str, Any], place: str, path: str) -> Iterator[Any]
         monitor_name=config.get("monitorName"),
         monitor_emoji=config.get("monitorEmoji"),
     )
-    yield trunkline.ImportedFile(path=f"{place}/block.toml", data=data or b"# Imported.\n", source=path)
+    yield ImportedFile(path=f"{place}/block.toml", data=data or b"# Imported.\n", source=path)
     adapter = as_mapping(config.get("adapter"))
     if adapter.get("model"):
         model = f"{to_text(adapter.get('provider'))} {to_text(adapter.get('model'))}"
-        yield trunkline.ImportGap(
+        yield ImportGap(
             what=path,
             why=f"it used the model {model.strip()}",
             hint=f'Set model = "..." in {place}/block.toml.',
         )
     if as_mapping(config.get("permissions")).get("allowShell"):
-        yield trunkline.ImportGap(
-            what=path, why="what the block was permitted there is not permitted here by that"
-        )
+        yield ImportGap(what=path, why="what the block was permitted there is not permitted here by that")
 
 
-def _chat(found: object, block: str, path: str, otherwise: datetime) -> trunkline.ImportedConversation:
+def _chat(found: object, block: str, path: str, otherwise: datetime) -> ImportedConversation:
     id = f"memoryblock-{block}-web"
     messages: list[trunkline.Message] = []
     for number, entry in enumerate(
@@ -104,12 +103,10 @@ def _chat(found: object, block: str, path: str, otherwise: datetime) -> trunklin
     ):
         at = parse_time(entry.get("timestamp"), messages[-1].created_at if messages else otherwise)
         messages.append(build_message(f"{id}-{number}", entry.get("role"), to_text(entry.get("content")), at))
-    return trunkline.ImportedConversation(
-        id=id, block=block, title="Web chat", messages=messages, source=path
-    )
+    return ImportedConversation(id=id, block=block, title="Web chat", messages=messages, source=path)
 
 
-def _log(text: str, block: str, name: str, path: str) -> trunkline.ImportedConversation:
+def _log(text: str, block: str, name: str, path: str) -> ImportedConversation:
     """A log's lines; what follows a line without a head belongs to it."""
     id = f"memoryblock-{block}-{name}"
     said: list[tuple[str, datetime, list[str]]] = []
@@ -122,4 +119,4 @@ def _log(text: str, block: str, name: str, path: str) -> trunkline.ImportedConve
         build_message(f"{id}-{number}", role, "\n".join(lines).strip(), at)
         for number, (role, at, lines) in enumerate(said)
     ]
-    return trunkline.ImportedConversation(id=id, block=block, title=name, messages=messages, source=path)
+    return ImportedConversation(id=id, block=block, title=name, messages=messages, source=path)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, Source
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
@@ -27,20 +28,20 @@ EPISODE = re.compile(r"Task:\s*(.*?)\s*Tools used:\s*(.*?)\s*Outcome:\s*(.*)", r
 DERIVED = re.compile(r".*\.(faiss|pkl|bin)|.*(chunk_cache_|rag_store_).*|.*rag_session_id\.txt|.*\.sqlite3")
 
 
-class MnemoAi(trunkline.Importer):
+class MnemoAi(Importer):
     """Everything that was learned and said."""
 
     name = "mnemoai"
     title = "mnemoai"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """Per-model memory, or its settings beside its curated memory."""
         learned = any(map(LEARNED.fullmatch, source.paths))
         return learned or (
             source.has("config/config.yaml") and (source.has("MEMORY.md") or source.has("mcp/mcp.json"))
         )
 
-    def read(self, source: trunkline.Source) -> Iterator[Any]:
+    def read(self, source: Source) -> Iterator[Any]:
         """All of it."""
         profiles = [path for path in source.paths if PROFILE.fullmatch(path)]
         for path in source.paths:
@@ -50,9 +51,9 @@ class MnemoAi(trunkline.Importer):
                 yield _conversation(as_mapping(source.json(path)), found[1], path, source.changed(path))
             elif path == "MEMORY.md":
                 text = split_curated_entries(source.text(path))
-                yield trunkline.ImportedFile(path="MEMORY.md", data=text.encode(), source=path)
+                yield ImportedFile(path="MEMORY.md", data=text.encode(), source=path)
             elif path.startswith("skills/") and path.count("/") > 1:
-                yield trunkline.ImportedFile(path=path, data=source.data(path), source=path)
+                yield ImportedFile(path=path, data=source.data(path), source=path)
             elif path in ("config/config.yaml", "mcp/mcp.json"):
                 source.used.add(path)
                 yield settings_gap(path)
@@ -65,14 +66,14 @@ class MnemoAi(trunkline.Importer):
 
 def _conversation(
     found: Mapping[str, Any], name: str, path: str, otherwise: datetime
-) -> trunkline.ImportedConversation:
+) -> ImportedConversation:
     id = f"mnemoai-{name}"
     stamp = re.search(r"(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)", name)
     at = parse_time("{}-{}-{}T{}:{}:{}".format(*stamp.groups())) if stamp else otherwise
     messages: list[trunkline.Message] = []
     for number, said in enumerate(map(as_mapping, as_list(found.get("messages")))):
         messages += _messages(said, f"{id}-{number}", at)
-    return trunkline.ImportedConversation(id=id, created_at=at, messages=messages, source=path)
+    return ImportedConversation(id=id, created_at=at, messages=messages, source=path)
 
 
 def _messages(said: Mapping[str, Any], id: str, at: datetime) -> list[trunkline.Message]:
@@ -95,7 +96,7 @@ def _messages(said: Mapping[str, Any], id: str, at: datetime) -> list[trunkline.
     return found
 
 
-def _learned(found: object, model: str, kind: str, path: str, source: trunkline.Source) -> Iterator[Any]:
+def _learned(found: object, model: str, kind: str, path: str, source: Source) -> Iterator[Any]:
     folder = re.sub(r"[^A-Za-z0-9._-]", "_", model)[:64]
     otherwise = source.changed(path)
     if kind == "playbook":
@@ -114,9 +115,7 @@ def _learned(found: object, model: str, kind: str, path: str, source: trunkline.
             yield _episode(match, about, folder, path, otherwise)
 
 
-def _strategy(
-    entry: Mapping[str, Any], folder: str, path: str, otherwise: datetime
-) -> trunkline.ImportedFile:
+def _strategy(entry: Mapping[str, Any], folder: str, path: str, otherwise: datetime) -> ImportedFile:
     text = to_text(entry.get("strategy"))
     failed = entry.get("outcome") == "failure" or "fail" in to_text(entry.get("source"))
     id = f"{'pit' if failed else 'str'}-{digest(text, to_text(entry.get('context')), length=8)}"
@@ -131,9 +130,7 @@ def _strategy(
         "source": "heuristic",
         "timestamp": iso(parse_time(entry.get("timestamp"), otherwise)),
     }
-    return trunkline.ImportedFile(
-        path=f"models/{folder}/playbook/{id}.json", data=encode_json_file(data), source=path
-    )
+    return ImportedFile(path=f"models/{folder}/playbook/{id}.json", data=encode_json_file(data), source=path)
 
 
 def _texts(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -154,7 +151,7 @@ def _texts(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _episode(
     match: "re.Match[str]", about: Mapping[str, Any], folder: str, path: str, otherwise: datetime
-) -> trunkline.ImportedFile:
+) -> ImportedFile:
     at = parse_time(about.get("timestamp") or about.get("created_at"), otherwise)
     id = f"ep-{digest(match[0], length=16)}"
     tools = [tool.strip() for tool in match[2].split(",") if tool.strip() and tool.strip().lower() != "none"]
@@ -166,10 +163,10 @@ def _episode(
         "source": {"block": "main", "conversation": "mnemoai", "turn": id},
     }  # fmt: skip
     target = f"models/{folder}/episodes/{at:%Y-%m-%d}/{id}.json"
-    return trunkline.ImportedFile(path=target, data=encode_json_file(data), source=path)
+    return ImportedFile(path=target, data=encode_json_file(data), source=path)
 
 
-def _profile(found: Mapping[str, Any], path: str, otherwise: datetime) -> trunkline.ImportedFile:
+def _profile(found: Mapping[str, Any], path: str, otherwise: datetime) -> ImportedFile:
     data = {**found}
     for key in ("created_at", "last_updated"):
         data[key] = iso(parse_time(found.get(key), otherwise))
@@ -177,4 +174,4 @@ def _profile(found: Mapping[str, Any], path: str, otherwise: datetime) -> trunkl
         {**domain, "last_seen": iso(parse_time(domain.get("last_seen"), otherwise))}
         for domain in map(as_mapping, as_list(found.get("top_domains")))
     ]
-    return trunkline.ImportedFile(path="profile.json", data=encode_json_file(data), source=path)
+    return ImportedFile(path="profile.json", data=encode_json_file(data), source=path)

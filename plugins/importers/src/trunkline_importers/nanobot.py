@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, Importer, Source
 from trunkline_importers import workspaces
 from trunkline_importers.conversion import (
     as_list,
@@ -19,13 +20,13 @@ from trunkline_importers.conversion import (
 SESSION = re.compile(r"(?:.*/)?sessions/([^/]+)\.jsonl")
 
 
-class Nanobot(trunkline.Importer):
+class Nanobot(Importer):
     """Instructions, soul, user, long-term memory and its history, skills, sessions."""
 
     name = "nanobot"
     title = "nanobot"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """Its memory lies in ``memory/MEMORY.md`` beside a soul, or its sessions begin with their metadata."""
         root = workspaces.find_root(source, "workspace")
         if source.has(f"{root}memory/MEMORY.md") and source.has(f"{root}SOUL.md"):
@@ -33,7 +34,7 @@ class Nanobot(trunkline.Importer):
         sessions = [path for path in source.paths if SESSION.fullmatch(path) and "/agents/" not in f"/{path}"]
         return any(b'"_type"' in source.data(path)[:2_000] for path in sessions[:3])
 
-    def read(self, source: trunkline.Source) -> Iterator[Any]:
+    def read(self, source: Source) -> Iterator[Any]:
         """All of it."""
         yield from workspaces.workspace_files(source, workspaces.find_root(source, "workspace"), self.name)
         for path in source.paths:
@@ -44,7 +45,7 @@ class Nanobot(trunkline.Importer):
                 yield settings_gap(path)
 
 
-def _session(lines: list[Any], name: str, path: str) -> trunkline.ImportedConversation:
+def _session(lines: list[Any], name: str, path: str) -> ImportedConversation:
     heads = [as_mapping(line) for line in lines if as_mapping(line).get("_type") == "metadata"]
     head = heads[0] if heads else {}
     id = f"nanobot-{name}"
@@ -56,9 +57,7 @@ def _session(lines: list[Any], name: str, path: str) -> trunkline.ImportedConver
         at = parse_time(line.get("timestamp"), messages[-1].created_at if messages else began)
         messages.append(chat_message(line, f"{id}-{len(messages)}", at))
     title = to_text(head.get("key")) or name
-    return trunkline.ImportedConversation(
-        id=id, title=title, messages=messages, created_at=began, source=path
-    )
+    return ImportedConversation(id=id, title=title, messages=messages, created_at=began, source=path)
 
 
 def chat_message(line: Any, id: str, at: Any) -> trunkline.Message:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
+from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, ImportGap, Source
 from trunkline_importers import workspaces
 from trunkline_importers.conversion import (
     as_list,
@@ -18,27 +19,27 @@ from trunkline_importers.conversion import (
     to_text,
 )
 
-Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.ImportGap]
+Items = Iterator[ImportedConversation | ImportedFile | ImportGap]
 SETTINGS = ("openclaw.json", "clawdbot.json", "moltbot.json")
 OWN = ("IDENTITY.md", "HEARTBEAT.md", "BOOTSTRAP.md", "TOOLS.md", "MEMORY.md")
 """What only its workspaces have beside a soul and instructions; a nanobot's memory lies in a folder."""
 SESSION = re.compile(r"(?:.*/)?agents/([^/]+)/sessions/([^/]+)\.jsonl")
 
 
-class OpenClaw(trunkline.Importer):
+class OpenClaw(Importer):
     """Instructions, soul, user, memory, daily notes, skills; what every agent said."""
 
     name = "openclaw"
     title = "OpenClaw"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """The state folder by its settings or sessions, the workspace by its files."""
         if any(source.has(name) for name in SETTINGS) or any(map(SESSION.fullmatch, source.paths)):
             return True
         own = [source.has(name) for name in OWN]
         return source.has("SOUL.md") and source.has("AGENTS.md") and any(own)
 
-    def read(self, source: trunkline.Source) -> Items:
+    def read(self, source: Source) -> Items:
         """All of it."""
         yield from workspaces.workspace_files(source, workspaces.find_root(source, "workspace"), self.name)
         blocks: set[str] = set()
@@ -53,18 +54,16 @@ class OpenClaw(trunkline.Importer):
                     yield settings_gap(path)
         for block in sorted(blocks - {source.block}):
             data = block_settings(description=f"The agent {block} of OpenClaw")
-            yield trunkline.ImportedFile(
-                path=f"blocks/{block}/block.toml", data=data, source=f"agents/{block}"
-            )
+            yield ImportedFile(path=f"blocks/{block}/block.toml", data=data, source=f"agents/{block}")
 
 
-def _session(lines: list[Any], id: str, block: str, path: str) -> trunkline.ImportedConversation:
+def _session(lines: list[Any], id: str, block: str, path: str) -> ImportedConversation:
     head = next((as_mapping(line) for line in lines if as_mapping(line).get("type") == "session"), {})
     messages: list[trunkline.Message] = []
     for number, line in enumerate(map(as_mapping, lines)):
         if line.get("type") == "message":
             messages.append(_message(line, f"{id}-{line.get('id') or number}"))
-    return trunkline.ImportedConversation(
+    return ImportedConversation(
         id=id,
         block=block,
         messages=messages,

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.importer import Importer
 
 
 @trunkline.hookimpl
-def trunkline_importers() -> Iterable[trunkline.Importer]:
+def trunkline_importers() -> Iterable[Importer]:
     """One importer a system."""
     from trunkline_importers import (
         chatgpt,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-import trunkline
+from trunkline.api.importer import ImportedFile, Importer, Source
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
@@ -25,19 +25,19 @@ PERSONALITY = re.compile(r"(?:.*/)?personalit(?:y|ies)/([^/]+\.md)")
 AGENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 
-class RlmMem(trunkline.Importer):
+class RlmMem(Importer):
     """Chunks with their types, tags and links; archived ones stay archived; agents' own stay their own."""
 
     name = "rlm-mem"
     title = "RLM-MEM"
 
-    def recognises(self, source: trunkline.Source) -> bool:
+    def recognises(self, source: Source) -> bool:
         """Chunks in folders by day or month, or layers."""
         if source.has("AGENT.md"):
             return False  # ours: it has chunks too
         return any(CHUNK.fullmatch(path) or LAYER.fullmatch(path) for path in source.paths)
 
-    def read(self, source: trunkline.Source) -> Iterator[Any]:
+    def read(self, source: Source) -> Iterator[Any]:
         """All of it. Names are given first, so that links find their ends."""
         found = [(path, match) for path in source.paths if (match := CHUNK.fullmatch(path))]
         read = [(path, match, as_mapping(source.json(path))) for path, match in found]
@@ -55,9 +55,7 @@ class RlmMem(trunkline.Importer):
             elif INDEX.fullmatch(path):
                 source.used.add(path)
             elif persona := PERSONALITY.fullmatch(path):
-                yield trunkline.ImportedFile(
-                    path=f"personalities/{persona[1]}", data=source.data(path), source=path
-                )
+                yield ImportedFile(path=f"personalities/{persona[1]}", data=source.data(path), source=path)
 
 
 def _at(raw: Mapping[str, Any], otherwise: datetime | None = None) -> datetime:
@@ -70,9 +68,7 @@ def _id(raw: Mapping[str, Any], name: str) -> str:
     return chunk_id(raw.get("id") or name, _at(raw), to_text(raw.get("content")))
 
 
-def _chunk(
-    raw: Mapping[str, Any], id: str, names: Mapping[str, str], folder: str, path: str
-) -> trunkline.ImportedFile:
+def _chunk(raw: Mapping[str, Any], id: str, names: Mapping[str, str], folder: str, path: str) -> ImportedFile:
     about, at = as_mapping(raw.get("metadata")), _at(raw)
     data = build_chunk(
         id,
@@ -85,7 +81,7 @@ def _chunk(
         modified_at=parse_time(about.get("modified_at") or about.get("modified"), at),
         conversation_id=to_text(about.get("conversation_id")),
     )
-    return trunkline.ImportedFile(path=f"{folder}/{id[6:16]}/{id}.json", data=data, source=path)
+    return ImportedFile(path=f"{folder}/{id[6:16]}/{id}.json", data=data, source=path)
 
 
 def _links(links: object, names: Mapping[str, str], at: datetime) -> list[dict[str, Any]]:
@@ -110,7 +106,7 @@ def _links(links: object, names: Mapping[str, str], at: datetime) -> list[dict[s
     return found
 
 
-def _layer(source: trunkline.Source, path: str, agent: str | None) -> Iterator[Any]:
+def _layer(source: Source, path: str, agent: str | None) -> Iterator[Any]:
     bad = 0
     for record in map(as_mapping, source.lines(path)):
         content, id = to_text(record.get("content")), to_text(record.get("id"))
@@ -130,9 +126,7 @@ def _layer(source: trunkline.Source, path: str, agent: str | None) -> Iterator[A
             expires_at=parse_time(expires) if expires else None,
         )
         place = _place(to_text(record.get("scope")), to_text(record.get("agent_id")) or agent, source.block)
-        yield trunkline.ImportedFile(
-            path=f"{place}chunks/{name[6:16]}/{name}.json", data=data, source=f"{path}: {id}"
-        )
+        yield ImportedFile(path=f"{place}chunks/{name[6:16]}/{name}.json", data=data, source=f"{path}: {id}")
     if bad:
         source.trouble(path, f"{bad} of its lines are no records that can be read")
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import trunkline
+from trunkline.api.importer import Source
 
 QUERY_TIMEOUT = 120.0
 """How long one question may take: a file may have been made so that it never ends."""
@@ -43,7 +43,7 @@ class SqliteTables:
 
 
 @contextmanager
-def open_database(source: trunkline.Source, path: str) -> Iterator[SqliteTables]:
+def open_database(source: Source, path: str) -> Iterator[SqliteTables]:
     """A copy of a file, with what its log holds that is not in it yet."""
     with tempfile.TemporaryDirectory(prefix="trunkline-import-") as folder:
         copy = Path(folder) / "copy.db"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-import trunkline
+from trunkline.api.importer import ImportedFile, Source
 from trunkline_importers.conversion import split_curated_entries
 
 PLACES = {
@@ -19,7 +19,7 @@ PLACES = {
 """Where the files belong here (C23)."""
 
 
-def workspace_files(source: trunkline.Source, root: str, system: str) -> Iterator[trunkline.ImportedFile]:
+def workspace_files(source: Source, root: str, system: str) -> Iterator[ImportedFile]:
     """The files of a workspace below ``root`` ("" or a path that ends in ``/``)."""
     for path in source.paths:
         if not path.startswith(root):
@@ -30,7 +30,7 @@ def workspace_files(source: trunkline.Source, root: str, system: str) -> Iterato
             data = source.data(path)
             if target == "MEMORY.md":
                 data = split_curated_entries(data.decode("utf-8", "replace")).encode()
-            yield trunkline.ImportedFile(path=target, data=data, source=path)
+            yield ImportedFile(path=target, data=data, source=path)
 
 
 def _target_path(name: str, block: str, system: str) -> str | None:
@@ -43,7 +43,7 @@ def _target_path(name: str, block: str, system: str) -> str | None:
     return None
 
 
-def find_root(source: trunkline.Source, *names: str) -> str:
+def find_root(source: Source, *names: str) -> str:
     """Where the workspace lies: in a folder of that name, or where we are."""
     for name in names:
         if any(source.has(f"{name}/{file}") for file in PLACES):

@@ -12,10 +12,9 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 
-from trunkline import Chunk, ContextGap, ContextPart, TurnInfo
-from trunkline._util.nlp.similarity import expand_query
-from trunkline.contracts.conversations.messages import Message, utc_now
-from trunkline.errors import ToolError
+from trunkline import ContextGap, ContextPart, Message, ToolError, TurnInfo
+from trunkline.api.memory import Chunk, utc_now
+from trunkline.api.nlp import expand_query
 from trunkline_learning import episodes, fact_selection, files, preferences, profile, strategy_selection
 from trunkline_learning.episodes import Episode
 from trunkline_learning.fact_chunks import LEARNED

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from trunkline._util.nlp.polarity import is_negated, sentiment, topic_text
-from trunkline._util.nlp.similarity import common_language, concepts, similarity
+from trunkline.api.nlp import common_language, concepts, is_negated, sentiment, similarity, topic_text
 from trunkline_learning.facts import Fact
 from trunkline_learning.text import split_words
 

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from trunkline._util.nlp.similarity import similarity
-from trunkline_bus import key_of
+from trunkline.api.bus import key_of
+from trunkline.api.nlp import similarity
 from trunkline_learning.model_folders import model_folder, model_weight
 from trunkline_learning.text import cut, split_words
 from trunkline_learning.turns import FinishedTurn, Provenance

@@ -6,10 +6,17 @@ from itertools import product
 
 import msgspec
 
-from trunkline import Bus, RemoteFault
-from trunkline.contracts.memory.chunks import Chunk, ForgetChunk, ListChunks
-from trunkline.contracts.memory.messages import ListMemory
-from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_FORGET, MEMORY_LIST
+from trunkline import RemoteFault
+from trunkline.api.bus import Bus
+from trunkline.api.memory import (
+    MEMORY_CHUNKS,
+    MEMORY_FORGET,
+    MEMORY_LIST,
+    Chunk,
+    ForgetChunk,
+    ListChunks,
+    ListMemory,
+)
 from trunkline_learning.facts import FACT_TYPES, Fact
 from trunkline_learning.store import SECONDS
 from trunkline_learning.turns import Provenance

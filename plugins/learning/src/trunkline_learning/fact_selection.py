@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from trunkline.contracts.memory.chunks import Chunk
+from trunkline.api.memory import Chunk
 from trunkline_learning.fact_chunks import CONTRADICTS, fact_of
 from trunkline_learning.facts import Fact
 from trunkline_learning.turns import Audience

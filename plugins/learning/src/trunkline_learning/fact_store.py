@@ -10,10 +10,19 @@ from collections.abc import Iterable, Sequence
 import anyio
 import msgspec
 
-from trunkline import Bus, RemoteFault
-from trunkline._util.nlp.similarity import similarity
-from trunkline.contracts.memory.chunks import LinkChunks, ListChunks, Recall, Remember
-from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_LINK, MEMORY_RECALL, MEMORY_REMEMBER
+from trunkline import RemoteFault
+from trunkline.api.bus import Bus
+from trunkline.api.memory import (
+    MEMORY_CHUNKS,
+    MEMORY_LINK,
+    MEMORY_RECALL,
+    MEMORY_REMEMBER,
+    LinkChunks,
+    ListChunks,
+    Recall,
+    Remember,
+)
+from trunkline.api.nlp import similarity
 from trunkline_learning.contradictions import conflict_kind, contradicted_facts, is_same_statement
 from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, MILESTONE, fact_of, forget_fact
 from trunkline_learning.facts import Fact, FactFinding

@@ -7,7 +7,7 @@ program that printed its errors, are known by the families of words of MN-F23.
 import re
 from collections.abc import Mapping
 
-from trunkline._util.untrusted_text import unwrap_tool_result
+from trunkline.api.text import unwrap_tool_result
 from trunkline_learning.turns import ToolUse
 
 ADVICE: Mapping[str, str] = {

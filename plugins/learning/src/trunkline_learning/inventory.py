@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from trunkline import Bus
+from trunkline.api.bus import Bus
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
 from trunkline_learning.model_folders import model_folder

@@ -2,8 +2,8 @@
 
 import logging
 
-from trunkline import Bus
-from trunkline.contracts.turns.messages import TurnFact
+from trunkline.api.bus import Bus
+from trunkline.api.turn import TurnFact
 from trunkline_learning import files
 from trunkline_learning.fact_store import SHOWN, FactStore, is_echo
 from trunkline_learning.facts import FactFinding, extract_facts

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline._util.nlp.similarity import similarity
+from trunkline.api.nlp import similarity
 from trunkline_learning import heuristic_reflector
 from trunkline_learning.model_client import LearningModelClient
 from trunkline_learning.model_folders import model_folder

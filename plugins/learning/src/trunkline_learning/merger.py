@@ -11,8 +11,8 @@ from typing import ParamSpec, TypeVar
 import anyio
 import msgspec
 
-from trunkline._util.nlp.similarity import expand_query
-from trunkline.contracts.conversations.messages import utc_now
+from trunkline.api.memory import utc_now
+from trunkline.api.nlp import expand_query
 from trunkline_learning import episodes, files, heuristic_reflector, metrics, playbook, profile
 from trunkline_learning.episodes import Episode
 from trunkline_learning.lessons import TurnLessons

@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-from trunkline import BlockCompleter, Bus
-from trunkline.errors import CompletionError
+from trunkline import CompletionError
+from trunkline.api.bus import Bus
+from trunkline.api.model import BlockCompleter
 from trunkline_learning import prompts
 from trunkline_learning.facts import Fact, FactFinding
 from trunkline_learning.playbook import AddStrategy, MarkStrategy, PlaybookOperation, Strategy

@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from trunkline._util.nlp.similarity import similarity
-from trunkline_bus import key_of
+from trunkline.api.bus import key_of
+from trunkline.api.nlp import similarity
 from trunkline_learning.turns import Audience, Provenance
 
 Section = Literal["strategies", "tools", "snippets", "pitfalls", "checks", "terms"]

@@ -4,13 +4,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import trunkline
+from trunkline.api.hooks import RuntimeSettings, WorkerKind
+from trunkline.api.memory import Purger
 
 if TYPE_CHECKING:
     import click
 
 
 @trunkline.hookimpl
-def trunkline_lifespan(worker: trunkline.WorkerKind) -> Iterable[trunkline.Lifespan]:
+def trunkline_lifespan(worker: WorkerKind) -> Iterable[trunkline.Lifespan]:
     """The learner, in every monitor; one of them learns."""
     if worker != "monitor":
         return []
@@ -32,7 +34,7 @@ def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trun
     """``learning.preferences``: whether the owner's choices can be read."""
     from trunkline_learning.health_check import preferences_check
 
-    memory = settings.section(trunkline.RuntimeSettings).memory_root
+    memory = settings.section(RuntimeSettings).memory_root
     return [trunkline.HealthCheck("learning.preferences", preferences_check(memory))]
 
 
@@ -53,7 +55,7 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 
 
 @trunkline.hookimpl
-def trunkline_purgers() -> Iterable[trunkline.Purger]:
+def trunkline_purgers() -> Iterable[Purger]:
     """Episodes and strategies lose the conversations that are purged."""
     from trunkline_learning.purger import LearningPurger
 

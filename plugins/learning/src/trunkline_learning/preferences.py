@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from trunkline._util.toml import SettingsFileError, read_settings
-from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline import BlockConfig
+from trunkline.api.files import SettingsFileError, read_settings
 from trunkline_learning.verdicts import Markers
 
 log = logging.getLogger(__name__)

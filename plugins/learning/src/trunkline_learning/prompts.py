@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from trunkline._util.nlp.similarity import similarity
-from trunkline._util.untrusted_text import escape_tag
+from trunkline.api.nlp import similarity
+from trunkline.api.text import escape_tag
 from trunkline_learning.facts import FACT_TYPES, LONGEST, MODEL_CONFIDENCE, MOST, Fact, FactFinding
 from trunkline_learning.playbook import (
     SECTIONS,

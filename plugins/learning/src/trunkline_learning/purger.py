@@ -5,18 +5,18 @@ Facts and milestones are chunks, which memory takes out by itself. Numbers and t
 
 import msgspec
 
-import trunkline
+from trunkline.api.memory import Purge, Purger
 from trunkline_learning.episodes import Episode
 from trunkline_learning.files import decode, encode, is_episode, is_strategy
 from trunkline_learning.playbook import Strategy
 
 
-class LearningPurger(trunkline.Purger):
+class LearningPurger(Purger):
     """Episodes and strategies."""
 
     name = "learning"
 
-    def without(self, path: str, data: bytes, purge: trunkline.Purge) -> bytes | None:
+    def without(self, path: str, data: bytes, purge: Purge) -> bytes | None:
         """An episode comes of one turn. A strategy stays while another conversation speaks for it, or if a person wrote
         it."""
         text = data.decode("utf-8", "replace")
@@ -28,7 +28,7 @@ class LearningPurger(trunkline.Purger):
         return data if strategy is None else _without_purged_sources(strategy, data, purge)
 
 
-def _without_purged_sources(strategy: Strategy, data: bytes, purge: trunkline.Purge) -> bytes | None:
+def _without_purged_sources(strategy: Strategy, data: bytes, purge: Purge) -> bytes | None:
     sources = tuple(one for one in strategy.sources if one.conversation not in purge.conversations)
     if sources == strategy.sources:
         return data

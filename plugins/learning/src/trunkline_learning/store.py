@@ -10,22 +10,18 @@ from typing import TypeVar
 
 import msgspec
 
-from trunkline import Bus, RemoteFault
-from trunkline.contracts.memory.messages import (
-    ListMemory,
-    MemoryEntry,
-    MemoryFile,
-    ReadManyMemory,
-    SearchMemory,
-    WriteManyMemory,
-)
-from trunkline.contracts.memory.subjects import (
+from trunkline import MemoryEntry, MemoryFile, RemoteFault
+from trunkline.api.bus import Bus, Scope
+from trunkline.api.memory import (
     MEMORY_LIST,
     MEMORY_READ_MANY,
     MEMORY_SEARCH,
     MEMORY_WRITE_MANY,
+    ListMemory,
+    ReadManyMemory,
+    SearchMemory,
+    WriteManyMemory,
 )
-from trunkline_bus import Scope
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
 from trunkline_learning.playbook import Playbook, Strategy

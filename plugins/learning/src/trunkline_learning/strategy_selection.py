@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from trunkline._util.nlp.similarity import concepts, similarity
+from trunkline.api.nlp import concepts, similarity
 from trunkline_learning.model_folders import model_weight
 from trunkline_learning.playbook import SECTIONS, Strategy
 

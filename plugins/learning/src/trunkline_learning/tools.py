@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from trunkline import ToolContext, ToolError, tool
-from trunkline.contracts.conversations.messages import utc_now
-from trunkline.contracts.memory.chunks import Chunk
+from trunkline.api.memory import Chunk, utc_now
 from trunkline_learning import files, strategy_selection
 from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, fact_of
 from trunkline_learning.playbook import Strategy

@@ -12,14 +12,11 @@ from contextlib import asynccontextmanager
 import anyio
 import msgspec
 
-from trunkline import Bus, RemoteFault
-from trunkline.contracts.memory.messages import ReadManyMemory
-from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
-from trunkline.contracts.streams import LEARNER_CONSUMER
-from trunkline.contracts.turns.messages import TurnFact
-from trunkline.contracts.turns.subjects import TURN_FACT
-from trunkline.contracts.workers.messages import WorkerKind
-from trunkline_bus import BusError, Delivery
+from trunkline import RemoteFault
+from trunkline.api.bus import Bus, BusError, Delivery
+from trunkline.api.hooks import WorkerKind
+from trunkline.api.memory import MEMORY_READ_MANY, ReadManyMemory
+from trunkline.api.turn import LEARNER_CONSUMER, TURN_FACT, TurnFact
 from trunkline_learning import preferences
 from trunkline_learning.learner import Learner
 from trunkline_learning.preferences import LearningPreferences

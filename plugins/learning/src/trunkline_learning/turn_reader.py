@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline import Bus
-from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message
-from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
-from trunkline.contracts.turns.messages import JournalEntry, TurnFact, TurnFinished, TurnStarted
-from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline_bus import DecodeError
+from trunkline import Message
+from trunkline.api.bus import Bus, DecodeError
+from trunkline.api.gateway import LOAD_MESSAGES
+from trunkline.api.memory import ConversationSlice, LoadConversation
+from trunkline.api.turn import JOURNAL, JournalEntry, TurnFact, TurnFinished, TurnStarted
 from trunkline_learning.fact_selection import parse_fact_texts
 from trunkline_learning.strategy_selection import parse_strategy_ids
 from trunkline_learning.turns import FinishedTurn, Provenance, ToolUse, person_behind

@@ -4,8 +4,8 @@ from datetime import datetime
 
 import msgspec
 
-from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.turns.messages import FinishReason
+from trunkline import Message
+from trunkline.api.turn import FinishReason
 
 OWNER = "owner"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 import trunkline
-from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits
+from trunkline import Sandbox, SandboxLimits
 from trunkline_mcp.elicitation import ElicitationHandler, FormAnswerer, decline_all
 from trunkline_mcp.oauth import NoSignInPage, OAuthTokenStore, SignInPage, oauth_provider
 from trunkline_mcp.server_config import CONFIG_FOLDER, ServerConfig

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline._util.untrusted_text import escape_tag
+from trunkline.api.text import escape_tag
 
 TRIES = 3
 """How often a person is asked for one thing."""

@@ -10,6 +10,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 import trunkline
+from trunkline.api.tool import SourceContext, ToolSource
 from trunkline_mcp.connector import Connector
 from trunkline_mcp.server_config import ServerConfig, ServerConfigs, config_files, load_servers
 from trunkline_mcp.server_connection import ServerConnection, ServerStatus
@@ -32,7 +33,7 @@ class HostStatus(msgspec.Struct, frozen=True):
     servers: dict[str, ServerStatus]
 
 
-class McpHost(trunkline.ToolSource):
+class McpHost(ToolSource):
     """The tools of all MCP servers of a home."""
 
     name = "mcp"
@@ -43,7 +44,7 @@ class McpHost(trunkline.ToolSource):
         self._lines: dict[str, tuple[ServerConnection, anyio.CancelScope]] = {}
         self._moved = anyio.Event()
 
-    async def run(self, context: trunkline.SourceContext) -> None:
+    async def run(self, context: SourceContext) -> None:
         """Connect to what the files name, now and when they change, until cancelled."""
         dialler = Connector(self._home, self._workspaces, context.sandbox)
         async with anyio.create_task_group() as tasks:
@@ -84,7 +85,7 @@ class McpHost(trunkline.ToolSource):
     def _on_change(self) -> None:
         self._moved.set()
 
-    async def _publish(self, context: trunkline.SourceContext) -> None:
+    async def _publish(self, context: SourceContext) -> None:
         shown: Sequence[trunkline.Tool] = ()
         while True:
             await self._moved.wait()

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from trunkline.home.listeners import Listener, registered_listener
+from trunkline.api.cli import Listener, registered_listener
 from trunkline_mcp.oauth import CALLBACK
 
 if TYPE_CHECKING:

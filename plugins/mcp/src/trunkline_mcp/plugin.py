@@ -4,17 +4,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import trunkline
+from trunkline.api.hooks import ToolsSettings
+from trunkline.api.tool import ToolSource
 
 if TYPE_CHECKING:
     import click
 
 
 @trunkline.hookimpl
-def trunkline_tool_sources(settings: trunkline.PluginSettings) -> Iterable[trunkline.ToolSource]:
+def trunkline_tool_sources(settings: trunkline.PluginSettings) -> Iterable[ToolSource]:
     """The tools of all servers that ``mcp.json`` names."""
     from trunkline_mcp.host import McpHost
 
-    return [McpHost(settings.home, settings.section(trunkline.ToolsSettings).workspaces)]
+    return [McpHost(settings.home, settings.section(ToolsSettings).workspaces)]
 
 
 @trunkline.hookimpl

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trunkline._util.untrusted_text import wrap_context
+from trunkline.api.text import wrap_context
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock

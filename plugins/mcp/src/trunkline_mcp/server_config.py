@@ -12,8 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from trunkline._util.json_file import read_json
-from trunkline._util.toml import SettingsFileError
+from trunkline.api.files import SettingsFileError, read_json
 from trunkline_mcp.env_references import EnvReference, literal_secrets, parse_reference
 
 CONFIG_FILE = "mcp.json"

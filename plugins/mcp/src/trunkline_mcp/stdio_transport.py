@@ -34,7 +34,7 @@ Outgoing = MemoryObjectReceiveStream[SessionMessage]
 
 
 class PipedProcess(Protocol):
-    """A program as this module needs it; ``trunkline.SandboxProcess`` is one."""
+    """A program as this module needs it; ``trunkline.api.sandbox.SandboxProcess`` is one."""
 
     stdin: ByteSendStream
     stdout: ByteReceiveStream

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trunkline
-from trunkline._util.untrusted_text import escape_tag
-from trunkline.errors import OutcomeUnknown, ToolError
+from trunkline import ToolError
+from trunkline.api.text import escape_tag
+from trunkline.api.tool import OutcomeUnknown, ToolSpec
 from trunkline_mcp.server_config import ServerConfig
 
 if TYPE_CHECKING:
@@ -109,14 +110,14 @@ def _rejection_reason(offered: "Offered") -> str:
     return f"its schema of {size} characters is too large" if size > LARGEST_SCHEMA else ""
 
 
-def tool_spec(server: ServerConfig, offered: "Offered") -> trunkline.ToolSpec:
+def tool_spec(server: ServerConfig, offered: "Offered") -> ToolSpec:
     """The definition of a tool for the catalogue."""
     said = (
         offered.description or offered.title or f"The tool {offered.name}; its server says no more."
     ).strip()
     hints = offered.annotations
     trusted = server.trust == "trusted" and hints is not None
-    return trunkline.ToolSpec(
+    return ToolSpec(
         name=tool_name(offered.name),
         description=f"[Of the MCP server {server.identity}] {escape_tag(said)[:LONGEST_DESCRIPTION]}",
         parameters=_disarmed_schema(offered.input_schema),

@@ -10,10 +10,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
-from trunkline import Chunk
-from trunkline._util.nlp.polarity import is_negated, sentiment, topic_text
-from trunkline._util.nlp.similarity import common_language, concepts
-from trunkline._util.nlp.tokenizer import tokenize
+from trunkline.api.memory import Chunk
+from trunkline.api.nlp import common_language, concepts, is_negated, sentiment, tokenize, topic_text
 
 Analysis = Literal["synthesis", "comparison", "pattern", "gap"]
 

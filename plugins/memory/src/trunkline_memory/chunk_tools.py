@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from trunkline import Chunk, ToolContext, ToolError, tool
-from trunkline.contracts.memory.chunks import DEFAULT_CONFIDENCE
+from trunkline import ToolContext, ToolError, tool
+from trunkline.api.memory import DEFAULT_CONFIDENCE, Chunk
 from trunkline_memory.chunk_analysis import Analysis, analyze
 
 Limit = Annotated[int, Meta(ge=1, le=50)]

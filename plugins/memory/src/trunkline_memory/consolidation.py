@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trunkline import Chunk, ToolContext, ToolError, tool
+from trunkline import ToolContext, ToolError, tool
+from trunkline.api.memory import Chunk
 from trunkline_memory.chunk_analysis import distinct, find_contradictions
 
 CROWDED_TOPIC_SIZE = 5

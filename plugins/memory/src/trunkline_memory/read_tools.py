@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from trunkline import HitExplanation, MemoryHit, MemoryPath, MemoryTree, ToolContext, ToolError, tool
+from trunkline import MemoryHit, MemoryPath, MemoryTree, ToolContext, ToolError, tool
+from trunkline.api.memory import HitExplanation
 
 PREVIOUS_LETTERS = 4_000
 """How much of an earlier state a record shows; the rest is read with ``commit``."""

@@ -9,7 +9,7 @@ from typing import Any
 import anyio.to_thread
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
-from trunkline.errors import error_kind_for_os
+from trunkline.api.tool import error_kind_for_os
 
 TIMEOUT = 900.0
 MAX_REPORTED = 50

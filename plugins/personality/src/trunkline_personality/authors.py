@@ -12,7 +12,7 @@ import logging
 import anyio
 
 from trunkline import Memory, MemoryFile, ToolError
-from trunkline.contracts.memory.initial_files import is_untouched
+from trunkline.api.memory import is_untouched
 
 log = logging.getLogger(__name__)
 

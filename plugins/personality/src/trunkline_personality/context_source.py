@@ -7,7 +7,8 @@ A file that says nothing beyond the text it began with is left out, and so is on
 import logging
 from collections.abc import Mapping, Sequence
 
-from trunkline import BlockConfig, ContextPart, MemoryFile, StatusShown, ToolError, TurnInfo
+from trunkline import BlockConfig, ContextPart, MemoryFile, ToolError, TurnInfo
+from trunkline.api.turn import StatusShown
 from trunkline_personality import state
 from trunkline_personality.authors import AuthorCache
 from trunkline_personality.calibration import calibrate

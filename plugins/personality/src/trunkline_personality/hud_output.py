@@ -2,7 +2,8 @@
 
 import msgspec
 
-from trunkline import ContextPart, StatusShown, TurnInfo
+from trunkline import ContextPart, TurnInfo
+from trunkline.api.turn import StatusShown
 from trunkline_personality.conversation_state import next_step, pending_count, tools_state
 from trunkline_personality.hud import Hud, context_usage, dominant_vibe, format_box, gauges, shorten
 from trunkline_personality.state import PersonalityState

@@ -6,7 +6,8 @@ when its result is there, and says so in its own words.
 
 from collections.abc import AsyncIterator
 
-from trunkline import AskModel, Call, Finish, ModelEvent, ModelRequest, ToolCall
+from trunkline import ToolCall
+from trunkline.api.model import AskModel, Call, Finish, ModelEvent, ModelRequest
 
 TOOL = "personality_set"
 

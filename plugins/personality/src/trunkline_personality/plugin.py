@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.model import ModelMiddleware
 
 
 @trunkline.hookimpl
@@ -28,7 +29,7 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 
 
 @trunkline.hookimpl
-def trunkline_model_middleware() -> Iterable[trunkline.ModelMiddleware]:
+def trunkline_model_middleware() -> Iterable[ModelMiddleware]:
     """What makes "Set humor to 80%" a call in every channel."""
     from trunkline_personality.phrase_middleware import PhraseMiddleware
 

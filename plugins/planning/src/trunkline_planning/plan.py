@@ -6,7 +6,7 @@ The file is the plan; there is no other copy. Entries are put into their section
 import re
 from dataclasses import dataclass
 
-from trunkline.errors import ToolError
+from trunkline import ToolError
 
 SECTIONS = ("Steps", "Files", "Risks")
 _STATE = re.compile(r"^State: (\w+)$", re.MULTILINE)

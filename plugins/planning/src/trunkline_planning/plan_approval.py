@@ -2,7 +2,8 @@
 limit."""
 
 import trunkline
-from trunkline.errors import ToolError
+from trunkline import ToolError
+from trunkline.api.tool import Proceed, Stage, ToolInvocation
 from trunkline_planning.memory_file import read_text, update_text
 from trunkline_planning.plan import PlanDocument
 from trunkline_planning.plan_tools import open_plan, plan_path
@@ -48,11 +49,9 @@ async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -
 class PlanVersionCheck:
     """Refuses an approval of a plan that is another one by now, or that nobody could see whole: none is asked for."""
 
-    stage: trunkline.Stage = "gate"
+    stage: Stage = "gate"
 
-    async def __call__(
-        self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed
-    ) -> trunkline.ToolOutcome:
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> trunkline.ToolOutcome:
         """Raises ToolError."""
         spec = invocation.spec
         if spec.source.startswith("native:") and spec.name == approve_plan.spec.name:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 import trunkline
-from trunkline.errors import ToolError
+from trunkline import ToolError
 from trunkline_planning.memory_file import read_text, update_text
 from trunkline_planning.plan import PlanDocument, one_line
 from trunkline_planning.version import plan_version

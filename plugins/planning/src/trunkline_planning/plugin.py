@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.tool import ToolMiddleware
 
 
 @trunkline.hookimpl
@@ -26,7 +27,7 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 
 
 @trunkline.hookimpl
-def trunkline_tool_middleware() -> Iterable[trunkline.ToolMiddleware]:
+def trunkline_tool_middleware() -> Iterable[ToolMiddleware]:
     """A person approves what they are shown."""
     from trunkline_planning.plan_approval import PlanVersionCheck
 

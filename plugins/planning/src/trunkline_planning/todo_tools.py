@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 import trunkline
-from trunkline.errors import ToolError
+from trunkline import ToolError
 from trunkline_planning.memory_file import read_text, update_text
 
 MOST, LONGEST = 200, 500

@@ -11,8 +11,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import trunkline
-from trunkline._util.toml import read_toml
-from trunkline.errors import ToolError
+from trunkline import ToolError
+from trunkline.api.files import read_toml
 
 
 @trunkline.tool(effect="read", plan=True)

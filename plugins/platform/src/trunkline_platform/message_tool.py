@@ -1,7 +1,8 @@
 """Something told to the owner though they have not asked, through a channel that they name."""
 
 import trunkline
-from trunkline.errors import ToolError
+from trunkline import ToolError
+from trunkline.api.tool import message_preview
 
 LONGEST = 16_000
 """Characters of one message."""
@@ -26,4 +27,4 @@ async def send_channel_message(context: trunkline.ToolContext, channel: str, con
 
 @send_channel_message.previewer
 def _preview(context: trunkline.ToolContext, channel: str, content: str) -> trunkline.ApprovalDetail:
-    return trunkline.message_preview(f"you, through the channel {channel}", content)
+    return message_preview(f"you, through the channel {channel}", content)

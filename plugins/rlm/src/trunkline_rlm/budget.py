@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from trunkline import Completion
+from trunkline.api.model import Completion
 
 
 class BudgetExhaustedError(Exception):

@@ -2,7 +2,7 @@
 
 import re
 
-from trunkline._util.untrusted_text import escape_tag
+from trunkline.api.text import escape_tag
 from trunkline_rlm.repl.child.code_check import MODULES
 from trunkline_rlm.repl.session import RunResult
 

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from trunkline._util.paths import MAX_DEPTH, SETTINGS, hides_password, is_bare, is_protected
-from trunkline.errors import ToolError
+from trunkline import ToolError
+from trunkline.api.paths import MAX_DEPTH, SETTINGS, hides_password, is_bare, is_protected
 
 EMPTY_FILE = Path(__file__).with_name("empty")
 """What a program finds in the place of a protected file."""

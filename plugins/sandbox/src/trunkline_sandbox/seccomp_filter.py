@@ -7,8 +7,8 @@ rights that the program has not, and is denied here a second time.
 
 import errno
 
-from trunkline._util import seccomp
-from trunkline._util.seccomp import Instruction, on_call, return_action
+from trunkline.api import seccomp
+from trunkline.api.seccomp import Instruction, on_call, return_action
 
 DENIED_CALLS = {  # name: its number on x86_64 and on aarch64; None where there is none
     "acct": (163, 89),

@@ -5,20 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from trunkline import (
-    ApprovalDetail,
-    BlockPath,
-    CanonicalCall,
-    SandboxResult,
-    Tool,
-    ToolContext,
-    ToolError,
-    command_preview,
-    preview,
-    tool,
-)
-from trunkline._util.text import argv_from_json
-from trunkline.contracts.sandbox.report import describe_run
+from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, preview, tool
+from trunkline.api.sandbox import SandboxResult, describe_run
+from trunkline.api.text import argv_from_json
+from trunkline.api.tool import CanonicalCall, command_preview
 from trunkline_shell.settings import ShellSettings
 
 LONGEST_SECONDS = 120

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, command_preview, tool
-from trunkline.contracts.sandbox.report import describe_run
+from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, tool
+from trunkline.api.sandbox import describe_run
+from trunkline.api.tool import command_preview
 from trunkline_shell.command_tool import STARTUP_SECONDS, CommandRunner
 from trunkline_shell.project_types import PROJECT_TYPES, ProjectFolder, Verb, find_command
 from trunkline_shell.settings import ShellSettings

@@ -7,6 +7,7 @@ import fcntl
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
@@ -14,14 +15,7 @@ import anyio
 import anyio.to_thread
 
 from trunkline import ToolError
-from trunkline.contracts.sandbox.detached_program import (
-    DetachedProgram,
-    ExitRecord,
-    ProgramSpec,
-    list_programs,
-    programs_folder,
-    utc_now,
-)
+from trunkline.api.sandbox import DetachedProgram, ExitRecord, ProgramSpec, list_programs, programs_folder
 from trunkline_shell.settings import ShellSettings
 
 MOST_KEPT = 100
@@ -134,7 +128,7 @@ def describe_state(record: DetachedProgram) -> str:
     """Whether it runs, and how it ended, in words."""
     standing, order, ending = record.status(), record.spec(), record.exit_record()
     if standing == "running":
-        return f"running for {(utc_now() - order.at).total_seconds():.0f} s" if order else "running"
+        return f"running for {(datetime.now(UTC) - order.at).total_seconds():.0f} s" if order else "running"
     if ending is None:
         return (
             "lost: the machine was restarted or the process that kept it was killed, and it with that. How far it came "

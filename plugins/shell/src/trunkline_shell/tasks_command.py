@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from trunkline.cli.command import Command, Group
-from trunkline.contracts.sandbox.detached_program import DetachedProgram
-from trunkline.errors import TrunklineError
+from trunkline import TrunklineError
+from trunkline.api.cli import Command, Group
+from trunkline.api.sandbox import DetachedProgram
 from trunkline_shell.tasks import END_SECONDS, TaskStore, command_line, describe_state, wait_until_ended
 
 EXAMPLES = """
@@ -51,8 +51,8 @@ def tasks_command(tasks: TaskStore) -> click.Command:
 @click.pass_obj
 def _list(tasks: TaskStore, block: str | None, running: bool, as_json: bool) -> None:
     """List the tasks, the newest first, and how each stands."""
-    from trunkline._util.text import printable
-    from trunkline.cli.output import print_json, print_table
+    from trunkline import printable
+    from trunkline.api.cli import print_json, print_table
 
     found = [
         one
@@ -95,8 +95,8 @@ def _list(tasks: TaskStore, block: str | None, running: bool, as_json: bool) -> 
 @click.pass_obj
 def _show(tasks: TaskStore, id: str, lines: int, as_json: bool) -> None:
     """Show one task and the end of what it printed."""
-    from trunkline._util.text import printable
-    from trunkline.cli.output import print_json, print_table
+    from trunkline import printable
+    from trunkline.api.cli import print_json, print_table
 
     block, record = _find_task(tasks, id)
     output = record.tail(lines, MOST_CHARACTERS)
@@ -128,8 +128,8 @@ def _stop(tasks: TaskStore, ids: tuple[str, ...], as_json: bool) -> None:
     """End tasks, each with all that it began. One that has ended already stays as it is."""
     import anyio
 
-    from trunkline._util.text import printable
-    from trunkline.cli.output import print_json
+    from trunkline import printable
+    from trunkline.api.cli import print_json
 
     found = [_find_task(tasks, id) for id in ids]
     for _, record in found:
@@ -155,7 +155,7 @@ def _stop(tasks: TaskStore, ids: tuple[str, ...], as_json: bool) -> None:
 @click.pass_obj
 def _clear(tasks: TaskStore, block: str | None, as_json: bool) -> None:
     """Forget the tasks that have ended, with their output."""
-    from trunkline.cli.output import print_json
+    from trunkline.api.cli import print_json
 
     ended = [one for name, one in _list_all(tasks) if block in (None, name) and not _is_running(one)]
     for record in ended:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from trunkline import ContextPart, StatusShown, ToolError, TurnInfo
+from trunkline import ContextPart, ToolError, TurnInfo
+from trunkline.api.turn import StatusShown
 from trunkline_skills.reader import SkillReader
 from trunkline_skills.skill import Skill
 

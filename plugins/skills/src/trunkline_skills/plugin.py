@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import trunkline
+from trunkline.api.hooks import RuntimeSettings
 
 
 @trunkline.hookimpl
@@ -18,11 +19,7 @@ def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trun
     """``skills.files``: which skills cannot be used, and why."""
     from trunkline_skills.health import skill_check
 
-    return [
-        trunkline.HealthCheck(
-            "skills.files", skill_check(settings.section(trunkline.RuntimeSettings).memory_root)
-        )
-    ]
+    return [trunkline.HealthCheck("skills.files", skill_check(settings.section(RuntimeSettings).memory_root))]
 
 
 @trunkline.hookimpl

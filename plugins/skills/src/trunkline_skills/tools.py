@@ -3,8 +3,8 @@
 from pathlib import PurePosixPath
 
 import trunkline
-from trunkline._util.untrusted_text import wrap_context
-from trunkline.errors import ToolError
+from trunkline import ToolError
+from trunkline.api.text import wrap_context
 from trunkline_skills.reader import SkillReader, SkillsByName
 from trunkline_skills.skill import Skill, SkillIssue
 

@@ -8,8 +8,8 @@ import anyio
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
-from trunkline._util.egress import UrlRefused, WebAddress, parse_url
-from trunkline._util.untrusted_text import wrap_context
+from trunkline.api.egress import UrlRefused, WebAddress, parse_url
+from trunkline.api.text import wrap_context
 from trunkline_web.charsets import decode_body
 from trunkline_web.fetch_tool import Url, page_fetcher, raise_for_status
 from trunkline_web.fetcher import LARGEST, CrossSiteRedirectError, HttpResponse, PageFetcher

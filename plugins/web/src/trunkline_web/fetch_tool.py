@@ -5,9 +5,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
-from trunkline._util.egress import parse_url
-from trunkline._util.untrusted_text import wrap_context
-from trunkline.errors import ToolErrorKind
+from trunkline.api.egress import parse_url
+from trunkline.api.text import wrap_context
+from trunkline.api.tool import ToolErrorKind
 from trunkline_web.fetcher import HttpResponse, PageFetcher
 from trunkline_web.page import PageText, read_page
 from trunkline_web.settings import WebSettings

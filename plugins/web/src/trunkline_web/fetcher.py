@@ -10,9 +10,9 @@ import anyio.to_thread
 import msgspec
 
 from trunkline import ToolError
-from trunkline._util.egress import HostGuard, UrlRefused, WebAddress
-from trunkline._util.untrusted_text import escape_tag
-from trunkline.errors import ToolErrorKind
+from trunkline.api.egress import HostGuard, UrlRefused, WebAddress
+from trunkline.api.text import escape_tag
+from trunkline.api.tool import ToolErrorKind
 
 if TYPE_CHECKING:
     from trunkline_web.http_client import HttpClient

@@ -13,7 +13,7 @@ import anyio
 import httpcore2
 
 from trunkline import ToolError
-from trunkline._util.egress import HostGuard, WebAddress
+from trunkline.api.egress import HostGuard, WebAddress
 from trunkline_web.decompression import ENCODINGS, Decompressor
 from trunkline_web.fetcher import REDIRECTS, HttpResponse
 

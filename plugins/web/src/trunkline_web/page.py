@@ -5,7 +5,7 @@ from codecs import getincrementaldecoder
 import msgspec
 
 from trunkline import ToolContext, ToolError
-from trunkline._util.egress import WebAddress
+from trunkline.api.egress import WebAddress
 from trunkline_web.charsets import decode_body, visible_text
 from trunkline_web.fetcher import HttpResponse
 from trunkline_web.page_reader import LINKS, WebPageReader

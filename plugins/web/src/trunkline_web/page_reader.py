@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
-from trunkline import Document, Reader, Section, UnreadableDocument
+from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
 from trunkline_web.charsets import decode_body, visible_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from trunkline import ConfigError, ToolError
-from trunkline._util.egress import HostGuard, WebAddress, parse_url
+from trunkline.api.egress import HostGuard, WebAddress, parse_url
 from trunkline_web.fetcher import HttpResponse, PageFetcher
 from trunkline_web.search_tool import SearchResult
 from trunkline_web.settings import WebSettings

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, tool
-from trunkline._util.egress import UrlRefused, parse_url
-from trunkline._util.untrusted_text import wrap_context
+from trunkline.api.egress import UrlRefused, parse_url
+from trunkline.api.text import wrap_context
 from trunkline_web.charsets import visible_text
 from trunkline_web.settings import WebSettings
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline import ConfigError, Secret
-from trunkline._util.egress import HostGuard, UrlRefused, WebAddress, parse_url
+from trunkline.api.egress import HostGuard, UrlRefused, WebAddress, parse_url
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 BRAVE_KEY = Secret(env="BRAVE_API_KEY")

@@ -3,13 +3,14 @@
 import msgspec
 
 import trunkline
+from trunkline.api.model import Finish, ModelAdapter, Text, program
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     argv: tuple[str, ...] = ()
 
 
-class Command(trunkline.ModelAdapter):
+class Command(ModelAdapter):
     name = vendor = "command"
 
     def __init__(self, argv):
@@ -17,10 +18,10 @@ class Command(trunkline.ModelAdapter):
 
     async def stream(self, request):
         conversation = "\n\n".join(f"{message.role}: {message.content}" for message in request.messages)
-        async with trunkline.contracts.models.program(self.argv, conversation) as printed:
+        async with program(self.argv, conversation) as printed:
             async for text in printed:
-                yield trunkline.Text(text)
-        yield trunkline.Finish()
+                yield Text(text)
+        yield Finish()
 
 
 @trunkline.hookimpl

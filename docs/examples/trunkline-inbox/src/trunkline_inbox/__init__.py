@@ -3,9 +3,10 @@
 import anyio
 
 import trunkline
+from trunkline.api.channel import Letter, LetterChannel
 
 
-class Inbox(trunkline.LetterChannel):
+class Inbox(LetterChannel):
     name = "inbox"
 
     def __init__(self, folder):
@@ -16,7 +17,7 @@ class Inbox(trunkline.LetterChannel):
         self.folder.mkdir(parents=True, exist_ok=True)
         while True:
             for one in [one for one in self.folder.glob("*.txt") if one.stat().st_size]:
-                yield trunkline.Letter(f"{one.name} {one.stat().st_mtime_ns}", one.read_text(), origin=one)
+                yield Letter(f"{one.name} {one.stat().st_mtime_ns}", one.read_text(), origin=one)
             await anyio.sleep(0.2)
 
     async def show(self, letter, text, *, done):

@@ -3,16 +3,17 @@
 import sqlite3
 
 import trunkline
+from trunkline.api.store import LogStore, MemoryRecord
 
 
-class OneFile(trunkline.LogStore):
+class OneFile(LogStore):
     def load(self, root):
         self.file = sqlite3.connect(root / "memory.sqlite", check_same_thread=False, isolation_level=None)
         self.file.execute("PRAGMA locking_mode = EXCLUSIVE")
         self.file.execute("PRAGMA synchronous = FULL")
         self.file.execute("CREATE TABLE IF NOT EXISTS records(number INTEGER PRIMARY KEY, record BLOB)")
         for (line,) in self.file.execute("SELECT record FROM records ORDER BY number"):
-            yield trunkline.MemoryRecord.decode(line)
+            yield MemoryRecord.decode(line)
 
     def keep(self, record):
         self.file.execute("INSERT INTO records(record) VALUES(?)", (record.encode(),))

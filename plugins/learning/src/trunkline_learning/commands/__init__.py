@@ -2,7 +2,7 @@
 
 import click
 
-from trunkline.cli.command import LazyGroup
+from trunkline.api.cli import LazyGroup
 
 EXAMPLES = """
 trunkline learning status

@@ -2,8 +2,7 @@
 
 import click
 
-from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import with_memory
+from trunkline.api.cli import Command, with_memory
 
 
 @click.command(
@@ -17,7 +16,7 @@ from trunkline.cli.memory.attached_memory import with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str | None, limit: int, as_json: bool) -> int:
     """Show the tasks that are remembered, newest first. Leaves with 1 when there is none."""
-    from trunkline.cli.output import print_json, print_table
+    from trunkline.api.cli import print_json, print_table
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.text import cut
 

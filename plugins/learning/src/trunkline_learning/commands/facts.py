@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import OWNER, with_memory
+from trunkline.api.cli import OWNER, Command, with_memory
 
 if TYPE_CHECKING:
-    from trunkline import Bus
-    from trunkline.contracts.memory.chunks import Chunk
+    from trunkline.api.bus import Bus
+    from trunkline.api.memory import Chunk
     from trunkline_learning.facts import Fact
 
 
@@ -65,7 +64,7 @@ def command(
 
     Two facts that cannot both hold are both shown, each with the other. Leaves with 1 when there is none.
     """
-    from trunkline.cli.output import print_json, print_text
+    from trunkline.api.cli import print_json, print_text
 
     tags = ("learned", f"said-by-{role}") if role else ("learned",)
     since, before = (time and time.replace(tzinfo=UTC) for time in (since, before))
@@ -119,8 +118,7 @@ def _to_row(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
 
 
 async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
-    from trunkline.contracts.memory.chunks import ListChunks, Recall
-    from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_RECALL
+    from trunkline.api.memory import MEMORY_CHUNKS, MEMORY_RECALL, ListChunks, Recall
 
     if not wanted.query:
         wish = ListChunks(
@@ -147,8 +145,7 @@ async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
 
 
 async def _contradicting_facts(bus: "Bus", block: str, id: str) -> list[dict[str, str]]:
-    from trunkline.contracts.memory.chunks import FindLinked
-    from trunkline.contracts.memory.subjects import MEMORY_LINKED
+    from trunkline.api.memory import MEMORY_LINKED, FindLinked
     from trunkline_learning.fact_chunks import CONTRADICTS
 
     wish = FindLinked(id=id, actor=OWNER, block=block, link_type=CONTRADICTS)

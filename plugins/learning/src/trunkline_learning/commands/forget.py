@@ -4,12 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli.command import Command
-from trunkline.cli.confirmation import confirm
-from trunkline.cli.memory.attached_memory import OWNER, with_memory
+from trunkline.api.cli import OWNER, Command, confirm, with_memory
 
 if TYPE_CHECKING:
-    from trunkline import Bus
+    from trunkline.api.bus import Bus
 
 EXAMPLES = """
 trunkline learning forget pit-1a2b3c4d
@@ -32,7 +30,7 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
     History keeps them: `trunkline memory revert` brings them back, `trunkline memory purge` removes them for good.
     Leaves with 1 when something is not there.
     """
-    from trunkline.cli.output import print_json
+    from trunkline.api.cli import print_json
 
     if bool(ids) == everything:
         raise click.UsageError("Say what to forget: ids, profile, or --all.")
@@ -51,8 +49,7 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
 
 async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Everything when there are no ids. Returns what is gone and what was not there."""
-    from trunkline.contracts.memory.messages import WriteManyMemory
-    from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
+    from trunkline.api.memory import MEMORY_WRITE_MANY, WriteManyMemory
     from trunkline_learning.fact_chunks import forget_facts
     from trunkline_learning.inventory import Inventory
 

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import with_memory
+from trunkline.api.cli import Command, with_memory
 
 if TYPE_CHECKING:
-    from trunkline import Bus
+    from trunkline.api.bus import Bus
 
 
 @click.command(cls=Command, examples="trunkline learning status\ntrunkline learning status --wait 30 --json")
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(wait: float, as_json: bool) -> None:
     """Show whether learning is on, and how much was learned."""
-    from trunkline.cli.output import print_json, print_table
+    from trunkline.api.cli import print_json, print_table
 
     found = with_memory(lambda bus: _wait_until_settled(bus, wait))
     if as_json:
@@ -73,9 +72,8 @@ async def _wait_until_settled(bus: "Bus", seconds: float) -> dict[str, Any]:
 
 
 async def _waiting(bus: "Bus") -> int:
-    from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
-    from trunkline_bus import BusError
-    from trunkline_bus.streams.admin import consumer_state
+    from trunkline.api.bus import BusError, consumer_state
+    from trunkline.api.turn import FACT_STREAM, LEARNER_CONSUMER
 
     try:
         state = await consumer_state(bus, FACT_STREAM, LEARNER_CONSUMER.name)

@@ -13,13 +13,17 @@ from typing import Any
 import anyio
 
 import trunkline
-from trunkline import ToolOutcome, ToolSpec, new_id
-from trunkline._util.untrusted_text import unwrap_tool_result
-from trunkline.contracts.tools.messages import CallTool, CancelCall, ListTools
-from trunkline.contracts.tools.subjects import (
+from trunkline import ToolOutcome, new_id
+from trunkline.api.bus import Bus
+from trunkline.api.text import unwrap_tool_result
+from trunkline.api.tool import (
     DELEGATED_CALL_TOOL,
     DELEGATED_CANCEL_CALL,
     DELEGATED_LIST_TOOLS,
+    CallTool,
+    CancelCall,
+    ListTools,
+    ToolSpec,
 )
 
 log = logging.getLogger(__name__)
@@ -49,7 +53,7 @@ class ResourceEntry:
 class ServedBlock:
     """One block, as the agent of that name may use it."""
 
-    def __init__(self, bus: trunkline.Bus, block: str, agent: str) -> None:
+    def __init__(self, bus: Bus, block: str, agent: str) -> None:
         self.block = block
         self._bus = bus
         self._names: dict[str, Any] = {"agent": agent, "block": block}

@@ -14,7 +14,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 import trunkline
-from trunkline_bus import BusError
+from trunkline.api.bus import BusError
+from trunkline.api.tool import ToolSpec
 from trunkline_mcp.block_server.block import CallRefusedError, ServedBlock
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class BlockServer:
 
     async def watch_tools(self, seconds: float) -> None:
         """Look now and then whether the block's tools are others, and tell those who listen. Until cancelled."""
-        before: tuple[trunkline.ToolSpec, ...] | None = None
+        before: tuple[ToolSpec, ...] | None = None
         while True:
             try:
                 now = await self._block.tools()
@@ -87,7 +88,7 @@ class BlockServer:
         specs, following = paginate(await self._specs(), params)
         return types.ListToolsResult(tools=[tool_definition(spec) for spec in specs], next_cursor=following)
 
-    async def _specs(self) -> tuple[trunkline.ToolSpec, ...]:
+    async def _specs(self) -> tuple[ToolSpec, ...]:
         try:
             return await self._block.tools()
         except CallRefusedError as error:
@@ -168,7 +169,7 @@ class BlockServer:
         return f"{SCHEME}{self._block.block}/{quote(path)}"
 
 
-def tool_definition(spec: trunkline.ToolSpec) -> types.Tool:
+def tool_definition(spec: ToolSpec) -> types.Tool:
     """A tool's definition; the hints are what its effect says."""
     reads = spec.effect == "read"
     hints = types.ToolAnnotations(

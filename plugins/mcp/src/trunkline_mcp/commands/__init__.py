@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from trunkline.cli.command import LazyGroup
+from trunkline.api.cli import LazyGroup
 
 EXAMPLES = """
 trunkline mcp add time --readable ~/servers ~/servers/bin/mcp-server-time

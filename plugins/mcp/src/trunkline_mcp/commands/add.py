@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from trunkline.cli.command import Command
-from trunkline.cli.output import print_done
+from trunkline.api.cli import Command, print_done
 
 EXAMPLES = """
 trunkline mcp add time --readable ~/servers ~/servers/bin/mcp-server-time

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from trunkline.cli.command import Command
+from trunkline.api.cli import Command
 from trunkline_mcp.host import read_statuses
 from trunkline_mcp.server_config import ServerConfig, load_servers
 from trunkline_mcp.server_connection import ServerStatus
@@ -19,7 +19,7 @@ START_HINT = '"trunkline up" starts one, and "trunkline mcp test SERVER" tries o
 @click.pass_obj
 def command(home: Path, as_json: bool) -> None:
     """Show the servers, and how they stand. Values of env and headers are never shown."""
-    from trunkline.cli.output import print_json, print_table, print_text
+    from trunkline.api.cli import print_json, print_table, print_text
 
     found, standings = load_servers(home), read_statuses(home)
     rows = [_row(server, standings) for server in found.servers]

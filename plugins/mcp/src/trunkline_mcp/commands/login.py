@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli.command import Command
-from trunkline.cli.output import print_done, print_text
+from trunkline.api.cli import Command, print_done, print_text
 
 if TYPE_CHECKING:
     from trunkline_mcp.server_config import ServerConfig
@@ -34,7 +33,7 @@ def command(home: Path, server: str, again: bool) -> None:
 
 async def _sign_in(home: Path, server: "ServerConfig", again: bool) -> None:
     import trunkline
-    from trunkline.contracts.sandbox.sandbox import NoSandbox
+    from trunkline.api.sandbox import NoSandbox
     from trunkline_mcp.connector import Connector
     from trunkline_mcp.oauth_callback import listen_for_callback
     from trunkline_mcp.server_connection import error_text, root_cause

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from trunkline.cli.command import Command
-from trunkline.cli.output import print_done
+from trunkline.api.cli import Command, print_done
 
 
 @click.command(cls=Command, examples="trunkline mcp remove time\ntrunkline mcp remove garden/files")

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.cli.attached_workers import with_workers
-from trunkline.cli.command import Command
+from trunkline.api.cli import Command, with_workers
 
 if TYPE_CHECKING:
-    from trunkline import Bus
+    from trunkline.api.bus import Bus
     from trunkline_mcp.block_server.block import ServedBlock
 
 POLL_SECONDS = 2.0
@@ -103,7 +102,7 @@ async def _require_block(lent: "ServedBlock") -> None:
 
 
 def _announce(listening: ExitStack, home: Path, block: str, address: str) -> None:
-    from trunkline.home.listeners import Listener, registered_listener
+    from trunkline.api.cli import Listener, registered_listener
 
     credential = f"the token in {home / 'token'}"
     purpose = f"the block {block}, for other agents (mcp serve)"

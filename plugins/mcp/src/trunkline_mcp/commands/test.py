@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from trunkline.cli.attached_workers import with_workers
-from trunkline.cli.command import Command
+from trunkline.api.cli import Command, with_workers
 
 if TYPE_CHECKING:
-    from trunkline import Bus
+    from trunkline.api.bus import Bus
     from trunkline_mcp.server_config import ServerConfig
     from trunkline_mcp.server_connection import ServerStatus
 
@@ -32,7 +31,7 @@ def command(home: Path, server: str, as_json: bool) -> None:
 
     What a tools worker that begins for this logs, of other servers too, is in logs/mcp.log in the home.
     """
-    from trunkline.cli.output import print_json
+    from trunkline.api.cli import print_json
 
     wanted = _find_server(home, server)
     standing = with_workers(lambda bus: _wait_for_status(home, wanted, bus), "memory", "tools", log="mcp")
@@ -86,7 +85,7 @@ def _refuse(server: str, why: str) -> NoReturn:
 
 
 def _show(server: str, standing: "ServerStatus | None") -> None:
-    from trunkline.cli.output import print_text
+    from trunkline.api.cli import print_text
 
     if standing is None:
         return click.echo(f"No tools worker of this home says anything of {server}.", err=True)

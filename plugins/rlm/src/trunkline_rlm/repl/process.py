@@ -8,8 +8,9 @@ from typing import Any
 import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from trunkline import Sandbox, SandboxLimits, SandboxProcess, ToolError
-from trunkline._util.seccomp import ARCHITECTURES, encode_filter
+from trunkline import Sandbox, SandboxLimits, ToolError
+from trunkline.api.sandbox import SandboxProcess
+from trunkline.api.seccomp import ARCHITECTURES, encode_filter
 from trunkline_rlm.repl import frames
 from trunkline_rlm.repl.frames import Frame, HostileFrameError, ReadyFrame, RefusedFrame
 from trunkline_rlm.repl.python_runtime import command, runtime_mounts

@@ -6,8 +6,8 @@ Written by the host and handed to the process, which takes it on (``child/lockdo
 
 import errno
 
-from trunkline._util import seccomp
-from trunkline._util.seccomp import Instruction, on_call, return_action
+from trunkline.api import seccomp
+from trunkline.api.seccomp import Instruction, on_call, return_action
 
 OBJECT_BYTES = 10 * 1024 * 1024
 """How large one object may be: a larger mapping is denied, and what would need it is a MemoryError (RLM-F18)."""

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trunkline.contracts.sandbox.program_request import ProgramRequest
-from trunkline.contracts.sandbox.sandbox import WORKSPACE
+from trunkline.api.sandbox import WORKSPACE, ProgramRequest
 from trunkline_sandbox.bubblewrap import filesystem_view
 from trunkline_sandbox.bubblewrap.file_masker import EMPTY_PLACE
 from trunkline_sandbox.masks import EMPTY_FILE

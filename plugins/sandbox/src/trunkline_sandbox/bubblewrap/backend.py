@@ -15,11 +15,9 @@ import anyio.to_thread
 from anyio.abc import Process
 
 import trunkline
-from trunkline._util.seccomp import ARCHITECTURES, encode_filter
-from trunkline.contracts.sandbox.program_request import ProgramRequest, check_program
-from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS, Sandbox, SandboxLimits, SandboxProcess
-from trunkline.errors import ToolError
-from trunkline.home.kill_switch import KillSwitch
+from trunkline import Sandbox, SandboxLimits, ToolError
+from trunkline.api.sandbox import DEFAULT_LIMITS, KillSwitch, ProgramRequest, SandboxProcess, check_program
+from trunkline.api.seccomp import ARCHITECTURES, encode_filter
 from trunkline_sandbox import seccomp_filter
 from trunkline_sandbox.bubblewrap import cgroups, filesystem_view, probe, process_cleanup
 from trunkline_sandbox.bubblewrap.arguments import SHELL, bubblewrap_options

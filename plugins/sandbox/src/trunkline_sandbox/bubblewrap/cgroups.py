@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline import SandboxLimits
 
 MIB = 1024 * 1024
 NAME = "trunkline-"

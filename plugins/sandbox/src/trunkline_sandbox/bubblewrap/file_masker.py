@@ -39,7 +39,10 @@ def main() -> None:
     """Leaves with 0 when every protected file is hidden, and every bare repository locked."""
     process, core, repository = sys.argv[1:]
     sys.path.append(core)
-    from trunkline._util import paths
+    from trunkline.api import paths
+
+    for name in dir(paths):
+        getattr(paths, name)  # now: the namespaces of a sandbox have none of our modules
 
     wait_until_mounted(process)
     enter_namespaces(process)

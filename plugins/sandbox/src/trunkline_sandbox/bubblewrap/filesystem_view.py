@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline import SandboxLimits
 from trunkline_sandbox.bubblewrap.uplink import RESOLVER
 
 TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")

@@ -5,8 +5,7 @@ import os
 import resource
 from contextlib import suppress
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
-from trunkline.errors import ToolError
+from trunkline import SandboxLimits, ToolError
 from trunkline_sandbox.bubblewrap.cgroups import CgroupRoot, ControlGroup
 
 MIB = 1024 * 1024

@@ -6,9 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from trunkline._util.seccomp import ARCHITECTURES
-from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits
-from trunkline.errors import ToolError
+from trunkline import Sandbox, SandboxLimits, ToolError
+from trunkline.api.seccomp import ARCHITECTURES
 
 MISSING = "Install bubblewrap (Debian and Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)."
 NOT_LINUX = "bubblewrap is for Linux. Use Docker here."

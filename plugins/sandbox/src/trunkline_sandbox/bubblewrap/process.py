@@ -11,8 +11,8 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process
 
-from trunkline.contracts.sandbox.sandbox import SandboxProcess
-from trunkline.errors import ToolError
+from trunkline import ToolError
+from trunkline.api.sandbox import SandboxProcess
 from trunkline_sandbox.bubblewrap.cgroups import ControlGroup
 from trunkline_sandbox.bubblewrap.status import StatusPipe
 from trunkline_sandbox.bubblewrap.uplink import Uplink

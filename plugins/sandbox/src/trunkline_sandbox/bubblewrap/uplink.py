@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import Process
 
-from trunkline.errors import ToolError
+from trunkline import ToolError
 
 MISSING = (
     "A program with a network needs slirp4netns, and it is not installed (Debian and Ubuntu: apt install slirp4netns; "

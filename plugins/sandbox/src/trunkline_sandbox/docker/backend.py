@@ -9,10 +9,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.contracts.sandbox.program_request import ProgramRequest, check_program
-from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS, Sandbox, SandboxLimits, SandboxProcess
-from trunkline.errors import ToolError
-from trunkline.home.kill_switch import KillSwitch
+from trunkline import Sandbox, SandboxLimits, ToolError
+from trunkline.api.sandbox import DEFAULT_LIMITS, KillSwitch, ProgramRequest, SandboxProcess, check_program
 from trunkline_sandbox.docker.container_spec import ContainerSpec, start_orders
 from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.docker.guardian import Guardian

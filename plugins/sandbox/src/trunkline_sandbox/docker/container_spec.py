@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline.contracts.sandbox.program_request import ProgramRequest
-from trunkline.contracts.sandbox.sandbox import WORKSPACE, SandboxLimits
+from trunkline import SandboxLimits
+from trunkline.api.sandbox import WORKSPACE, ProgramRequest
 from trunkline_sandbox.docker.seccomp_profile import seccomp_profile
 from trunkline_sandbox.masks import EMPTY_FILE, Masks
 

@@ -9,8 +9,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.contracts.sandbox.sandbox import SandboxProcess
-from trunkline.errors import ToolError
+from trunkline import ToolError
+from trunkline.api.sandbox import SandboxProcess
 from trunkline_sandbox.docker.container_spec import ContainerInspection
 from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.docker.streams import AttachedStreams

@@ -5,14 +5,9 @@ from contextlib import asynccontextmanager
 from typing import ClassVar
 
 import pytest
-from trunkline import Message, ModelRequest
-from trunkline.testing.adapter_suite import (
-    PROGRAMS,
-    SENTENCE,
-    AdapterContract,
-    Situation,
-    SituationName,
-)
+from trunkline import Message
+from trunkline.api.model import ModelRequest
+from trunkline.api.testing import PROGRAMS, SENTENCE, AdapterSuite, Situation, SituationName
 
 from trunkline_sample import SampleAdapter
 
@@ -23,9 +18,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class TestSample(AdapterContract):
+class TestSample(AdapterSuite):
     """The contract. Does your vendor speak OpenAI's protocol? Inherit
-    ``ScriptedProviderContract`` instead, and nothing is lacking."""
+    ``ScriptedProviderSuite`` instead, and nothing is lacking."""
 
     counts = False
     lacks: ClassVar = dict.fromkeys(PROGRAMS.keys() - {"text"}, "nobody is asked yet")

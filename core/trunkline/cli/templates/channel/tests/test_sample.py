@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from trunkline import Approval
-from trunkline.testing.channel_suite import ChannelSuite, ChannelUser
+from trunkline.api.testing import ChannelSuite, ChannelUser
+from trunkline.api.tool import Approval
 
 from trunkline_sample import SampleChannel
 

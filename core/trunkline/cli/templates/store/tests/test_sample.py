@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from trunkline import Change, StorageError
-from trunkline.testing.store_suite import StoreSuite
+from trunkline import StorageError
+from trunkline.api.store import Change
+from trunkline.api.testing import StoreSuite
 
 from trunkline_sample import SampleStore
 

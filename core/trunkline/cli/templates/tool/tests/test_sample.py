@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trunkline.testing.tool_suite import ToolSuite
+from trunkline.api.testing import ToolSuite
 
 from trunkline_sample import sample_hello
 

@@ -3,22 +3,23 @@
 from collections.abc import AsyncIterator, Iterable
 
 import trunkline
+from trunkline.api.model import Finish, ModelAdapter, ModelEvent, ModelRequest, Text
 
 
-class SampleAdapter(trunkline.ModelAdapter):
+class SampleAdapter(ModelAdapter):
     """Says the question again."""
 
     name = "sample"
     vendor = "sample"
 
-    async def stream(self, request: trunkline.ModelRequest) -> AsyncIterator[trunkline.ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The answer, in pieces."""
         for word in request.messages[-1].content.split(" "):
-            yield trunkline.Text(word if word.endswith(".") else f"{word} ")
-        yield trunkline.Finish()
+            yield Text(word if word.endswith(".") else f"{word} ")
+        yield Finish()
 
 
 @trunkline.hookimpl
-def trunkline_models() -> Iterable[trunkline.ModelAdapter]:
+def trunkline_models() -> Iterable[ModelAdapter]:
     """What this plugin adds."""
     return [SampleAdapter()]

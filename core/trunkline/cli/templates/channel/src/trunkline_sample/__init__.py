@@ -5,12 +5,13 @@ from pathlib import Path
 
 import anyio
 import trunkline
+from trunkline.api.channel import Channel, Letter, LetterChannel
 
 PAUSE = 0.2
 """Seconds between two looks."""
 
 
-class SampleChannel(trunkline.LetterChannel):
+class SampleChannel(LetterChannel):
     """Takes NAME.in and writes NAME.out."""
 
     name = "sample"
@@ -20,17 +21,17 @@ class SampleChannel(trunkline.LetterChannel):
         super().__init__(notes=folder / "conversations.json")
         self._folder = folder
 
-    async def letters(self) -> AsyncGenerator[trunkline.Letter, None]:
+    async def letters(self) -> AsyncGenerator[Letter, None]:
         """What people have written and was not answered yet."""
         self._folder.mkdir(parents=True, exist_ok=True)
         while True:
             for file in sorted(self._folder.glob("*.in")):
                 if text := file.read_text():
                     name = f"{file.name} {file.stat().st_mtime_ns}"
-                    yield trunkline.Letter(name, text, origin=file)
+                    yield Letter(name, text, origin=file)
             await anyio.sleep(PAUSE)
 
-    async def show(self, letter: trunkline.Letter, text: str, *, done: bool) -> None:
+    async def show(self, letter: Letter, text: str, *, done: bool) -> None:
         """Write the answer; at its end the letter is out of the way."""
         assert isinstance(letter.origin, Path)
         letter.origin.with_suffix(".out").write_text(text)
@@ -43,7 +44,7 @@ class SampleChannel(trunkline.LetterChannel):
         with (self._folder / "approvals.out").open("a") as file:
             file.write(f"{text}\n\n")
 
-    def is_owner(self, letter: trunkline.Letter) -> bool:
+    def is_owner(self, letter: Letter) -> bool:
         """Who can write into this folder is its owner. Where others can write too, ask who wrote."""
         return True
 
@@ -51,6 +52,6 @@ class SampleChannel(trunkline.LetterChannel):
 @trunkline.hookimpl
 def trunkline_channels(
     settings: trunkline.PluginSettings,
-) -> Iterable[trunkline.Channel]:
+) -> Iterable[Channel]:
     """What this plugin adds."""
     return [SampleChannel(settings.home / "sample")]

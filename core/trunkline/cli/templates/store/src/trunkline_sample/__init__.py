@@ -6,12 +6,13 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import trunkline
+from trunkline.api.store import LogStore, MemoryRecord, MemoryStore
 
 
-class SampleStore(trunkline.LogStore):
+class SampleStore(LogStore):
     """Keeps one line for each change."""
 
-    def load(self, root: Path) -> Iterator[trunkline.MemoryRecord]:
+    def load(self, root: Path) -> Iterator[MemoryRecord]:
         """Every record, oldest first."""
         self._file = (root / "sample.jsonl").open("a+b")
         flock(self._file, LOCK_EX | LOCK_NB)
@@ -21,10 +22,10 @@ class SampleStore(trunkline.LogStore):
             if not line.endswith(b"\n"):  # a power cut: nobody was told that it is kept
                 break
             whole += len(line)
-            yield trunkline.MemoryRecord.decode(line)
+            yield MemoryRecord.decode(line)
         self._file.truncate(whole)
 
-    def keep(self, record: trunkline.MemoryRecord) -> None:
+    def keep(self, record: MemoryRecord) -> None:
         """Put one at the end; it is on disk when this returns."""
         end = self._file.seek(0, os.SEEK_END)
         try:
@@ -41,6 +42,6 @@ class SampleStore(trunkline.LogStore):
 
 
 @trunkline.hookimpl
-def trunkline_memory_stores() -> Iterable[trunkline.MemoryStore]:
+def trunkline_memory_stores() -> Iterable[MemoryStore]:
     """What this plugin adds."""
     return [SampleStore()]

@@ -1,0 +1,1 @@
+"""What authors of plugins import besides ``trunkline`` itself: one module for each kind of extension."""

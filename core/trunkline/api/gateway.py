@@ -1,0 +1,21 @@
+"""The HTTP gateway: authentication, admission, further routes, and the requests that the gateway answers."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trunkline.contracts.blocks.messages import Pulse as Pulse
+    from trunkline.contracts.conversations.messages import ConversationSummary as ConversationSummary
+    from trunkline.contracts.conversations.messages import ListConversations as ListConversations
+    from trunkline.contracts.gateway.access import AdmissionRule as AdmissionRule
+    from trunkline.contracts.gateway.access import Authenticator as Authenticator
+    from trunkline.contracts.gateway.access import HttpRoute as HttpRoute
+    from trunkline.contracts.gateway.access import Identity as Identity
+    from trunkline.contracts.gateway.messages import ConversationView as ConversationView
+    from trunkline.contracts.gateway.messages import MessageAccepted as MessageAccepted
+    from trunkline.contracts.gateway.messages import SendMessage as SendMessage
+    from trunkline.contracts.gateway.messages import TurnView as TurnView
+    from trunkline.contracts.gateway.subjects import LOAD_MESSAGES as LOAD_MESSAGES
+else:
+    from trunkline._util.lazy_names import lazy_names
+
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -1,0 +1,49 @@
+"""Memory: the requests that the memory worker answers, their results, and purgers of derived data."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trunkline.contracts.conversations.messages import AppendConversation as AppendConversation
+    from trunkline.contracts.conversations.messages import ConversationPage as ConversationPage
+    from trunkline.contracts.conversations.messages import ConversationSlice as ConversationSlice
+    from trunkline.contracts.conversations.messages import LoadConversation as LoadConversation
+    from trunkline.contracts.conversations.messages import utc_now as utc_now
+    from trunkline.contracts.memory.chunks import DEFAULT_CONFIDENCE as DEFAULT_CONFIDENCE
+    from trunkline.contracts.memory.chunks import Chunk as Chunk
+    from trunkline.contracts.memory.chunks import ChunkMetadata as ChunkMetadata
+    from trunkline.contracts.memory.chunks import FindLinked as FindLinked
+    from trunkline.contracts.memory.chunks import ForgetChunk as ForgetChunk
+    from trunkline.contracts.memory.chunks import LinkChunks as LinkChunks
+    from trunkline.contracts.memory.chunks import LinkedChunk as LinkedChunk
+    from trunkline.contracts.memory.chunks import ListChunks as ListChunks
+    from trunkline.contracts.memory.chunks import Recall as Recall
+    from trunkline.contracts.memory.chunks import Recalled as Recalled
+    from trunkline.contracts.memory.chunks import RecalledChunk as RecalledChunk
+    from trunkline.contracts.memory.chunks import Remember as Remember
+    from trunkline.contracts.memory.chunks import Remembered as Remembered
+    from trunkline.contracts.memory.embedder import Embedder as Embedder
+    from trunkline.contracts.memory.initial_files import is_untouched as is_untouched
+    from trunkline.contracts.memory.messages import HitExplanation as HitExplanation
+    from trunkline.contracts.memory.messages import ListMemory as ListMemory
+    from trunkline.contracts.memory.messages import MemoryChange as MemoryChange
+    from trunkline.contracts.memory.messages import MemoryHits as MemoryHits
+    from trunkline.contracts.memory.messages import ReadManyMemory as ReadManyMemory
+    from trunkline.contracts.memory.messages import SearchMemory as SearchMemory
+    from trunkline.contracts.memory.messages import WriteManyMemory as WriteManyMemory
+    from trunkline.contracts.memory.purge import Kept as Kept
+    from trunkline.contracts.memory.purger import Purge as Purge
+    from trunkline.contracts.memory.purger import Purger as Purger
+    from trunkline.contracts.memory.subjects import MEMORY_CHUNKS as MEMORY_CHUNKS
+    from trunkline.contracts.memory.subjects import MEMORY_FORGET as MEMORY_FORGET
+    from trunkline.contracts.memory.subjects import MEMORY_LINK as MEMORY_LINK
+    from trunkline.contracts.memory.subjects import MEMORY_LINKED as MEMORY_LINKED
+    from trunkline.contracts.memory.subjects import MEMORY_LIST as MEMORY_LIST
+    from trunkline.contracts.memory.subjects import MEMORY_READ_MANY as MEMORY_READ_MANY
+    from trunkline.contracts.memory.subjects import MEMORY_RECALL as MEMORY_RECALL
+    from trunkline.contracts.memory.subjects import MEMORY_REMEMBER as MEMORY_REMEMBER
+    from trunkline.contracts.memory.subjects import MEMORY_SEARCH as MEMORY_SEARCH
+    from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY as MEMORY_WRITE_MANY
+else:
+    from trunkline._util.lazy_names import lazy_names
+
+    __getattr__, __dir__ = lazy_names(__name__)

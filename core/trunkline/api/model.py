@@ -1,0 +1,26 @@
+"""Adapters of model vendors, middleware around model requests, and completions for plugins."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trunkline.contracts.conversations.messages import Usage as Usage
+    from trunkline.contracts.models.adapter import AskModel as AskModel
+    from trunkline.contracts.models.adapter import Call as Call
+    from trunkline.contracts.models.adapter import Finish as Finish
+    from trunkline.contracts.models.adapter import ModelAdapter as ModelAdapter
+    from trunkline.contracts.models.adapter import ModelEvent as ModelEvent
+    from trunkline.contracts.models.adapter import ModelInfo as ModelInfo
+    from trunkline.contracts.models.adapter import ModelMiddleware as ModelMiddleware
+    from trunkline.contracts.models.adapter import ModelRequest as ModelRequest
+    from trunkline.contracts.models.adapter import Reasoning as Reasoning
+    from trunkline.contracts.models.adapter import Text as Text
+    from trunkline.contracts.models.adapter import ToolRan as ToolRan
+    from trunkline.contracts.models.client import BlockCompleter as BlockCompleter
+    from trunkline.contracts.models.messages import Completion as Completion
+    from trunkline.contracts.models.program import program as program
+    from trunkline.errors import ModelError as ModelError
+    from trunkline.errors import ModelFault as ModelFault
+else:
+    from trunkline._util.lazy_names import lazy_names
+
+    __getattr__, __dir__ = lazy_names(__name__)

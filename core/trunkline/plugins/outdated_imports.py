@@ -1,0 +1,58 @@
+"""Finds in an ImportError what a plugin for a former version of Trunkline imports, and where that is today."""
+
+import ast
+import linecache
+import traceback
+from pathlib import Path
+
+import trunkline
+from trunkline._util.lazy_names import FACE, RenamedName, new_place
+
+HINT = "Change its imports: docs/reference/api.md lists every name. Or install a version of it for this Trunkline."
+
+_CORE = str(Path(trunkline.__file__).parent)
+
+
+def describe_outdated_import(error: BaseException) -> str | None:
+    """What the plugin imports that is elsewhere now, with the new names; None for every other error."""
+    if isinstance(error, RenamedName):
+        return f"It is written for another version: {error}."
+    if not isinstance(error, ImportError) or (error.name or "").partition(".")[0] != FACE:
+        return None
+    statement = _failed_statement(error)
+    if isinstance(statement, ast.ImportFrom):
+        found = "; ".join(_describe(str(statement.module), alias.name) for alias in statement.names)
+        return f"It is written for another version: {found}."
+    if isinstance(statement, ast.Import):
+        return f"It is written for another version: there is no module {error.name} now."
+    return None
+
+
+def _failed_statement(error: ImportError) -> ast.stmt | None:
+    """The import statement in the plugin that failed. An error inside Trunkline is none of the plugin's."""
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith("<frozen importlib")
+    ]
+    if not frames or frames[-1][0].startswith(_CORE):
+        return None
+    file, line = frames[-1]
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:  # the file was changed since it was imported
+        return None
+    return next(
+        (
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ),
+        None,
+    )
+
+
+def _describe(module: str, name: str) -> str:
+    place = new_place(module, name)
+    return f"{module}.{name} is now {place}" if place else f"{module}.{name} is not public any more"

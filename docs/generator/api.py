@@ -1,0 +1,92 @@
+"""The page of the public API: every name that a plugin may import, by module."""
+
+import ast
+import importlib
+import inspect
+import re
+import types
+import typing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from generator.markdown import code, first_paragraph, shown, table
+from trunkline._util.lazy_names import FACE, public_modules, public_names
+
+INTRODUCTION = """
+# The public API
+
+A plugin imports `trunkline` and the modules of `trunkline.api`, and nothing else of Trunkline: every other module may
+change in any version. Each name is in one module. It is imported when it is first used, so `import trunkline` costs
+next to nothing.
+
+A plugin that imports a name by a former place is refused, and the refusal says where the name is today.
+"""
+
+TOOLS = """
+The author of a tool needs these at most: {names}.
+"""
+
+TOOL_NAMES = (
+    "ApprovalDetail", "BlockPath", "Completer", "ConfigError", "ConfigSection", "Folder", "HealthCheck",
+    "HealthResult", "Image", "Memory", "MemoryPath", "MemoryTree", "Person", "PluginSettings", "Sandbox",
+    "SandboxLimits", "Secret", "Tool", "ToolContext", "ToolError", "ToolOutcome", "diff_preview", "hookimpl",
+    "preview", "tool",
+)  # fmt: skip
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n\n".join([INTRODUCTION.strip(), *map(_section, public_modules())])
+
+
+def _section(module: str) -> str:
+    found = importlib.import_module(module)
+    said = [first_paragraph(found)]
+    if module == FACE:
+        said.append(TOOLS.format(names=", ".join(map(code, TOOL_NAMES))).strip())
+    rows = [(code(name), _sentence(getattr(found, name), name, origin)) for name, origin in _names(module)]
+    return "\n\n".join([f"## {code(module)}", *said, table(("name", "is"), rows)])
+
+
+def _names(module: str) -> list[tuple[str, str]]:
+    return sorted(public_names(module).items(), key=lambda item: item[0].lower())
+
+
+def _sentence(value: Any, name: str, origin: str) -> str:
+    """The first sentence of a docstring; a value has the text that follows its assignment."""
+    own = inspect.isclass(value) or inspect.isroutine(value)
+    text = first_paragraph(value) if own else _text_below(origin, name) or _value_text(value)
+    sentence = re.match(r".*?\.(?=\s|$)", text)
+    return sentence.group() if sentence else text
+
+
+def _value_text(value: Any) -> str:
+    """Values without a text: what an endpoint or a topic is for, or the value itself."""
+    if isinstance(doc := getattr(value, "doc", None), str):
+        return f"{code(value.subject.template)}: {doc}"
+    if typing.get_origin(value) in (typing.Literal, types.UnionType, typing.Union):
+        return shown(value)
+    return code(repr(value))
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8"))
+
+
+def _text_below(module: str, name: str) -> str:
+    body = _tree(module).body
+    for node, below in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
+            return _text_below(str(node.module), name)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return _literal(below)
+    return ""
+
+
+def _literal(node: ast.stmt | None) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return " ".join(inspect.cleandoc(str(node.value.value)).split("\n\n")[0].split()).replace("``", "`")
+    return ""
