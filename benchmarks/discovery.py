@@ -146,8 +146,8 @@ async def measure(count: int, way: str, turns: int) -> list[dict[str, int]]:
 async def default_request() -> dict[str, int]:
     """What a fresh home sends for "hello": tools, and tokens of the whole body and of its parts."""
     with ScriptedProvider() as provider:
-        shipped = MonitorSettings().discovery_above  # platforms of tests differ
-        async with platform(config={**provider.settings, "monitor.discovery_above": shipped}) as running:
+        shipped = MonitorSettings().discovery_threshold  # platforms of tests differ
+        async with platform(config={**provider.settings, "monitor.discovery_threshold": shipped}) as running:
             await running.say("hello")
         body = provider.answer_requests[-1].body
     parts = {"tokens": body, "tools' tokens": body["tools"], "messages' tokens": body["messages"]}

@@ -56,11 +56,11 @@ class Knob:
 
 
 KNOBS = (
-    Knob("bus.sync", "always", (10,)),
-    Knob("bus.feed", "file", ("memory",), "paced"),
-    Knob("monitor.coalesce", 0.015, (0, 0.05, 0.1), "paced"),
-    Knob("memory.group_window", 0.004, (0, 0.02)),
-    Knob("memory.sync", True, (False,)),
+    Knob("bus.sync_interval", "always", (10,)),
+    Knob("bus.feed_storage", "file", ("memory",), "paced"),
+    Knob("monitor.text_flush_seconds", 0.015, (0, 0.05, 0.1), "paced"),
+    Knob("memory.commit_window", 0.004, (0, 0.02)),
+    Knob("memory.fsync", True, (False,)),
 )
 
 
@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON; times in seconds")
     given = parser.parse_args()
     if given.quick:
-        given.rounds, given.seconds, given.writes, given.knob = 1, 0.1, 8, given.knob or "bus.sync"
+        given.rounds, given.seconds, given.writes, given.knob = 1, 0.1, 8, given.knob or "bus.sync_interval"
     with provider_process() as provider:
         ours = {"client": os.getpid(), "model": machine.children()[0]}
         writes, costs = anyio.run(_all, provider, ours, given, backend_options={"use_uvloop": True})

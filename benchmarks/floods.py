@@ -210,7 +210,7 @@ async def measure(
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
         "adapters.openai.model": "scripted",
-        "monitor.model_silence": 3_600.0,
+        "monitor.model_idle_timeout": 3_600.0,
         "approvals.deadline": 3_600.0,
         "gateway.body_timeout": 5.0,
         "gateway.max_content": 50_000_000 if flood is argument else 1_000_000,

@@ -92,7 +92,7 @@ async def _ways(
     if image is not None:
         for warm in (0, 1):
             name = "docker, warm" if warm else "docker"
-            backends[name] = Docker(SandboxSettings(image=image, warm=warm), folder / "home")
+            backends[name] = Docker(SandboxSettings(image=image, warm_containers=warm), folder / "home")
             pauses[name] = PAUSE * warm
     for name, backend in backends.items():
         if (reason := await backend.unavailable()) is not None:

@@ -201,7 +201,7 @@ async def _takeovers(running: ProcessPlatform, deaths: dict[str, float]) -> list
 async def tools(provider: str, count: int, seconds: float) -> ScaleRun:
     """``count`` tools workers with a tool that takes a second; then one is killed in the middle of its calls."""
     found = ScaleRun(count)
-    settings = {"tools.concurrency": SLOTS, "monitor.tool_silence": 3.0}
+    settings = {"tools.concurrency": SLOTS, "monitor.tool_idle_timeout": 3.0}
     kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor")
     async with start_platform(provider, kinds, settings, plugins={"errand": PLUGIN}) as running:
         file = running.home.config_file.parent / "errands"

@@ -48,45 +48,51 @@ MEANING = {
     "bus.password": "the user's password",
     "bus.credentials_file": "a NATS credentials file, in place of user and password",
     "bus.inbox_prefix": "the first part of reply subjects; `{user}` at its end stands for `bus.user`",
-    "bus.prepare": "whether workers make the streams they need. `false`: `trunkline run streams` does",
-    "bus.wait": "how long a worker that starts waits for NATS to be there, before it gives up",
+    "bus.manage_streams": "whether workers create the streams they need. `false`: `trunkline run streams` does",
+    "bus.connect_timeout": "how long a worker that starts waits for NATS before it gives up",
     "bus.replicas": "on how many servers of a cluster each stream is kept",
-    "bus.sync": "when the embedded server brings what it acknowledges to the disk: `always` before, else after so many "
-    "seconds at most; see [durability](../explanation/durability.md)",
-    "bus.feed": "where the feed is kept: `file` (a crash may lose its end) or `memory` (a restart loses it)",
+    "bus.sync_interval": "when the embedded server flushes what it acknowledges to disk: `always` before, else after "
+    "that many seconds at most; see [durability](../explanation/durability.md)",
+    "bus.feed_storage": "where the feed is stored: `file` (a crash may lose its end) or `memory` (a restart loses it)",
     "gateway.host": "the address to listen on; anything but 127.0.0.1 opens the gateway to the network",
     "gateway.port": "the port; 0 takes any free one",
-    "gateway.hosts": "further names that people reach the gateway by, such as a reverse proxy's; others are refused",
+    "gateway.allowed_hosts": "further host names that requests may name, such as a reverse proxy's; others are "
+    "refused",
     "gateway.max_content": "how large a message may be",
     "gateway.max_queued": "how many messages of one conversation may wait for their answers; further ones are refused",
-    "gateway.head_timeout": "how long the head of a request may take to come; then the connection is closed",
-    "gateway.body_timeout": "how long the body of a request may take to come",
+    "gateway.header_timeout": "how long the header of a request may take to arrive; then the connection is closed",
+    "gateway.body_timeout": "how long the body of a request may take to arrive",
     "gateway.metrics": "who may read `/metrics`: `token`, `open` (anybody who reaches the port) or `off`",
-    "approvals.deadline": "how long a person is waited for who has to decide about a call; then it is denied",
-    "approvals.background": "the same for turns that no message began; this version begins none",
-    "approvals.channels": "the same for turns of a channel, by its name, as in `{ mail = 259200 }` for three days",
-    "approvals.remind": "the part of that time after which people are reminded; 1 is never",
+    "approvals.deadline": "how long a call waits for a person's decision; then it is denied",
+    "approvals.background_deadline": "the same for turns that no message started; this version starts none",
+    "approvals.channel_deadlines": "the same for the turns of a channel, by its name: `{ mail = 259200 }` is three "
+    "days",
+    "approvals.remind_after_share": "people are reminded after this share of the deadline, above 0 and up to 1; 1 is "
+    "never",
     "gateway.default_block": "the block for messages that name none; it is made on the first start",
     "monitor.engine": "serve the bare agent loop, `POST /engine/chat`, to whoever has the token of the home",
     "monitor.engine_port": "the loopback port of the bare agent loop; 0 takes any free one",
     "monitor.bootstrap": "the first line of what every model is told",
-    "monitor.window": "how many tokens a model takes in that `models.windows` does not name; context is cut to fit",
-    "monitor.context_share": "the part of the window that files of memory and what is recalled may fill",
-    "monitor.model_silence": "how long a model may say nothing before the call counts as failed",
+    "monitor.context_window": "how many tokens a model accepts that `models.context_windows` does not name; context "
+    "is cut to fit",
+    "monitor.context_share": "the share of the context window that files of memory and recall may fill",
+    "monitor.model_idle_timeout": "how long a model may be silent before its call fails",
     "monitor.max_answer": "how much a model may say in one call, with reasoning and tool calls; the rest is cut off",
     "monitor.max_tool_calls": "how many tool calls of one answer are run; the others are refused",
     "monitor.parallel_tool_calls": "how many tool calls of one turn run at once",
-    "monitor.tool_silence": "how long a tools worker may be silent before its call is sent again, under the same key",
-    "monitor.coalesce": "how long text is gathered before it is shown",
-    "monitor.discovery_above": "how many tools a block may have to send its model all of them; with more it is "
+    "monitor.tool_idle_timeout": "how long a tools worker may be silent before its call is sent again, under the same "
+    "key",
+    "monitor.text_flush_seconds": "how long text is collected before it is shown",
+    "monitor.discovery_threshold": "how many tools a block may have to send its model all of them; with more it is "
     "sent at most so many, and finds and loads the others. `discovery` in `block.toml` or `preferences.toml` goes "
     "before",
     "monitor.concurrency": "how many conversations are worked on at once",
-    "monitor.drain": "how long running turns may take to end when the worker stops",
+    "monitor.drain_timeout": "how long running turns may take to end when the worker stops; then another monitor "
+    "continues them",
     "models.prices": "what models cost, in US dollars per million tokens: "
     '`"openai/gpt-4.1" = { input = 2.0, cached = 0.5, output = 8.0 }`. `*` in a name stands for any text; the name of '
     "an adapter alone is for its default model. A model without a price counts as free, and the log says so",
-    "models.windows": 'how many tokens a model takes in: `"openai/gpt-4.1" = 1000000`',
+    "models.context_windows": 'how many tokens a model accepts: `"openai/gpt-4.1" = 1000000`',
     "permissions.scope": "for blocks that do not say: how far file tools reach, `block`, `workspace` or `system`",
     "permissions.allow_shell": "whether agents may run programs; see [permissions](messages.md#permissiontable)",
     "permissions.allow_network": "whether tools, and with `true` programs, reach other hosts",
@@ -96,12 +102,12 @@ MEANING = {
     "audit.detail": "what the audit log has of arguments and results: `minimal` none, `standard` the beginning of each "
     "argument, `verbose` both",
     "tools.workspaces": "holds one folder a block, in which its file tools work",
-    "tools.shown_result": "how large a tool's result may be to be shown to the model whole; of a larger one it is "
+    "tools.max_shown_result": "up to which size a tool's result is shown to the model whole; of a larger one it is "
     "shown the beginning and the end, and `read_result` reads the rest",
-    "tools.largest_result": "how much of a tool's result is kept at most",
+    "tools.max_stored_result": "how much of a tool's result is stored at most",
     "tools.timeout": "how long a tool may take that does not say so itself",
-    "tools.drain": "how long running calls may take to end when the worker stops",
-    "tools.hold": "how long a call that must not run twice waits in its middle for a person's answer",
+    "tools.drain_timeout": "how long running calls may take to end when the worker stops",
+    "tools.answer_wait": "how long a running call that must not run twice waits for a person's answer",
     "tools.concurrency": "how many tools run at once",
     "tools.backlog": "how many calls wait for one of those places; more are refused for the moment and asked for again",
     "retention.inbox_mb": "how much may wait in the inbox, in MB; then messages are refused, and none is dropped",
@@ -116,8 +122,8 @@ MEANING = {
     "retention.trace_mb": "how much of them is kept, in MB",
     "retention.audit_days": "how long the stream of the audit log is kept, in days; memory keeps its lines",
     "retention.audit_mb": "how much of it is kept, in MB",
-    "retention.dead_days": "how long dead letters are kept, in days",
-    "retention.dead_mb": "how much of them is kept, in MB",
+    "retention.dead_letter_days": "how long dead letters are kept, in days",
+    "retention.dead_letter_mb": "how many MB of them are kept",
     "retention.approval_mb": "how much is kept of where approvals stand, and of their timers, in MB each",
     "retention.result_days": "how long tool results that are too long for their conversation are kept, in days",
     "retention.result_mb": "how much of them is kept, in MB; then the oldest go",
@@ -126,12 +132,13 @@ MEANING = {
     "retention.log_files": "how many full ones are kept of each",
     "retention.log_days": "after how many days a log file that nobody writes any more is removed",
     "memory.embedder": "what turns texts into vectors: a plugin's embedder, or `ADAPTER/MODEL`. Nothing: words alone",
-    "memory.group_window": "how long writes are gathered into one commit, at most",
-    "memory.sync": "whether a commit is on disk before it is acknowledged; `false` risks the history in a power cut",
+    "memory.commit_window": "how long writes are collected into one commit at most",
+    "memory.fsync": "whether a commit is on disk before it is acknowledged; with `false` a power cut may lose the "
+    "newest history",
     "memory.redact": "names by which secrets go: what stands behind `api_key=` and the like is not kept in memory",
     "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
-    "documents.seconds": "how long reading one document may take, in its process; it is skipped after that",
-    "documents.memory": "how much memory that process may take, in MiB",
+    "documents.read_timeout": "how long reading one document may take, in its process; then it is skipped",
+    "documents.read_memory_mb": "how much memory that process may use, in MiB",
     "documents.watch": "folders whose files are brought into memory as they change: tables of `folder`, `block` (all "
     "blocks without it) and `prune` (whether what is deleted there is taken out of memory)",
     "documents.conversation_days": "how long documents of a conversation are kept when nobody looks at them",
@@ -140,14 +147,14 @@ MEANING = {
     "telemetry.capture_content": "whether traces hold what people, models and tools say",
     "telemetry.traces": "whether turns are traced at all",
     "remotes.listen": "where other hosts connect, `host:port`, for `trunkline remote`. Nothing: none can",
-    "remotes.patience": "for how long the result of a call is waited for while its host is out of reach",
+    "remotes.unreachable_timeout": "how long a call waits for its result while its host is unreachable",
     "plugins.disabled": "plugins that are not loaded, by distribution or entry point",
     "plugins.required": "plugins without which no worker starts",
-    "plugins.import_seconds": "how long the import of a plugin may take before it is left out, in seconds",
-    "plugins.stall": "seconds for which a process may stand still before it ends itself and says which code held it; "
-    "0: for ever",
-    "plugins.crashes": "how many crashes within an hour, by the same plugin's code, put it into quarantine; "
-    "0: no plugin ever",
+    "plugins.import_timeout": "how long the import of a plugin may take; then the worker goes on without it",
+    "plugins.stall_timeout": "how long a process may be blocked before it ends itself and names the code that blocked "
+    "it; 0: no limit",
+    "plugins.max_crashes": "how many crashes within an hour, caused by the same plugin's code, put it into "
+    "quarantine; 0: none do",
 }
 """What each key means. One that is missing here, or is no key any more, stops the generator."""
 

@@ -21,7 +21,7 @@ FAULTS = {
     "authentication": "the provider refused the key",
     "rate_limited": "the provider wants fewer requests",
     "unavailable": "the provider cannot be reached, or answers with an error of its own",
-    "timeout": "the model said nothing for longer than `monitor.model_silence`",
+    "timeout": "the model said nothing for longer than `monitor.model_idle_timeout`",
     "bad_response": "what came is not what the provider's protocol says",
     "interrupted": "the stream ended in its middle",
     "refused": "the provider or a guard refused the request",

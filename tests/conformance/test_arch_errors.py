@@ -96,7 +96,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_gateway(house: Open, caplog: pytest.L
     """Each fault of the provider ends the turn with its code. The finer reason is in the log. Text that had come is
     kept. The message is the code's sentence; why is in ``metadata.detail``, without keys, addresses, paths and
     traces (ADR 0055)."""
-    async with house({"monitor.model_silence": 1.0}) as running:
+    async with house({"monitor.model_idle_timeout": 1.0}) as running:
         client = running.client
         for program, code in FAULTS.items():
             caplog.clear()
@@ -120,7 +120,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_gateway(house: Open, caplog: pytest.L
 async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
     """The same at ``/engine/chat``."""
     async with (
-        house({"monitor.model_silence": 1.0, "monitor.engine": True}) as running,
+        house({"monitor.model_idle_timeout": 1.0, "monitor.engine": True}) as running,
         httpx.AsyncClient(base_url=running.platform.engine_url, timeout=100) as http,
     ):
         http.headers["authorization"] = f"Bearer {running.platform.token}"
@@ -139,7 +139,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
 async def test_ARCH_5_ARCH_6_faults_at_openais_door(house: Open) -> None:
     """The same through the official client, which sees one code a cause, in a stream too, and sends nothing twice."""
     async with (
-        house({"monitor.model_silence": 1.0}) as running,
+        house({"monitor.model_idle_timeout": 1.0}) as running,
         openai.AsyncOpenAI(base_url=f"{running.platform.url}/v1", api_key=running.platform.token) as client,
     ):
         heard = ""

@@ -57,7 +57,7 @@ async def test_FS_6_memory_evolves_by_addition(house: Open, sources: Path) -> No
     """A second search with an index of its own joins the first, whose answers stay the same. Without any index, its own
     or the built-in one, nothing is lost; without the plugin the system runs as before."""
     search = 'call:memory_search {"query": "tomatoes"} ;; say:ok'
-    tools = {"runtime.tool_sources": [str(sources)], "monitor.discovery_above": 1_000}
+    tools = {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
     async with house(tools) as running:
         for name, text in (("garden", "Tomatoes want sun."), ("zoo", "Zebras jazz quickly.")):
             wish = json.dumps({"path": f"{name}.md", "content": text})

@@ -146,7 +146,7 @@ async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
 async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
     """Control characters and megabytes: the model, the client and the stored conversation get the same, as far as the
     owner lets results be shown whole."""
-    async with house(config={"tools.shown_result": 4_000_000}, plugins=[Tools()]) as running:
+    async with house(config={"tools.max_shown_result": 4_000_000}, plugins=[Tools()]) as running:
         reply = await running.client.say("call:blob {} ;; say:much")
         assert reply.results() == [BLOB]
         assert running.provider.answer_requests[-1].body["messages"][-1]["content"] == BLOB

@@ -115,7 +115,9 @@ def dice(word: str) -> str:
 async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sources: Path) -> None:
     """A file dropped into ``tool_sources`` is offered to the model and used by the next message; a changed file is
     used as it is now; once it is removed the tool is gone from the definitions, and calling it is no failure."""
-    async with house({"runtime.tool_sources": [str(sources)], "monitor.discovery_above": 1_000}) as running:
+    async with house(
+        {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
+    ) as running:
         begun = await running.client.say("say:hello")
         assert "roll" not in running.offered()
 
@@ -138,7 +140,9 @@ async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sourc
 
 async def test_SWAP_3_a_broken_file_costs_only_itself(house: Open, sources: Path) -> None:
     """A file that cannot be loaded, dropped in while a conversation runs, takes nothing else away."""
-    async with house({"runtime.tool_sources": [str(sources)], "monitor.discovery_above": 1_000}) as running:
+    async with house(
+        {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
+    ) as running:
         (sources / "good.py").write_text(dice("six"))
         (sources / "broken.py").write_text("raise RuntimeError('no such device')")
         reply = await running.client.say("call:roll {} ;; quote")

@@ -65,7 +65,7 @@ class Installation(PlatformClient):
             "TRUNKLINE_BUS__USER": user,
             "TRUNKLINE_BUS__PASSWORD": self.passwords[user],
             "TRUNKLINE_BUS__INBOX_PREFIX": "_INBOX_{user}",
-            "TRUNKLINE_BUS__PREPARE": "false",
+            "TRUNKLINE_BUS__MANAGE_STREAMS": "false",
         }
 
     def launch(self, kind: str, user: str) -> WorkerProcess:

@@ -113,7 +113,7 @@ def test_the_settings_are_a_home_s(tmp_path: Path, commented: str) -> None:
     config = load_config(tmp_path, environ=environ)
     settings = bus_settings(config)
     assert (settings.user, settings.password, settings.inbox_prefix) == ("tools", "secret", "_INBOX_tools")
-    assert config.settings.bus.prepare is False
+    assert config.settings.bus.manage_streams is False
 
 
 def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[P
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(remote)}
     config = load_config(remote, flags={"runtime.tool_sources": [str(folder / "tools")]}, environ=environ)
     shown = {
-        "monitor.discovery_above": 1_000
+        "monitor.discovery_threshold": 1_000
     }  # the remote's tools are as many again, and all are to be seen here
     async with platform(hub, config={"remotes.listen": f"127.0.0.1:{port}", **shown}) as running:
         stop = anyio.Event()

@@ -95,8 +95,8 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
         "runtime.tool_sources": [str(plugins)],
         "channels.enabled": [CHANNEL],
         "permissions.approvals": "some",
-        "approvals.remind": 0.002,
-        "tools.shown_result": 6_000,
+        "approvals.remind_after_share": 0.002,
+        "tools.max_shown_result": 6_000,
     }
     async with installation(tmp_path, settings=settings) as running:
         written = await running.say('/tool memory_write path=notes/mole.md content="A mole digs at night."')

@@ -72,7 +72,9 @@ async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str,
 
 async def test_MB_T10_nobody_in_time_is_a_no_that_all_are_told(provider: str, tmp_path: Path) -> None:
     """The deadline: first a reminder, then a denial by nobody, which every channel hears and the model is told."""
-    async with house(provider, tmp_path, **{"approvals.deadline": 2.0, "approvals.remind": 0.4}) as running:
+    async with house(
+        provider, tmp_path, **{"approvals.deadline": 2.0, "approvals.remind_after_share": 0.4}
+    ) as running:
         heard: dict[str, list[Approval]] = {"telegram": [], "web": []}
 
         async def listen(channel: str) -> None:

@@ -61,7 +61,7 @@ def trunkline_tools():
 
 @pytest.fixture(scope="module")
 async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
-    config = asking(provider, **{"approvals.channels": {"brief": 8.0}})
+    config = asking(provider, **{"approvals.channel_deadlines": {"brief": 8.0}})
     home = tmp_path_factory.mktemp("asked")
     async with process_platform(
         home, config=config, plugins={"look": LOOK, "post": HELD}, workers=CREW

@@ -69,12 +69,12 @@ def test_memory_is_watched_over_many_turns() -> None:
 
 def test_what_durability_costs_is_measured() -> None:
     """Writes synced and not, in file and memory, on one server and three; and turns with a knob beside its default."""
-    run = figures("benchmarks.durability", "--quick", "--knob", "bus.feed")
+    run = figures("benchmarks.durability", "--quick", "--knob", "bus.feed_storage")
     assert len(run["writes"]) == 8 and all(0 < write["p50"] <= write["p99"] for write in run["writes"])
     assert {"3 servers, sync always, 3 replicas", "1 server, sync always, file"} <= {
         w["name"] for w in run["writes"]
     }
-    assert [(turn["knob"], turn["choice"]) for turn in run["turns"]] == [("bus.feed", "memory")]
+    assert [(turn["knob"], turn["choice"]) for turn in run["turns"]] == [("bus.feed_storage", "memory")]
     assert run["turns"][0]["rate_ratio"] > 0 and run["turns"][0]["cpu_ratio"] > 0
 
 

@@ -22,7 +22,7 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 pytestmark = pytest.mark.anyio
 
 MOST_TOOLS, MOST_TOKENS = 12, 2_500
-AS_SHIPPED = {"monitor.discovery_above": MonitorSettings().discovery_above}
+AS_SHIPPED = {"monitor.discovery_threshold": MonitorSettings().discovery_threshold}
 """Platforms of tests show models all tools otherwise."""
 
 

@@ -27,7 +27,7 @@ from .stage import CREW, manned
 
 pytestmark = pytest.mark.anyio
 
-EASY = {"bus.sync": 60, "bus.feed": "memory", "memory.sync": False}
+EASY = {"bus.sync_interval": 60, "bus.feed_storage": "memory", "memory.fsync": False}
 """Everything given up that can be."""
 
 
@@ -77,8 +77,9 @@ def _monitoring(store: Path) -> str:
 async def test_the_sync_interval_reaches_the_server(
     tmp_path: Path, sync: Any, always: bool, seconds: Any
 ) -> None:
-    """``bus.sync`` is what the server believes to be its own setting; ``always`` unless somebody chose otherwise."""
-    async with platform(tmp_path, config={} if always else {"bus.sync": sync}, workers=()):
+    """``bus.sync_interval`` is what the server believes to be its own setting; ``always`` unless somebody chose
+    otherwise."""
+    async with platform(tmp_path, config={} if always else {"bus.sync_interval": sync}, workers=()):
         pass
     said = server_says(tmp_path / "bus")
     assert bool(said.get("sync_always")) is always
@@ -101,7 +102,7 @@ async def test_the_feed_moves_between_file_and_memory(tmp_path: Path) -> None:
         answer = await running.say("hello")
         assert (await kept(running, "FEED"))["storage"] == "file"
     for feed in ("memory", "file"):
-        async with platform(tmp_path, config={"bus.feed": feed}) as running:
+        async with platform(tmp_path, config={"bus.feed_storage": feed}) as running:
             assert (await kept(running, "FEED"))["storage"] == feed
             assert await told_again(running, answer) == answer.text != ""
             again = await running.say("and now?", conversation=answer.accepted.conversation)
@@ -117,7 +118,9 @@ async def test_a_server_of_ones_own_keeps_its_feed(tmp_path: Path) -> None:
         async with platform(tmp_path / "home", config=own, environ=environ) as running:
             answer = await running.say("hello")
         with pytest.raises(BootError, match=r"stream FEED exists with another storage") as refused:
-            async with platform(tmp_path / "home", config={**own, "bus.feed": "memory"}, environ=environ):
+            async with platform(
+                tmp_path / "home", config={**own, "bus.feed_storage": "memory"}, environ=environ
+            ):
                 pass
         assert isinstance(refused.value.cause, TopologyConflict)
         async with platform(tmp_path / "home", config=own, environ=environ) as running:

@@ -85,7 +85,7 @@ async def test_an_answer_reaches_the_model_and_no_call_is_allowed_by_it(
 async def test_MB_T10_no_answer_is_told_as_such(provider: str, tmp_path: Path) -> None:
     """Left unanswered by the owner, or by nobody in time: a tool error says which, and the turn goes on. Neither can be
     answered any more."""
-    async with house(provider, tmp_path, **{"approvals.channels": {"brief": 6.0}}) as running:
+    async with house(provider, tmp_path, **{"approvals.channel_deadlines": {"brief": 6.0}}) as running:
         accepted = await running.send(ask("What colour?"))
         question = await question_of(running, accepted)
         for wrong in ({"allow": True}, {"allow": True, "answer": "  "}, {"allow": False, "answer": "red"}):
@@ -202,7 +202,7 @@ async def test_a_call_that_must_not_run_twice_waits_where_it_is(provider: str, t
 async def test_a_call_waits_no_longer_than_it_may(provider: str, tmp_path: Path) -> None:
     """Where nobody answers within ``[tools] hold`` the call itself is told so, and its own outcome is what counts."""
     begun = tmp_path / "begun"
-    settings = {"tools.hold": 1.0, "permissions.approvals": "none"}
+    settings = {"tools.answer_wait": 1.0, "permissions.approvals": "none"}
     async with house(provider, tmp_path / "home", Posts(), **settings) as running:
         ended = await running.say(f"call:post {json.dumps({'file': str(begun)})} ;; quote")
         assert "Nobody answered in time" in results(ended.events)[0] and begun.read_text() == "begun\n"

@@ -84,7 +84,7 @@ async def failing(kind: str, *plugins: object) -> AsyncIterator[tuple[Platform, 
             "adapters.openai.base_url": url,
             "adapters.openai.model": "gpt-nope",
             "adapters.openai.api_key": {"env": "MY_KEY"},
-            "monitor.model_silence": 1.5,
+            "monitor.model_idle_timeout": 1.5,
         }
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MY_KEY", KEY)
@@ -161,7 +161,8 @@ async def test_nobody_is_asked_about_a_home_whose_file_is_broken() -> None:
 def started(home: Path, url: str) -> dict[str, str]:
     """The environment of a home with such a model."""
     settings = f'[adapters.openai]\nbase_url = "{url}"\nmodel = "gpt-nope"\napi_key = {{ env = "MY_KEY" }}\n'
-    prices = '[models.prices."openai/*"]\ninput = 2.0\noutput = 8.0\n[models.windows]\n"openai/gpt-nope" = 128000\n'
+    prices = '[models.prices."openai/*"]\ninput = 2.0\noutput = 8.0\n'
+    prices += '[models.context_windows]\n"openai/gpt-nope" = 128000\n'
     (home / "trunkline.toml").write_text(f"{settings}{prices}[gateway]\nport = 0\n")
     return {**clean_environ(), "TRUNKLINE_HOME": str(home), "MY_KEY": KEY, "NO_COLOR": "1"}
 

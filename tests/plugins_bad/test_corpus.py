@@ -13,7 +13,7 @@ from .test_quarantine import called, names, plugins
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-CONFIG = {"plugins.import_seconds": 4.0, "plugins.stall": 60.0, "runtime.provider_adapter": "offline"}
+CONFIG = {"plugins.import_timeout": 4.0, "plugins.stall_timeout": 60.0, "runtime.provider_adapter": "offline"}
 
 
 async def test_a_platform_full_of_bad_plugins_answers(tmp_path: Path) -> None:

@@ -147,7 +147,12 @@ async def running(
     install(site, "acme-host", source)
     monkeypatch.syspath_prepend(str(site))
     environ = {**clean_environ(), "OPENAI_API_KEY": "sk-very-secret", "GRANTED": "given"}
-    settings = {**APART, "plugins.stall": 4.0, "plugins.crashes": 0, "runtime.provider_adapter": "offline"}
+    settings = {
+        **APART,
+        "plugins.stall_timeout": 4.0,
+        "plugins.max_crashes": 0,
+        "runtime.provider_adapter": "offline",
+    }
     (folder / "home").mkdir()
     write_settings(folder / "home" / "trunkline.toml", {**settings, **config})
     async with platform(folder / "home", config=config, environ=environ) as found:

@@ -22,7 +22,7 @@ from .corpus import BAD, GOOD, install, install_bad
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-CONFIG = {"plugins.crashes": 2, "plugins.stall": 60.0}
+CONFIG = {"plugins.max_crashes": 2, "plugins.stall_timeout": 60.0}
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def test_who_ends_its_worker_twice_is_left_out_of_the_third(
 ) -> None:
     """Killed by a tool, the worker comes back with the plugin once, and then without it, and says how it ended."""
     stall = 2.0 if dist == "bad-stall" else 60.0  # a busy machine holds others up for seconds, too
-    async with tools_with(tmp_path, dist, **{"plugins.stall": stall}) as running:
+    async with tools_with(tmp_path, dist, **{"plugins.stall_timeout": stall}) as running:
         await died(running, BAD[dist].call)
         assert BAD[dist].call in await names(running)
         await died(running, BAD[dist].call)
@@ -167,7 +167,7 @@ async def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 async def test_an_import_that_never_ends_costs_one_start_its_deadline(tmp_path: Path) -> None:
     """The worker gets ready without it, and the next one does not wait for it again."""
-    async with tools_with(tmp_path, "bad-hang", **{"plugins.import_seconds": 4.0}) as running:
+    async with tools_with(tmp_path, "bad-hang", **{"plugins.import_timeout": 4.0}) as running:
         assert "Its import took longer than 4 s" in running.processes["tools"].text()
         assert "good" in await names(running)
         assert state(running, "bad-hang")["status"] == "quarantined"

@@ -25,7 +25,7 @@ async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Pa
             "runtime.provider_adapter": "openai",
             "adapters.openai.base_url": provider,
             "adapters.openai.model": "scripted",
-            "monitor.tool_silence": 2.5,
+            "monitor.tool_idle_timeout": 2.5,
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
         async with process_platform(

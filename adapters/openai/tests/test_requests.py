@@ -93,7 +93,7 @@ async def test_extra_body_wins(api: str) -> None:
 @both_apis
 async def test_a_partial_answer_is_given_back_last(api: str) -> None:
     """A server that continues gets what the model had begun to say as the last message."""
-    _, body = await ask(said("roles", partial="The harb"), api=api, continues=True)
+    _, body = await ask(said("roles", partial="The harb"), api=api, continue_final_message=True)
     assert (body.get("messages") or body["input"])[-1] == {"role": "assistant", "content": "The harb"}
 
 

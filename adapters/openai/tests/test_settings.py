@@ -108,7 +108,7 @@ async def test_a_connection_that_is_not_made_in_time_is_a_timeout() -> None:
             waiting.setblocking(False)
             waiting.connect_ex(server.getsockname())
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        adapter = OpenAIAdapter(OpenAISettings(base_url=url, model="m", timeout_connect=0.2))
+        adapter = OpenAIAdapter(OpenAISettings(base_url=url, model="m", connect_timeout=0.2))
         request = ModelRequest(messages=(Message(id="msg_1", role="user", content="x"),))
         with pytest.raises(ModelError) as caught:
             [event async for event in adapter.stream(request)]

@@ -23,7 +23,7 @@ trunkline results show k3v7q --save build.log
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """Read what tools told, where it was too long for the conversation: beyond [tools] shown_result bytes.
+    """Read what tools told, where it was too long for the conversation: beyond [tools] max_shown_result bytes.
 
     An ID may be cut as long as it tells the result from the others. Results go with their conversations, and the oldest
     go first when their room is used up ([retention] result_mb).

@@ -32,8 +32,8 @@ def command(worker: str, name: str | None, url: str | None, log_format: str) -> 
     """Run one WORKER: gateway, monitor, tools, memory or channels.
 
     Any number of workers of a kind may run, on any machine that reaches the bus. SIGTERM drains. The WORKER streams
-    makes the streams and keeps them, for workers that run with bus.prepare = false. The WORKER plugin runs the plugin
-    NAME in a process of its own, with a NATS user of its own.
+    makes the streams and keeps them, for workers that run with bus.manage_streams = false. The WORKER plugin runs the
+    plugin NAME in a process of its own, with a NATS user of its own.
     """
     from trunkline.cli.aio import run
 

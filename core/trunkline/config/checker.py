@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from trunkline.config.origins import Key, LayeredValues
+from trunkline.config.origins import Key, LayeredValues, environment_variable
 from trunkline.config.problems import ConfigProblem, did_you_mean
+from trunkline.config.renamed_settings import new_key
 from trunkline.config.secret import Secret
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -62,8 +63,17 @@ class SettingsChecker:
         self.problems.append(ConfigProblem(".".join(key), self.sources.describe_location(key), what, hint))
 
     def _unknown(self, key: Key, known: typing.Iterable[str]) -> None:
+        if (renamed := new_key(key)) is not None:
+            self.note(key, f"is now called {'.'.join(renamed)}", self._rename_hint(key, renamed))
+            return
         prefix = "".join(f"{part}." for part in key[:-1])
         self.note(key, "is not a setting", did_you_mean(key[-1], known, prefix))
+
+    def _rename_hint(self, key: Key, renamed: Key) -> str:
+        origin = self.sources.origin(key)
+        if origin.kind == "env":
+            return f"Set {environment_variable(renamed)} instead of {origin.where}."
+        return f"Write {renamed[-1]} instead of {key[-1]}."
 
     def _missing(self, key: Key, known: dict[str, msgspec.structs.FieldInfo], table: dict[str, Any]) -> None:
         for name, field in known.items():

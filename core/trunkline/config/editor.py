@@ -29,7 +29,7 @@ def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
 
     try:
         before = file.read_text(encoding="utf-8") if file.exists() else ""
-        _replace(file, apply_settings(before, changes))
+        replace_file(file, apply_settings(before, changes))
     except TOMLKitError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.", hint="Mend that line first.") from error
     except OSError as error:
@@ -105,7 +105,8 @@ def _written(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _replace(file: Path, text: str) -> None:
+def replace_file(file: Path, text: str) -> None:
+    """Write the file whole or not at all, readable by the owner only. Raises OSError."""
     make_private(file.parent)
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:

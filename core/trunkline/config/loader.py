@@ -11,15 +11,16 @@ import msgspec
 from trunkline._util.regular_file import read_regular
 from trunkline.config.checker import SettingsChecker, with_absolute_paths
 from trunkline.config.config import Config
-from trunkline.config.origins import Key, LayeredValues, ValueOrigin
+from trunkline.config.home_format import FORMAT_VERSION, read_format, require_known_format
+from trunkline.config.origins import KEY_SEPARATOR, VARIABLE_PREFIX, Key, LayeredValues, ValueOrigin
 from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.config.problems import InvalidConfig, did_you_mean
+from trunkline.config.renamed_settings import RENAMED_IN, rename_settings
 from trunkline.config.settings import PLUGIN_TABLES, Settings
-from trunkline.errors import ConfigError
+from trunkline.errors import ConfigError, StorageError
 
 HOME_VARIABLE = "TRUNKLINE_HOME"
 FILE_NAME = "trunkline.toml"
-_PREFIX, _BETWEEN = "TRUNKLINE_", "__"
 _TOML_HINT = 'Mend that line. Text stands in quotes (key = "text"), and each [table] stands once.'
 
 
@@ -42,22 +43,40 @@ def load_config(
 
     Raises:
         InvalidConfig: naming every setting that is unknown or of the wrong type, with its file and line.
+        NewerFormatError: a newer version wrote the home, and this one does not understand its settings.
         ConfigError: the file cannot be read or is not TOML.
     """
     environ = os.environ if environ is None else environ
     home = resolve_home(environ) if home is None else home.expanduser().absolute()
     sources = LayeredValues(home / FILE_NAME)
-    _lay_file(sources)
+    written = _format_of(home)
+    _lay_file(sources, rename=written is not None and written < RENAMED_IN)
     _lay_environment(sources, environ)
     for dotted, value in (flags or {}).items():
         if value is not None:
             sources.put(tuple(dotted.split(".")), value, ValueOrigin("flag", "the command line"))
-    return Config(home, sources.file, _settings(sources, home), _origins(sources), sources, environ)
-
-
-def _lay_file(sources: LayeredValues) -> None:
     try:
-        sources.text = read_regular(sources.file).decode("utf-8-sig")
+        settings = _settings(sources, home)
+    except InvalidConfig:
+        if written is not None and written > FORMAT_VERSION:
+            require_known_format(home)  # the cause of it: what a newer version named is unknown here
+        raise
+    return Config(home, sources.file, settings, _origins(sources), sources, environ)
+
+
+def _format_of(home: Path) -> int | None:
+    """The format of the home; None when it is not used yet, or nothing tells. Who starts something on it says why."""
+    try:
+        mark = read_format(home)
+    except StorageError:
+        return None
+    return mark.form if mark is not None else None
+
+
+def _lay_file(sources: LayeredValues, *, rename: bool) -> None:
+    try:
+        text = read_regular(sources.file).decode("utf-8-sig")
+        sources.text = rename_settings(text) if rename else text
         table = tomllib.loads(sources.text)
     except FileNotFoundError:
         return
@@ -73,8 +92,8 @@ def _lay_file(sources: LayeredValues) -> None:
 
 def _lay_environment(sources: LayeredValues, environ: Mapping[str, str]) -> None:
     for variable, value in sorted(environ.items()):
-        if variable.startswith(_PREFIX) and _BETWEEN in variable and value:
-            key: Key = tuple(variable.removeprefix(_PREFIX).lower().split(_BETWEEN))
+        if variable.startswith(VARIABLE_PREFIX) and KEY_SEPARATOR in variable and value:
+            key: Key = tuple(variable.removeprefix(VARIABLE_PREFIX).lower().split(KEY_SEPARATOR))
             sources.put(_as_written(sources, key), value, ValueOrigin("env", variable))
 
 

@@ -8,6 +8,13 @@ from typing import Any, Literal
 
 Key = tuple[str, ...]
 
+VARIABLE_PREFIX, KEY_SEPARATOR = "TRUNKLINE_", "__"
+
+
+def environment_variable(key: Key) -> str:
+    """The name of the variable that sets ``key``; a variable's name has no room for ``-``."""
+    return VARIABLE_PREFIX + KEY_SEPARATOR.join(key).replace("-", "_").upper()
+
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
@@ -92,8 +99,8 @@ class LayeredValues:
             del self.origins[known]
 
 
-_HEADER = re.compile(r"^\s*\[{1,2}([^\[\]]+)\]{1,2}\s*(#.*)?$")
-_ENTRY = re.compile(
+TABLE_HEADER = re.compile(r"^\s*\[{1,2}([^\[\]]+)\]{1,2}\s*(#.*)?$")
+KEY_VALUE = re.compile(
     r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
 )
 
@@ -103,10 +110,10 @@ def line_of(text: str, key: Key) -> int | None:
     section: Key = ()
     best: tuple[int, int] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
-        if header := _HEADER.match(line):
-            section = here = _dotted(header.group(1))
-        elif entry := _ENTRY.match(line):
-            here = section + _dotted(entry.group(1))
+        if header := TABLE_HEADER.match(line):
+            section = here = split_key(header.group(1))
+        elif entry := KEY_VALUE.match(line):
+            here = section + split_key(entry.group(1))
         else:
             continue
         if here == key[: len(here)] and (best is None or len(here) > best[0]):
@@ -114,5 +121,6 @@ def line_of(text: str, key: Key) -> int | None:
     return best[1] if best else None
 
 
-def _dotted(text: str) -> Key:
+def split_key(text: str) -> Key:
+    """The parts of a dotted key as it is written, without their quotation marks."""
     return tuple(part.strip().strip("\"'") for part in text.split("."))

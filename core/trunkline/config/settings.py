@@ -35,12 +35,12 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 class BusSection(msgspec.Struct, frozen=True, kw_only=True):
     """``[bus]``: where NATS is. Without a ``url`` the embedded server is used.
 
-    ``inbox_prefix`` is the first part of reply subjects, with the user for ``{user}``. Without ``prepare`` workers
-    make no streams and stand on those that ``trunkline run streams`` keeps. ``wait`` is for how long a worker that
-    starts waits for NATS to be there.
+    ``inbox_prefix`` is the first part of reply subjects, with the user for ``{user}``. Without ``manage_streams``
+    workers create no streams and use those that ``trunkline run streams`` keeps. ``connect_timeout`` is how long a
+    worker that starts waits for NATS.
 
-    ``sync`` is when the embedded server brings what it acknowledges to the disk: before (``always``), or after so many
-    seconds at most. ``feed`` is where the feed of turns is kept.
+    ``sync_interval`` is when the embedded server flushes what it acknowledges to disk: before (``always``), or after
+    that many seconds at most. ``feed_storage`` is where the feed of turns is kept.
     """
 
     url: str | None = None
@@ -48,11 +48,11 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
     password: Secret | None = None
     credentials_file: Path | None = None
     inbox_prefix: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\{user\})?$")] = "_INBOX"
-    prepare: bool = True
-    wait: NonNegativeSeconds = 60.0
+    manage_streams: bool = True
+    connect_timeout: NonNegativeSeconds = 60.0
     replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
-    sync: Literal["always"] | Seconds = "always"
-    feed: Literal["file", "memory"] = "file"
+    sync_interval: Literal["always"] | Seconds = "always"
+    feed_storage: Literal["file", "memory"] = "file"
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,44 +60,45 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``max_content`` is how many bytes a message may have, ``max_queued`` how many messages of one conversation may wait
     for their answers, the one that is being answered included; further ones are refused.
-    ``head_timeout`` and ``body_timeout`` are how long the head and the body of a request may take to come.
-    ``hosts`` are further names that the gateway is reached by, such as a proxy's.
+    ``header_timeout`` and ``body_timeout`` are how long the header and the body of a request may take to arrive.
+    ``allowed_hosts`` are further names that the gateway is reached by, such as a proxy's.
     ``metrics`` says who may read ``/metrics``: whoever has the token, anybody (``open``), or nobody (``off``).
     """
 
     host: str = "127.0.0.1"
     port: Port = 8420
-    hosts: tuple[HostName, ...] = ()
+    allowed_hosts: tuple[HostName, ...] = ()
     max_content: PositiveInt = 1_000_000
     max_queued: PositiveInt = 200
-    head_timeout: Seconds = 10.0
+    header_timeout: Seconds = 10.0
     body_timeout: Seconds = 60.0
     default_block: BlockName = "main"
     metrics: Literal["token", "open", "off"] = "token"
 
 
 class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[approvals]``: how long a person is waited for who has to decide about a call. Then it is denied.
+    """``[approvals]``: how long a call waits for a person's decision. Then it is denied.
 
-    ``deadline`` is for turns that a message began, ``background`` for turns that began otherwise (this version begins
-    none), ``channels`` for those of a channel, by its name. ``remind`` is the part of that time after which people
-    are reminded; 1 is never.
+    ``deadline`` is for turns that a message started, ``background_deadline`` for turns that started otherwise (this
+    version starts none), ``channel_deadlines`` for the turns of a channel, by its name. ``remind_after_share`` is the
+    share of that time after which people are reminded, above 0 and up to 1; 1 is never.
     """
 
     deadline: Seconds = 300.0
-    background: Seconds = 86_400.0
-    channels: dict[str, Seconds] = {}
-    remind: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+    background_deadline: Seconds = 86_400.0
+    channel_deadlines: dict[str, Seconds] = {}
+    remind_after_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
 
 
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[monitor]``: the resident agents.
 
-    ``model_silence`` and ``tool_silence`` are how long a model or tool may say nothing before it counts as gone,
-    ``max_answer`` how much it may say in one call, ``coalesce`` how long text is gathered before it is shown,
-    ``concurrency`` how many turns run at once. ``window`` is how many tokens a model takes in of which
-    ``[models.windows]`` does not tell, ``context_share`` the part of a window that files and recall may fill. A block
-    with more than ``discovery_above`` tools sends its model at most so many and lets it find the others.
+    ``model_idle_timeout`` is how long a model may be silent before its call fails, ``tool_idle_timeout`` how long a
+    tools worker may be silent before its call is sent again. ``max_answer`` is how much a model may send in one call,
+    ``text_flush_seconds`` how long text is collected before it is shown, ``concurrency`` how many turns run at once.
+    ``context_window`` is how many tokens a model accepts that ``[models.context_windows]`` does not name,
+    ``context_share`` the share of it that files and recall may fill. A block with more than ``discovery_threshold``
+    tools sends its model at most that many and lets it find the others.
 
     ``max_tool_calls`` is how many tool calls of one answer are run; the others are refused, and the model is told.
     ``parallel_tool_calls`` is how many calls of one turn run at once. Nothing limits how many steps a turn has.
@@ -109,17 +110,17 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     engine: bool = False
     engine_port: Port = 8422
     bootstrap: str = "Read AGENT.md for your instructions."
-    window: PositiveInt = 32_000
+    context_window: PositiveInt = 32_000
     context_share: Annotated[float, msgspec.Meta(gt=0, le=0.9)] = 0.2
-    model_silence: Seconds = 120.0
+    model_idle_timeout: Seconds = 120.0
     max_answer: PositiveInt = 4_000_000
     max_tool_calls: PositiveInt = 128
     parallel_tool_calls: PositiveInt = 16
-    tool_silence: Seconds = 1.5
-    coalesce: NonNegativeSeconds = 0.015
-    discovery_above: Annotated[int, msgspec.Meta(ge=0)] = 12
+    tool_idle_timeout: Seconds = 1.5
+    text_flush_seconds: NonNegativeSeconds = 0.015
+    discovery_threshold: Annotated[int, msgspec.Meta(ge=0)] = 12
     concurrency: PositiveInt = 256
-    drain: NonNegativeSeconds = 20.0
+    drain_timeout: NonNegativeSeconds = 20.0
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,40 +134,40 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[models]``: what models cost, by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``, and by the same
-    names how many tokens they take in (``windows``).
+    names how many tokens they accept (``context_windows``).
 
     A ``*`` in the name of a price stands for any text; a name without one goes before, then the longer one. The name
     of an adapter alone is for its default model.
     """
 
     prices: dict[str, Price] = {}
-    windows: dict[str, PositiveInt] = {}
+    context_windows: dict[str, PositiveInt] = {}
 
 
 class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none; ``hold`` is how
-    long a call that must not run twice waits for a person's answer in its middle.
+    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none;
+    ``answer_wait`` is how long a running call that must not run twice waits for a person's answer.
 
     Of the calls of one worker ``concurrency`` run at once and ``backlog`` wait; it refuses more for the moment, and
     whoever asked asks again.
 
-    A result of more than ``shown_result`` bytes is kept apart, and the model is shown its beginning and its end; of one
-    that has more than ``largest_result`` bytes no more than that is kept.
+    A result of more than ``max_shown_result`` bytes is stored separately, and the model is shown its beginning and its
+    end. At most ``max_stored_result`` bytes of a result are stored.
     """
 
     workspaces: Path = Path("workspaces")
     timeout: Seconds = 60.0
-    drain: NonNegativeSeconds = 20.0
-    hold: Seconds = 300.0
+    drain_timeout: NonNegativeSeconds = 20.0
+    answer_wait: Seconds = 300.0
     concurrency: PositiveInt = 64
     backlog: PositiveInt = 512
-    shown_result: Annotated[int, msgspec.Meta(ge=1_000)] = 131_072
-    largest_result: Annotated[int, msgspec.Meta(ge=1_000)] = 16_777_216
+    max_shown_result: Annotated[int, msgspec.Meta(ge=1_000)] = 131_072
+    max_stored_result: Annotated[int, msgspec.Meta(ge=1_000)] = 16_777_216
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[memory]``: ``group_window`` is how long writes are gathered into one commit at most; with ``sync`` a commit is
-    on the disk before it is acknowledged.
+    """``[memory]``: ``commit_window`` is how long writes are collected into one commit at most; with ``fsync`` a commit
+    is on disk before it is acknowledged.
 
     ``store`` names the plugin (its distribution) whose store keeps memory; without it the built-in one does.
     ``embedder`` names what turns texts into vectors, so that search finds what is meant: one of a plugin, or a model
@@ -174,8 +175,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     stands behind ``api_key=`` and the like is not kept.
     """
 
-    group_window: NonNegativeSeconds = 0.004
-    sync: bool = True
+    commit_window: NonNegativeSeconds = 0.004
+    fsync: bool = True
     store: str | None = None
     embedder: str | None = None
     redact: tuple[str, ...] = SECRET_NAMES
@@ -191,14 +192,14 @@ class WatchedFolder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[documents]``: ``seconds`` and ``memory`` (in MiB) are what reading one file may cost.
+    """``[documents]``: ``read_timeout`` (seconds) and ``read_memory_mb`` (MiB) bound the reading of one file.
 
     ``conversation_days`` is how long the documents of a conversation are kept that nobody looks at. ``watch`` are the
     folders that the tools worker watches.
     """
 
-    seconds: Seconds = 120.0
-    memory: Annotated[int, msgspec.Meta(ge=128)] = 1024
+    read_timeout: Seconds = 120.0
+    read_memory_mb: Annotated[int, msgspec.Meta(ge=128)] = 1024
     conversation_days: NonNegativeSeconds = 30.0
     watch: tuple[WatchedFolder, ...] = ()
 
@@ -232,26 +233,26 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
 class RemotesSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[remotes]``: other hosts whose tools are used here. Without ``listen`` (``host:port``) none can connect.
 
-    ``patience`` is for how many seconds the result of a call is waited for while its host is out of reach.
+    ``unreachable_timeout`` is how many seconds a call waits for its result while its host is unreachable.
     """
 
     listen: Annotated[str, msgspec.Meta(pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):[0-9]{1,5}$")] | None = None
-    patience: Seconds = 7_200.0
+    unreachable_timeout: Seconds = 7_200.0
 
 
 class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[plugins]``: plugins never to load, and plugins without which a worker refuses to start.
 
-    ``import_seconds`` is how long the import of one may take, ``stall`` how long a process may be held up before it
-    ends itself (0: for ever), ``crashes`` how many times within an hour one may end its process (0: as often as it
-    likes).
+    ``import_timeout`` is how long the import of one may take, ``stall_timeout`` how long a process may be blocked
+    before it ends itself (0: no limit), ``max_crashes`` how many times within an hour one may end its process before it
+    is quarantined (0: no limit).
     """
 
     disabled: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
-    import_seconds: Seconds = 10.0
-    stall: NonNegativeSeconds = 30.0
-    crashes: Annotated[int, msgspec.Meta(ge=0)] = 3
+    import_timeout: Seconds = 10.0
+    stall_timeout: NonNegativeSeconds = 30.0
+    max_crashes: Annotated[int, msgspec.Meta(ge=0)] = 3
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,8 +34,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     trace_mb: Megabytes = 512.0
     audit_days: Duration = 30.0
     audit_mb: Megabytes = 256.0
-    dead_days: Duration = 30.0
-    dead_mb: Megabytes = 256.0
+    dead_letter_days: Duration = 30.0
+    dead_letter_mb: Megabytes = 256.0
     approval_mb: Megabytes = 64.0
     body_mb: Megabytes = 1_024.0
     result_days: Duration = 30.0
@@ -47,7 +47,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def body_days(self) -> float:
         """How long large bodies are kept, in days: as long as anything that may name one."""
-        return max(self.journal_days, self.dead_days)
+        return max(self.journal_days, self.dead_letter_days)
 
 
 DEFAULT_RETENTION = Retention()

@@ -128,5 +128,5 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         APPROVAL_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
         TIMER_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
         AUDIT_STREAM: (retention.audit_days * DAY_SECONDS, retention.audit_mb),
-        DEAD_STREAM: (retention.dead_days * DAY_SECONDS, retention.dead_mb),
+        DEAD_STREAM: (retention.dead_letter_days * DAY_SECONDS, retention.dead_letter_mb),
     }

@@ -38,7 +38,7 @@ class ReaderProcess:
         ours, theirs = socket.socketpair()
         life, self._life = os.pipe()
         command = [sys.executable, "-P", "-m", "trunkline.documents.reader_main"]
-        numbers = (theirs.fileno(), life, bounds.memory, int(bounds.seconds) + 1)
+        numbers = (theirs.fileno(), life, bounds.read_memory_mb, int(bounds.read_timeout) + 1)
         try:
             self._process = subprocess.Popen(
                 [*command, *map(str, numbers)],
@@ -63,14 +63,14 @@ class ReaderProcess:
         """Have a file read. Raises UnreadableDocument; ``usable`` says whether this can read another one."""
         try:
             self._begin()
-            deadline = time.monotonic() + self._bounds.seconds
+            deadline = time.monotonic() + self._bounds.read_timeout
             reader_protocol.send_message(self._connection, _job(reader, name), file.fileno())
             answer = reader_protocol.receive_reply(self._connection, deadline)
         except TimeoutError:
             self.kill()
-            raise UnreadableDocument(f"reading it took longer than {self._bounds.seconds:g} s") from None
+            raise UnreadableDocument(f"reading it took longer than {self._bounds.read_timeout:g} s") from None
         except (EOFError, OSError):
-            want = f"or needs more than {self._bounds.memory} MB of memory"
+            want = f"or needs more than {self._bounds.read_memory_mb} MB of memory"
             raise UnreadableDocument(f"it breaks its reader, {want} ({self._end()})") from None
         if answer.spent:
             self.kill()

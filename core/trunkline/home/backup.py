@@ -22,8 +22,8 @@ import trunkline
 from trunkline._util.archives.manifest import SUMS
 from trunkline._util.archives.reader import checksum_mismatches, copy_with_digest, safe_name
 from trunkline.config import load_config
+from trunkline.config.home_format import FORMAT_VERSION, read_format, require_known_format
 from trunkline.errors import TrunklineError
-from trunkline.home.format_version import FORMAT_VERSION, read_format, require_known_format
 from trunkline.home.paths import RESTORING, Home, make_folder, storage_errors
 from trunkline.home.restore_transaction import RestorePlan, apply_plan, current_format, roll_back
 from trunkline.home.run_file import instance_lock, lock_path
@@ -48,7 +48,7 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     created: datetime
     holds: tuple[str, ...]
     form: int = 0
-    """The form of the home it was made of (``format_version.py``); 0 when it was made before there was one."""
+    """The form of the home it was made of (``config/home_format.py``); 0 when it was made before there was one."""
 
 
 @dataclass(slots=True)

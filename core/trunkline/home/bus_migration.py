@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 import trunkline
+from trunkline.config.home_format import NewerFormatError
 from trunkline.contracts.streams import JOURNAL_STREAM
-from trunkline.home.format_version import NewerFormatError
 from trunkline_bus import Bus, StreamUnavailable, Topology
 from trunkline_bus.streams.admin import stream_state
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from trunkline.home.format_version import read_format, require_known_format, write_format
+from trunkline.config.home_format import read_format, require_known_format, write_format
 from trunkline.home.migration_steps import MIGRATION_STEPS, MigrationStep
 from trunkline.home.paths import RESTORING, Home, storage_errors
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trunkline._util.private_folders import make_private
+from trunkline.config.home_format import require_known_format
 from trunkline.errors import StorageError
-from trunkline.home.format_version import require_known_format
 
 if TYPE_CHECKING:
     from trunkline.config import Config

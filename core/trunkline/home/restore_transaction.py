@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from trunkline._util.private_folders import make_private
+from trunkline.config.home_format import read_format, write_format
 from trunkline.errors import StorageError
-from trunkline.home.format_version import read_format, write_format
 
 PLAN_FILE = "restoring.json"
 

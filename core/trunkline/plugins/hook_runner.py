@@ -40,7 +40,7 @@ class HookRunner:
     def __init__(self, config: Config, worker: str) -> None:
         self.config = config
         self.report = LoadReport()
-        self._quarantine = Quarantine(config.home, config.settings.plugins.crashes)
+        self._quarantine = Quarantine(config.home, config.settings.plugins.max_crashes)
         self.crumbs = ActivityLog(activity_log_folder(config.home), worker)
         self._manager = validation.HookManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
@@ -105,7 +105,7 @@ class HookRunner:
         return bool(bound) or (apart and only is None)
 
     def _load(self, candidate: discovery.Candidate) -> None:
-        seconds = self.config.settings.plugins.import_seconds
+        seconds = self.config.settings.plugins.import_timeout
         began = time.monotonic()
         try:
             self._refuse_writable(candidate)

@@ -215,7 +215,7 @@ def release_from_quarantine(config: Config, name: str) -> tuple[str, ...]:
     known = [
         one.owner for one in find_candidates((), config.settings.runtime.tool_sources) if one.is_named([name])
     ]
-    quarantine = Quarantine(config.home, config.settings.plugins.crashes)
+    quarantine = Quarantine(config.home, config.settings.plugins.max_crashes)
     gone = [q.owner for q in quarantine.read().quarantined if normal_name(q.owner) in wanted]
     return quarantine.release([*known, *gone])
 

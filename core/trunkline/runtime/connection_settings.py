@@ -36,7 +36,7 @@ def server_settings(
 ) -> ServerSettings:
     """The settings of the embedded server; ``door`` lets other hosts in, ``way`` leads to another one's, ``users`` are
     those of plugins in processes of their own."""
-    sync = config.settings.bus.sync
+    sync = config.settings.bus.sync_interval
     return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=sync, door=door, way=way, users=users)
 
 

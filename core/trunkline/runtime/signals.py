@@ -51,7 +51,7 @@ async def stop_on_signals(
 
 def stop_timeout(config: Config) -> float:
     """How many seconds a process may take to stop: what its drains are given, and some for the rest."""
-    return config.settings.monitor.drain + config.settings.tools.drain + CLOSING
+    return config.settings.monitor.drain_timeout + config.settings.tools.drain_timeout + CLOSING
 
 
 def exit_process(status: int) -> NoReturn:

@@ -25,7 +25,7 @@ async def provision_streams(
         BusError: they could not be made.
     """
     named = msgspec.structs.replace(settings.bus, name="streams")
-    patience = settings.config.settings.bus.wait
+    patience = settings.config.settings.bus.connect_timeout
     async with AsyncExitStack() as stack:
         bus = await retry_until_available(lambda: stack.enter_async_context(connect(named)), patience, stop)
         forget = await retry_until_available(

@@ -167,7 +167,7 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance, apart: tuple[Plu
             doorkeeper.start_soon(_watch_remotes, server, registry)
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
-    if instance.server is not None or config.settings.bus.prepare:
+    if instance.server is not None or config.settings.bus.manage_streams:
         nobody_else = instance.server is not None  # it has only just started, and with credentials of its own
         stack.callback(
             await maintain_configured_topology(bus, config, remake=RECREATED_STREAMS if nobody_else else ())

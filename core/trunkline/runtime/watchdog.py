@@ -42,7 +42,7 @@ async def run_watchdog(config: Config) -> AsyncIterator[None]:
         os._exit = _exit_with_last_words(leave, file)  # type: ignore[assignment]
         try:
             async with anyio.create_task_group() as tasks:
-                if stall := config.settings.plugins.stall:
+                if stall := config.settings.plugins.stall_timeout:
                     tasks.start_soon(_keep_resetting, stall, file.fileno())
                 yield
                 tasks.cancel_scope.cancel()

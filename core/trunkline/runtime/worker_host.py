@@ -14,13 +14,13 @@ from anyio.abc import TaskStatus
 
 import trunkline
 from trunkline.config import Config
+from trunkline.config.home_format import NewerFormatError
 from trunkline.contracts.streams import JOURNAL_STREAM
 from trunkline.contracts.topology import topology
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.errors import TrunklineError
 from trunkline.home.bus_migration import migrate_bus, with_format
-from trunkline.home.format_version import NewerFormatError
 from trunkline.home.paths import Home
 from trunkline.plugins import Plugins
 from trunkline.runtime.connection_settings import with_own_inbox
@@ -101,10 +101,10 @@ async def _context(
         async def connected() -> Bus:
             return await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
 
-        patience = config.settings.bus.wait
+        patience = config.settings.bus.connect_timeout
         bus = await retry_until_available(connected, patience, stop)
         if settings.prepare_bus:
-            if config.settings.bus.prepare:
+            if config.settings.bus.manage_streams:
                 stack.callback(
                     await retry_until_available(
                         lambda: maintain_configured_topology(bus, config), patience, stop
@@ -135,7 +135,9 @@ async def maintain_configured_topology(
 def configured_topology(config: Config) -> Topology:
     """What the server should keep, by the configuration."""
     kept = config.settings.bus
-    return with_format(topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed))
+    return with_format(
+        topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed_storage)
+    )
 
 
 async def maintain_topology(

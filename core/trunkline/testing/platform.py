@@ -36,7 +36,7 @@ DEFAULTS: Mapping[str, Any] = {
     "monitor.engine_port": 0,
     "channels.enabled": (),
     "permissions.approvals": "none",
-    "monitor.discovery_above": 1_000,
+    "monitor.discovery_threshold": 1_000,
 }
 """What differs from a person's platform: any free port, no channel of its own, nobody is asked about calls, and models
 are shown all tools that they may use.

@@ -29,7 +29,7 @@ from trunkline.workers import KINDS
 from trunkline.workers.plugin_process.resource_limits import die_with_parent
 from trunkline_bus import Bus, EmbeddedServer, connect
 
-KILLED = {"plugins.crashes": 0}
+KILLED = {"plugins.max_crashes": 0}
 """Who kills workers for a test must not put away the plugins that they were at work in."""
 
 READY = re.compile(r"^The (\w+) worker is ready(?: at (\S+))?$", re.MULTILINE)

@@ -30,7 +30,7 @@ Read = Callable[[str, bytes], Awaitable[Document]]
 async def read() -> AsyncIterator[Read]:
     """Reads bytes under a name."""
     readers = ReaderRegistry(trunkline_readers())
-    async with reader_pool(DocumentsSettings(seconds=20, memory=512)) as desk:
+    async with reader_pool(DocumentsSettings(read_timeout=20, read_memory_mb=512)) as desk:
 
         async def run(name: str, data: bytes) -> Document:
             reader = readers.reader_for(name)

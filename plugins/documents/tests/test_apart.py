@@ -39,7 +39,9 @@ def written(folder: Path) -> bool:
 
 async def done(deed: str, **bounds: Any) -> str:
     """What comes of one deed, and that the next file is read all the same."""
-    async with reader_pool(DocumentsSettings(**{"seconds": 10, "memory": 256, **bounds})) as desk:
+    async with reader_pool(
+        DocumentsSettings(**{"read_timeout": 10, "read_memory_mb": 256, **bounds})
+    ) as desk:
         for this in (deed, "fine"):
             with TemporaryFile() as file:
                 file.write(this.encode())
@@ -76,7 +78,7 @@ async def test_a_bad_reader_is_told_of_and_survived(deed: str, reason: str) -> N
 @pytest.mark.parametrize("deed", ["hang", "spin", "child"])
 async def test_a_reader_that_does_not_end_is_ended(deed: str) -> None:
     """Asleep, busy, or waiting for a program: killed with all it started when the time is over."""
-    assert await done(deed, seconds=3) == "reading it took longer than 3 s"
+    assert await done(deed, read_timeout=3) == "reading it took longer than 3 s"
     await ends("sleep 3600.5")
 
 
@@ -114,7 +116,7 @@ async def test_a_reader_sees_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_cancelling_ends_the_process() -> None:
     """Who no longer waits leaves nothing behind."""
-    async with reader_pool(DocumentsSettings(seconds=60, memory=256)) as desk:
+    async with reader_pool(DocumentsSettings(read_timeout=60, read_memory_mb=256)) as desk:
         with TemporaryFile() as file, anyio.move_on_after(1.0) as scope:
             file.write(b"child")
             file.seek(0)

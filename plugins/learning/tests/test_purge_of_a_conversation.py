@@ -34,7 +34,7 @@ MARK = "Zebraquartz7431"
 CONFIG = {
     "audit.detail": "verbose",
     "telemetry.capture_content": True,
-    "tools.shown_result": 4_096,
+    "tools.max_shown_result": 4_096,
 }
 
 

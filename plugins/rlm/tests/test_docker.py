@@ -41,7 +41,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docker]:
     except DockerException as error:
         pytest.skip(f"no Docker engine: {error}")
     client.api.import_image_from_data(_root(), repository=NAME, tag="latest")
-    settings = SandboxSettings(backend="docker", image=f"{NAME}:latest", warm=0)
+    settings = SandboxSettings(backend="docker", image=f"{NAME}:latest", warm_containers=0)
     yield Docker(settings, tmp_path_factory.mktemp("home"))
     client.images.remove(f"{NAME}:latest", force=True)
 

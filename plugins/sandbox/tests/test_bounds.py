@@ -147,18 +147,18 @@ async def test_a_workspace_is_not_filled_beyond_its_bound(run: Run, program: str
     """By one large file, by many small ones, and by files that nobody sees any more."""
     if grouped and cgroups.find_root() is None:
         pytest.skip("no control group can be made here")
-    found = await run(program, grouped=grouped, workspace=100)
+    found = await run(program, grouped=grouped, workspace_mb=100)
     assert found.killed == "disk"
 
 
 async def test_a_sparse_file_counts_by_what_it_has(run: Run) -> None:
     """Its length is no disk."""
-    found = await run(SPARSE, workspace=100)
+    found = await run(SPARSE, workspace_mb=100)
     assert (found.stdout, found.killed) == (b"fine\n", ""), found.stderr
 
 
 async def test_a_full_workspace_can_be_cleared_up(run: Run, tmp_path: Path) -> None:
     """A program that removes what is too much is not ended, nor one that only looks."""
     (tmp_path / "work/old").write_bytes(bytes(150 * 2**20))
-    found = await run("import os, time; time.sleep(1); os.unlink('old'); print('fine')", workspace=100)
+    found = await run("import os, time; time.sleep(1); os.unlink('old'); print('fine')", workspace_mb=100)
     assert (found.stdout, found.killed) == (b"fine\n", ""), found.stderr

@@ -47,7 +47,7 @@ def workspace(tmp_path: Path) -> Path:
 async def test_containers_are_kept_ready_and_used_once(workspace: Path, tmp_path: Path) -> None:
     """As many as configured wait; each serves one program of its own workspace; a file that became protected counts
     at once; panic and the end leave none."""
-    home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm=2)
+    home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm_containers=2)
     other = tmp_path / "other"
     other.mkdir()
 
@@ -147,7 +147,7 @@ async def test_a_workspace_is_not_filled_beyond_its_bound(
     workspace: Path, tmp_path: Path, before: int
 ) -> None:
     """The program is ended and told why; no container is left. A workspace that is too large can be cleared up."""
-    home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm=0, workspace=100)
+    home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm_containers=0, workspace_mb=100)
     (workspace / "old").write_bytes(bytes(before * 2**20))
     found = await sandbox.run(("sh", "-c", FILLS), workspace=workspace, env={})
     assert (found.killed, found.exit_code) == ("disk", None)
@@ -162,7 +162,7 @@ async def test_a_workspace_is_not_filled_beyond_its_bound(
 @pytest.mark.usefixtures("image")
 async def test_a_program_that_may_not_write_is_not_watched(workspace: Path, tmp_path: Path) -> None:
     """What somebody else writes into the workspace meanwhile is nothing of it."""
-    sandbox = docker(tmp_path / "home", warm=0, workspace=64)
+    sandbox = docker(tmp_path / "home", warm_containers=0, workspace_mb=64)
     (workspace / "old").write_bytes(bytes(100 * 2**20))
     limits = SandboxLimits(writable=False, timeout=60.0)
     found = await sandbox.run(("sh", "-c", "sleep 1; ls"), workspace=workspace, env={}, limits=limits)

@@ -35,7 +35,7 @@ SETTINGS = f"""
 [plugins.sandbox]
 backend = "docker"
 image = "{IMAGE}"
-warm = 0
+warm_containers = 0
 """
 
 
@@ -47,7 +47,7 @@ async def house(base: Path, seconds: float) -> AsyncIterator[Platform]:
     config = {
         "permissions.allow_shell": True,
         "permissions.approvals": "none",
-        "plugins.shell.task_seconds": seconds,
+        "plugins.shell.task_timeout": seconds,
     }
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
         running.home.workspace("main").mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ async def test_an_engine_that_hangs_holds_up_nobody(
     home, workspace = tmp_path / "home", tmp_path / "workspace"
     workspace.mkdir()
     async with anyio.create_task_group() as tasks:
-        settings = SandboxSettings(backend="docker", image=IMAGE, warm=0)
+        settings = SandboxSettings(backend="docker", image=IMAGE, warm_containers=0)
         sandbox = Docker(settings, home, host=between.host)
         tasks.start_soon(sandbox.serve)
         process = await sandbox.start(("sh", "-c", BEAT), workspace=workspace, env={})
@@ -202,7 +202,7 @@ async def test_a_keeper_does_not_hang_with_its_engine(
 
 async def test_of_networks_it_has_what_it_was_given(tmp_path: Path) -> None:
     """None; one that does not lead to this machine's loopback; or this machine's own, which does."""
-    sandbox = Docker(SandboxSettings(backend="docker", image=IMAGE, warm=0), tmp_path / "home")
+    sandbox = Docker(SandboxSettings(backend="docker", image=IMAGE, warm_containers=0), tmp_path / "home")
 
     async def greet(client: SocketStream) -> None:
         async with client:

@@ -174,7 +174,7 @@ async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path)
 
 async def test_of_three_that_are_begun_at_once_two_run_where_two_may(tmp_path: Path) -> None:
     """However the calls interleave; once one has ended there is room for another."""
-    _configure(tmp_path, "tasks = 2")
+    _configure(tmp_path, "max_tasks = 2")
     async with house(tmp_path) as home:
         said: list[ToolOutcome] = []
 
@@ -193,7 +193,7 @@ async def test_of_three_that_are_begun_at_once_two_run_where_two_may(tmp_path: P
 
 async def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     """With all that it began, and that is told."""
-    _configure(tmp_path, "task_seconds = 1")
+    _configure(tmp_path, "task_timeout = 1")
     async with house(tmp_path) as home:
         task = await started(home, STUBBORN)
         assert "its time was over" in (await home.call("wait_background_task", task=task)).output

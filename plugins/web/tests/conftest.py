@@ -135,7 +135,7 @@ class Documents(BlockDocuments):
 @pytest.fixture
 async def context(tmp_path: Path) -> AsyncIterator[ToolContext]:
     """A call's context, with documents that are read in a process of their own."""
-    async with reader_pool(DocumentsSettings(seconds=30, memory=512)) as desk:
+    async with reader_pool(DocumentsSettings(read_timeout=30, read_memory_mb=512)) as desk:
         desk.stop_idle = lambda: None  # type: ignore[method-assign]  # one process is enough for all pages of a test
         yield tool_context(tmp_path, documents=Documents(tmp_path, desk))
 

@@ -117,7 +117,7 @@ async def test_no_network_is_no_web(opened: Any, make_page: Any) -> None:
     config = {
         "permissions.allow_network": False,
         "plugins.web.allow": (site.allow,),
-        "monitor.discovery_above": 12,
+        "monitor.discovery_threshold": 12,
     }
     async with platform(config=config) as running:
         for call in (

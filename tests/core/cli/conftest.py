@@ -22,7 +22,12 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environ(home: Path) -> dict[str, str]:
-    return {**clean_environ(), "TRUNKLINE_HOME": str(home), "COLUMNS": "100", "TRUNKLINE_BUS__WAIT": "0.5"}
+    return {
+        **clean_environ(),
+        "TRUNKLINE_HOME": str(home),
+        "COLUMNS": "100",
+        "TRUNKLINE_BUS__CONNECT_TIMEOUT": "0.5",
+    }
 
 
 @pytest.fixture

@@ -41,15 +41,15 @@ def test_everything_has_a_default(tmp_path):
 
 def test_later_layers_win(tmp_path):
     """A flag beats a variable, which beats the file, which beats the default; each value knows its origin."""
-    text = "[gateway]\nport = 1\nmax_content = 5\n[monitor]\ndrain = 1\n"
-    environ = {"TRUNKLINE_GATEWAY__PORT": "2", "TRUNKLINE_MONITOR__DRAIN": "2.5"}
+    text = "[gateway]\nport = 1\nmax_content = 5\n[monitor]\ndrain_timeout = 1\n"
+    environ = {"TRUNKLINE_GATEWAY__PORT": "2", "TRUNKLINE_MONITOR__DRAIN_TIMEOUT": "2.5"}
     config = load(tmp_path, text, environ=environ, flags={"gateway.port": 3, "gateway.host": None})
     assert config.settings.gateway.port == 3
     assert config.settings.gateway.max_content == 5
-    assert config.settings.monitor.drain == 2.5
+    assert config.settings.monitor.drain_timeout == 2.5
     assert config.origins["gateway.port"] == ValueOrigin("flag", "the command line")
     assert config.origins["gateway.max_content"] == ValueOrigin("file", str(tmp_path / "trunkline.toml"))
-    assert config.origins["monitor.drain"] == ValueOrigin("env", "TRUNKLINE_MONITOR__DRAIN")
+    assert config.origins["monitor.drain_timeout"] == ValueOrigin("env", "TRUNKLINE_MONITOR__DRAIN_TIMEOUT")
     assert config.origins["gateway.host"] == ValueOrigin("default")
 
 
@@ -96,15 +96,21 @@ def test_the_home_folder(tmp_path, monkeypatch):
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path):
     """Each problem names its key, the file and line or the variable, and the near miss."""
-    text = '[gateway]\nprot = 3\nport = "x"\n\n[monitor]\ndrain = -1\n[gatway]\n'
+    text = '[gateway]\nprot = 3\nport = "x"\n\n[monitor]\ndrain_timeout = -1\n[gatway]\n'
     found = problems(tmp_path, text, environ={"TRUNKLINE_TOOLS__CONCURRENCY": "many"})
-    assert set(found) == {"gateway.prot", "gateway.port", "monitor.drain", "gatway", "tools.concurrency"}
+    assert set(found) == {
+        "gateway.prot",
+        "gateway.port",
+        "monitor.drain_timeout",
+        "gatway",
+        "tools.concurrency",
+    }
     assert (
         "trunkline.toml, line 2" in found["gateway.prot"]
         and "Did you mean gateway.port?" in found["gateway.prot"]
     )
     assert "must be a whole number, not text" in found["gateway.port"] and "line 3" in found["gateway.port"]
-    assert "line 6" in found["monitor.drain"]
+    assert "line 6" in found["monitor.drain_timeout"]
     assert "Did you mean gateway?" in found["gatway"] and "line 7" in found["gatway"]
     assert "TRUNKLINE_TOOLS__CONCURRENCY" in found["tools.concurrency"]
 

@@ -293,8 +293,9 @@ class TestPlugins:
 
 
 async def test_a_proxy_s_name_is_let_in_when_it_is_configured(tmp_path: Path) -> None:
-    """``gateway.hosts``: exactly those names, in any case and with any port; all others are refused as before."""
-    settings = {"gateway.hosts": ["agents.example.org"]}
+    """``gateway.allowed_hosts``: exactly those names, in any case and with any port; all others are refused as
+    before."""
+    settings = {"gateway.allowed_hosts": ["agents.example.org"]}
     async with (
         platform(tmp_path, workers=("gateway", "memory"), config=settings) as running,
         httpx.AsyncClient(base_url=running.url, timeout=60) as client,
@@ -314,5 +315,5 @@ async def test_a_proxy_s_name_is_let_in_when_it_is_configured(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["*", "https://agents.example.org", "a b", "", "agents.example.org/x"])
 def test_what_is_no_name_of_a_host_is_refused(name: str, tmp_path: Path) -> None:
     """A wildcard or an address with a path would open more than is meant."""
-    with pytest.raises(InvalidConfig, match=r"gateway\.hosts"):
-        load_config(tmp_path, flags={"gateway.hosts": [name]}, environ={})
+    with pytest.raises(InvalidConfig, match=r"gateway\.allowed_hosts"):
+        load_config(tmp_path, flags={"gateway.allowed_hosts": [name]}, environ={})

@@ -17,7 +17,7 @@ from trunkline.testing.scripted_model import ScriptedModel
 pytestmark = pytest.mark.anyio
 
 HEAD = b"POST /conversations/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-TIMES = {"gateway.head_timeout": 0.4, "gateway.body_timeout": 0.4}
+TIMES = {"gateway.header_timeout": 0.4, "gateway.body_timeout": 0.4}
 
 
 class Thinker:

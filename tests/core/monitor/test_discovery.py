@@ -88,7 +88,7 @@ class World:
     def running(self, home: Path, **config: Any) -> Any:
         settings = {
             "runtime.provider_adapter": self.model.name,
-            "monitor.discovery_above": 3,
+            "monitor.discovery_threshold": 3,
             "plugins.disabled": ("trunkline-files", "trunkline-memory", "trunkline-shell", "trunkline-web"),
         }
         return platform(home, plugins=[self], config={**settings, **config})
@@ -234,7 +234,7 @@ async def test_the_owner_says_how_tools_are_shown(tmp_path: Path) -> None:
     """By block.toml, else by preferences.toml, else by their number; a change counts for the next message. Few tools
     are all shown but for those that the block may not use, and what tells of these."""
     world = World()
-    async with world.running(tmp_path, **{"monitor.discovery_above": 1000}) as running:
+    async with world.running(tmp_path, **{"monitor.discovery_threshold": 1000}) as running:
 
         async def shown() -> list[str]:
             await running.say("everyday x")
@@ -272,7 +272,7 @@ async def test_a_plugin_may_load_tools(tmp_path: Path) -> None:
 
             return [skill]
 
-    settings = {"runtime.provider_adapter": world.model.name, "monitor.discovery_above": 3}
+    settings = {"runtime.provider_adapter": world.model.name, "monitor.discovery_threshold": 3}
     async with platform(tmp_path, plugins=[world, Skills()], config=settings) as running:
         await running.say("skill bad")
         assert "tide" not in world.offered()

@@ -330,7 +330,7 @@ async def test_a_failing_model_ends_the_turn_with_its_code_and_keeps_the_text() 
 
 async def test_a_silent_model_ends_the_turn() -> None:
     """A model that hangs is given up after the configured silence."""
-    async with scripted(**{"monitor.model_silence": 0.5}) as (running, _):
+    async with scripted(**{"monitor.model_idle_timeout": 0.5}) as (running, _):
         answer = await running.say("stall:2")
         assert answer.ended.code == "provider_error" and answer.text.split() == ["word-1", "word-2"]
 

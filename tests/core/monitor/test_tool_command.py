@@ -135,7 +135,7 @@ async def house(program: Any = None, **config: Any) -> AsyncIterator[tuple[Platf
             "runtime.provider_adapter": "openai",
             "adapters.openai.base_url": provider.url,
             "adapters.openai.model": "scripted",
-            "monitor.discovery_above": 12,
+            "monitor.discovery_threshold": 12,
             **config,
         }
         async with platform(plugins=[Fetching()], config=settings) as running:

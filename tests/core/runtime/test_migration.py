@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from trunkline.config.home_format import FORMAT_VERSION, NewerFormatError, read_format, write_format
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
@@ -23,7 +24,6 @@ from trunkline.home.bus_migration import (
     read_bus_format,
     with_format,
 )
-from trunkline.home.format_version import FORMAT_VERSION, NewerFormatError, read_format, write_format
 from trunkline.home.migration import migrate
 from trunkline.home.migration_steps import MIGRATION_STEPS, MigrationStep
 from trunkline.home.paths import Home

@@ -121,7 +121,7 @@ async def test_another_limit_counts_from_the_next_start(tmp_path: Path) -> None:
 
 def test_every_stream_and_store_has_a_size() -> None:
     """Nothing that the server keeps on disk is without a bound; what a journal or dead letter names outlives both."""
-    kept = topology(retention=Retention(journal_days=90, dead_days=120))
+    kept = topology(retention=Retention(journal_days=90, dead_letter_days=120))
     assert all(stream.max_bytes for stream in kept.streams)
     assert {stream.name for stream in kept.streams if stream.max_age is None} == {"INBOX"}
     claims = next(store for store in kept.objects if store.name == CLAIM_STORE.name)

@@ -54,7 +54,7 @@ async def test_it_waits_and_says_so(worker: Make, port: int, tmp_path: Path) -> 
 
 async def test_it_gives_up_after_a_while(worker: Make) -> None:
     """The end of its patience is a sentence and an exit status."""
-    process = worker(TRUNKLINE_BUS__WAIT="0")
+    process = worker(TRUNKLINE_BUS__CONNECT_TIMEOUT="0")
     process.launch()
     assert await process.gone(60.0) != 0
     assert "cannot reach NATS" in process.text()

@@ -233,7 +233,7 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
 async def test_a_call_that_is_held_asks_so_often_too_when_nobody_answers(tools: Any) -> None:
     """What waits in its worker does not ask for ever either; each time it is told that nobody answered."""
     shop = Shop()
-    config = {"tools.hold": 0.01, "permissions.approvals": "none"}
+    config = {"tools.answer_wait": 0.01, "permissions.approvals": "none"}
     async with tools(shop, config=config) as caller, anyio.create_task_group() as tasks:
         tasks.start_soon(caller.call, "nag")
         await caller.until(lambda: len(shop.ran) > MOST_QUESTIONS)

@@ -152,13 +152,14 @@ async def test_a_failure_may_be_as_long(tools: Any) -> None:
 
 async def test_the_limits_are_settings_and_what_is_above_is_told(tools: Any) -> None:
     """Of a result that is larger than any may be, the beginning is kept, and the model is told so."""
-    config = {"tools.shown_result": 2_000, "tools.largest_result": 5_001}
+    config = {"tools.max_shown_result": 2_000, "tools.max_stored_result": 5_001}
     async with tools(Talkative(), config=config) as caller, remembering(caller):
         outcome = await caller.call("repeated", {"text": "ä", "times": 4_000})
         assert len(outcome.output.encode()) < 2_000
         assert (stored(outcome).characters, stored(outcome).kept) == (4_000, 2_500)
         assert (
-            "too large to be kept whole: only the first 2500 are ([tools] largest_result)" in outcome.output
+            "too large to be kept whole: only the first 2500 are ([tools] max_stored_result)"
+            in outcome.output
         )
         assert await whole(caller, stored(outcome).id) == "ä" * 2_500
         fits = await caller.call("repeated", {"text": "ä", "times": 1_000})

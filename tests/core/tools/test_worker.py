@@ -255,7 +255,7 @@ async def test_arguments_are_repaired_on_the_way(tools: Any) -> None:
 async def test_a_result_arrives_unchanged(tools: Any) -> None:
     """Control characters and a megabyte (PA-T15), as far as results are shown whole."""
     text = "".join(map(chr, range(256))) + "\u2028\U0001f600" + "x\r\n\t\x1b[0m" * 200_000
-    async with tools(Workshop(), config={"tools.shown_result": 4_000_000}) as caller:
+    async with tools(Workshop(), config={"tools.max_shown_result": 4_000_000}) as caller:
         found = await caller.call("echo", {"text": text})
         assert found.output == text
         assert (await caller.call("echo", {"text": text}, key=found.call)).output == text

@@ -148,7 +148,7 @@ async def house(
         config = {
             "permissions.approvals": "some",
             "runtime.provider_adapter": "scripted",
-            "monitor.discovery_above": 1000,  # every description is before the model
+            "monitor.discovery_threshold": 1000,  # every description is before the model
         }
         async with platform(home, plugins=[model, outside], config=config) as running:
             yield running

@@ -97,7 +97,7 @@ def _new_client(settings: EngineSettings) -> "httpx2.AsyncClient":
     headers = {"X-Actor-ID": settings.actor, "X-Actor-Permissions": settings.permissions}
     if settings.token is not None:
         headers["Authorization"] = f"Bearer {settings.token.reveal()}"
-    timeout = httpx2.Timeout(None, connect=settings.timeout_connect)
+    timeout = httpx2.Timeout(None, connect=settings.connect_timeout)
     return httpx2.AsyncClient(headers=headers, timeout=timeout, follow_redirects=False)
 
 

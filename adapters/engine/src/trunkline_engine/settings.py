@@ -7,14 +7,14 @@ from trunkline import ConfigError, Secret
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[adapters.engine]``. ``url`` is the other loop's address, without ``/engine/chat``; ``actor`` and
-    ``permissions`` go into the identity headers, ``token`` into ``Authorization``. ``timeout_connect`` is in seconds.
+    ``permissions`` go into the identity headers, ``token`` into ``Authorization``. ``connect_timeout`` is in seconds.
     """
 
     url: str = ""
     actor: str = "owner"
     permissions: str = "memory:*,tools:*"
     token: Secret | None = None
-    timeout_connect: float = 10.0
+    connect_timeout: float = 10.0
 
     def __post_init__(self) -> None:
         if self.url and not self.url.startswith(("http://", "https://")):

@@ -75,7 +75,7 @@ class OpenAIAdapter(ModelAdapter):
     embeds = True
 
     def __init__(self, settings: OpenAISettings) -> None:
-        self.continues = settings.continues
+        self.continues = settings.continue_final_message
         self._settings = settings
         self._protocol = PROTOCOLS[settings.protocol]
         self._client: openai.AsyncOpenAI | None = None
@@ -219,7 +219,7 @@ def _new_client(settings: OpenAISettings, key: str) -> "openai.AsyncOpenAI":
 
     # What the environment says of organisations concerns OpenAI only.
     elsewhere = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
-    timeout = httpx2.Timeout(None, connect=settings.timeout_connect)
+    timeout = httpx2.Timeout(None, connect=settings.connect_timeout)
     # Not the SDK's own: one that is left to the garbage collector closes itself in whatever loop runs by then.
     http = httpx2.AsyncClient(
         timeout=timeout, limits=openai.DEFAULT_CONNECTION_LIMITS, follow_redirects=False

@@ -22,18 +22,18 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     ``base_url`` None means OpenAI itself. ``api_key`` None means ``OPENAI_API_KEY`` if that is set; a server with a
     ``base_url`` gets a placeholder if it is not. ``api`` None means ``responses`` for OpenAI and ``chat`` for every
-    other server, since Chat Completions is what all of them speak. ``timeout_connect`` is in seconds; how long a model
-    may be silent is ``monitor.model_silence``. ``extra_body`` is added to every request and wins over what is in it.
-    ``continues`` says that the server goes on from an assistant message that stands last.
+    other server, since Chat Completions is what all of them speak. ``connect_timeout`` is in seconds; how long a model
+    may be silent is ``monitor.model_idle_timeout``. ``extra_body`` is added to every request and wins over what is in
+    it. ``continue_final_message``: the server continues a final assistant message.
     """
 
     base_url: str | None = None
     api_key: Secret | None = None
     model: str = ""
     api: Api | None = None
-    timeout_connect: float = 10.0
+    connect_timeout: float = 10.0
     extra_body: dict[str, Any] = {}
-    continues: bool = False
+    continue_final_message: bool = False
 
     def __post_init__(self) -> None:
         if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from trunkline.cli.checks.check import CheckContext, failure, ok, warning
+from trunkline.config.home_format import FORMAT_VERSION, read_format, require_known_format
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import StorageError
-from trunkline.home.format_version import FORMAT_VERSION, read_format, require_known_format
 from trunkline.home.kill_switch import RELEASE_COMMAND, KillSwitch
 
 OLDEST_PYTHON = (3, 11)

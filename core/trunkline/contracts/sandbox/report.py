@@ -10,7 +10,7 @@ _ENDED = {
     "timeout": "It did not end in its time, so it was ended after {seconds:.1f} s, with all that it had begun.",
     "memory": "It needed more than the {memory} MB of memory that it may have, so it was ended with all that it had "
     "begun. A person can permit it more.",
-    "disk": "It filled the workspace, or its disk, beyond what it may hold ([plugins.sandbox] workspace), so it was "
+    "disk": "It filled the workspace, or its disk, beyond what it may hold ([plugins.sandbox] workspace_mb), so it was "
     "ended with all that it had begun. Remove what is not needed, or have a person permit more.",
     "unmeasured": "What it took of this machine could not be measured, so it was ended with all that it had begun.",
     "panic": "It was ended by panic, with all that it had begun.",

@@ -64,10 +64,10 @@ class GatewayWorker(Worker):
             max_content=settings.max_content,
             metrics=JournalMetrics(context.bus),
             metrics_for=settings.metrics,
-            hosts=settings.hosts,
+            hosts=settings.allowed_hosts,
         )
         self._closing = parts.closing
-        patience = timeout_protocol(settings.head_timeout, settings.body_timeout)
+        patience = timeout_protocol(settings.header_timeout, settings.body_timeout)
         self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port, patience)
         self.resources.callback(self._server.release)
         self.address = self._server.address

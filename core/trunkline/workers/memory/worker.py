@@ -83,7 +83,7 @@ class MemoryWorker(Worker):
     def _choose_store(self) -> MemoryStore:
         settings = self.context.config.settings.memory
         if settings.store is None:
-            return GitMemoryStore(window=settings.group_window, sync=settings.sync)
+            return GitMemoryStore(window=settings.commit_window, sync=settings.fsync)
         for owned in self.context.plugins.memory_stores():
             if owned.owner == settings.store:
                 return owned.item

@@ -36,4 +36,6 @@ class AnswererHandler:
             raise Refusal(code, "Who answers cannot be told now: memory or tools do not answer.") from error
         except ModelError as error:
             return Answerer(problem=self._explainer.describe(error))
-        return Answerer(label=choice.label, window=self._config.settings.models.windows.get(choice.label, 0))
+        return Answerer(
+            label=choice.label, window=self._config.settings.models.context_windows.get(choice.label, 0)
+        )

@@ -66,8 +66,8 @@ class ApprovalPublisher:
         """For how many seconds a person is waited for. Where nobody sits in front of a turn that is longer."""
         settings = self._settings
         if request.trigger != "message":
-            return settings.background
-        return settings.channels.get(request.channel, settings.deadline)
+            return settings.background_deadline
+        return settings.channel_deadlines.get(request.channel, settings.deadline)
 
     async def try_publish(
         self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
@@ -105,8 +105,8 @@ class ApprovalPublisher:
         """First the timers: what nobody is told of would have no end."""
         whole = approval.expires_at - approval.asked_at
         await self._schedule_timer(approval, "expire", whole)
-        if self._settings.remind < 1:
-            await self._schedule_timer(approval, "remind", whole * self._settings.remind)
+        if self._settings.remind_after_share < 1:
+            await self._schedule_timer(approval, "remind", whole * self._settings.remind_after_share)
         try:
             await self._append(approval, 0)
         except SequenceConflict:

@@ -42,13 +42,13 @@ ContextItem = ContextPart | StatusShown | ContextGap
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """A turn's material. ``history`` is the conversation before the turn. With more tools than ``discovery_above`` the
-    model finds most of them by itself."""
+    """A turn's material. ``history`` is the conversation before the turn. With more tools than ``discovery_threshold``
+    the model finds most of them by itself."""
 
     request: TurnRequested
     history: tuple[Message, ...]
     profile: BlockProfile
-    discovery_above: int
+    discovery_threshold: int
 
     @property
     def block(self) -> BlockConfig:
@@ -80,7 +80,7 @@ class TurnContext:
         profile, tools = self.profile, self.profile.tools
         wish = self.block.discovery or profile.preferences.discovery or "auto"
         count = len(tools.specs) - len(tools.restricted)
-        return selection_settings(wish, profile.always_send, count, self.discovery_above)
+        return selection_settings(wish, profile.always_send, count, self.discovery_threshold)
 
     @property
     def missing_tools(self) -> tuple[str, ...]:
@@ -142,7 +142,9 @@ class ContextBuilder:
         self, request: TurnRequested, messages: Iterable[Message], profile: BlockProfile
     ) -> TurnContext:
         profile = _restricted(profile, initial_permissions(request))
-        return TurnContext(request, _without_turn(request, messages), profile, self._settings.discovery_above)
+        return TurnContext(
+            request, _without_turn(request, messages), profile, self._settings.discovery_threshold
+        )
 
     def info(self, context: TurnContext, model: str = "") -> TurnInfo:
         """What plugins are told of a turn that is about to begin."""
@@ -172,7 +174,7 @@ class ContextBuilder:
         return ContextMessages(tuple(messages), tuple(one for one in given if isinstance(one, StatusShown)))
 
     def _window(self, model: str) -> int:
-        return self._windows.get(model, self._settings.window)
+        return self._windows.get(model, self._settings.context_window)
 
     async def _collect_items(self, info: TurnInfo) -> list[ContextItem]:
         """What all sources give, in their order."""

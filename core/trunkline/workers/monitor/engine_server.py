@@ -233,9 +233,9 @@ class EngineServer:
             choice = error
         deps = RunnerDeps(
             models=self._models,
-            tool_caller=UnattendedToolCaller(self._bus, self._settings.tool_silence),
+            tool_caller=UnattendedToolCaller(self._bus, self._settings.tool_idle_timeout),
             call_config=self._call_config,
-            text_flush_seconds=self._settings.coalesce,
+            text_flush_seconds=self._settings.text_flush_seconds,
             max_calls=self._settings.max_tool_calls,
         )
         environment = RunnerEnvironment(

@@ -53,7 +53,7 @@ class MonitorWorker(Worker):
     def __init__(self, context: WorkerContext) -> None:
         super().__init__(context)
         self._settings = context.config.settings.monitor
-        self.drain_seconds = self._settings.drain + 1.0
+        self.drain_seconds = self._settings.drain_timeout + 1.0
         adapters = [owned.item for owned in context.plugins.models()]
         middleware = [owned.item for owned in context.plugins.model_middleware()]
         self._kill_switch = KillSwitch(context.home.path)
@@ -62,7 +62,7 @@ class MonitorWorker(Worker):
         named = {adapter.name: adapter_model(context.config, adapter.name) for adapter in adapters}
         self._models = ModelRegistry(adapters, default, named, middleware, self._kill_switch, capture)
         self._call_config = ModelCallConfig(
-            silence=self._settings.model_silence,
+            silence=self._settings.model_idle_timeout,
             max_answer=self._settings.max_answer,
             prices=PriceTable(context.config.settings.models.prices),
             explainer=ModelErrorFormatter(context.config.redactor()),
@@ -71,7 +71,7 @@ class MonitorWorker(Worker):
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
             self._settings,
-            context.config.settings.models.windows,
+            context.config.settings.models.context_windows,
         )
         self._completions = CompletionHandler(
             self._models,
@@ -127,7 +127,7 @@ class MonitorWorker(Worker):
         self.resources.callback(tasks.cancel_scope.cancel)
         self.resources.push_async_callback(self._models.aclose)
         self._executor = self._make_executor(tasks)
-        self._queues = QueueRegistry(tasks, self._new_queue, self._settings.drain)
+        self._queues = QueueRegistry(tasks, self._new_queue, self._settings.drain_timeout)
         await self._inbox.open()
         self._engine.open()
         self.resources.callback(self._engine.close)
@@ -150,7 +150,7 @@ class MonitorWorker(Worker):
     async def drain(self) -> None:
         """Let another monitor have the partitions, and finish the turns and completions that run."""
         self._inbox.close()
-        with anyio.move_on_after(self._settings.drain):
+        with anyio.move_on_after(self._settings.drain_timeout):
             await self._queues.drain()
             await self._completions.drain()
         self._completions.stop()
@@ -178,9 +178,9 @@ class MonitorWorker(Worker):
             preparer=TurnPreparer(bus, self._builder, self._models, plugins, parallel_calls),
             deps=RunnerDeps(
                 models=self._models,
-                tool_caller=ToolCaller(bus, self._settings.tool_silence),
+                tool_caller=ToolCaller(bus, self._settings.tool_idle_timeout),
                 call_config=self._call_config,
-                text_flush_seconds=self._settings.coalesce,
+                text_flush_seconds=self._settings.text_flush_seconds,
                 max_calls=self._settings.max_tool_calls,
             ),
             observer=TurnObserver(self._status, self._trace_callback(tasks)),

@@ -157,7 +157,7 @@ def _hint(stored: StoredResult, head: int) -> str:
     if stored.kept < stored.characters:
         whole = (
             f"This result of {stored.characters} characters is too large to be kept whole: only the first "
-            f"{stored.kept} are ([tools] largest_result)."
+            f"{stored.kept} are ([tools] max_stored_result)."
         )
     return (
         f'{whole} {READ_RESULT} with id="{stored.id}" reads it: on from here with offset={head}, '

@@ -120,7 +120,7 @@ class ToolsWorker(Worker):
     def __init__(self, context: WorkerContext) -> None:
         super().__init__(context)
         self._settings = context.config.settings.tools
-        self.drain_seconds = self._settings.drain + 5.0
+        self.drain_seconds = self._settings.drain_timeout + 5.0
         self._blocks = block_config_cache(context.bus)
         self._latch = KillSwitch(context.home.path)
         self._heed = PanicHandler(self._latch, self._stop_everything)
@@ -209,8 +209,8 @@ class ToolsWorker(Worker):
         settings, retention = self._settings, self.context.config.settings.retention
         return ResultStore(
             self.context.bus.objects(RESULT_STORE),
-            shown=settings.shown_result,
-            largest=settings.largest_result,
+            shown=settings.max_shown_result,
+            largest=settings.max_stored_result,
             room=int(retention.result_mb * MEGABYTE),
         )
 
@@ -238,7 +238,7 @@ class ToolsWorker(Worker):
 
     async def drain(self) -> None:
         """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
-        await self._calls.drain(self._settings.drain)
+        await self._calls.drain(self._settings.drain_timeout)
 
     async def _stop_everything(self) -> None:
         """What panic ends: every program, also those of a worker that has died, and every call."""
@@ -248,7 +248,10 @@ class ToolsWorker(Worker):
     def _make_remote_tools(self) -> RemoteToolIndex:
         home, settings = self.context.home, self.context.config.settings.remotes
         return RemoteToolIndex(
-            self.context.bus, RemoteRegistry(home.remotes), home.cache / "remotes", settings.patience
+            self.context.bus,
+            RemoteRegistry(home.remotes),
+            home.cache / "remotes",
+            settings.unreachable_timeout,
         )
 
     def _make_tool_supply(self, own: tuple[Tool, ...]) -> ToolSupply:
@@ -416,7 +419,7 @@ class ToolsWorker(Worker):
 
     def person_of(self, run: ActiveCall, spec: ToolSpec) -> Person:
         """Whom a tool can ask or tell something."""
-        return CallPerson(self.context.bus, run, spec, self._settings.hold)
+        return CallPerson(self.context.bus, run, spec, self._settings.answer_wait)
 
     def planning_of(self, call: CallTool) -> Planning:
         """How a tool holds the agent to planning."""

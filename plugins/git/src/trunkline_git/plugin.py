@@ -25,5 +25,5 @@ def trunkline_tool_middleware(settings: trunkline.PluginSettings) -> Iterable[To
     """The guard of protected branches, and of work that would be lost."""
     from trunkline_git.guards import Confirming, Refusing
 
-    protected = settings.section(GitSettings).protected
+    protected = settings.section(GitSettings).protected_branches
     return [Refusing(protected), Confirming(protected)]

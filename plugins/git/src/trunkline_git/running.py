@@ -80,7 +80,7 @@ class Git:
         self.context = context
         self._folder = folder
         self.limits = settings.limits(network)
-        self.protected = frozenset(map(str.lower, settings.protected))
+        self.protected = frozenset(map(str.lower, settings.protected_branches))
 
     async def run(self, *words: str) -> SandboxResult:
         """Run ``git`` with these words. Raises ToolError when there is no sandbox, or no such folder."""

@@ -8,13 +8,13 @@ from trunkline import SandboxLimits
 
 
 class GitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.git]``. ``protected`` are the branches that no agent may force or delete on a remote (MN-F14), in
-    capitals or not. ``memory`` is how many MiB git may have, ``timeout`` how many seconds."""
+    """``[plugins.git]``. ``protected_branches`` are the branches that no agent may force or delete on a remote
+    (MN-F14), in any case of letters. ``memory_mb`` is how many MiB git may use, ``timeout`` how many seconds."""
 
-    protected: tuple[str, ...] = ("main", "master", "develop", "production", "release")
-    memory: Annotated[int, msgspec.Meta(ge=16)] = 512
+    protected_branches: tuple[str, ...] = ("main", "master", "develop", "production", "release")
+    memory_mb: Annotated[int, msgspec.Meta(ge=16)] = 512
     timeout: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 120.0
 
     def limits(self, network: bool = False) -> SandboxLimits:
         """What git may take."""
-        return SandboxLimits(timeout=self.timeout, memory=self.memory, network=network)
+        return SandboxLimits(timeout=self.timeout, memory=self.memory_mb, network=network)

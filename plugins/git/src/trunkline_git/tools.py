@@ -115,7 +115,7 @@ def _git(settings: GitSettings) -> Tool:
             network: Whether it needs the network, which a person must have permitted.
         """
         words = git_words(command)
-        verdict = judged(words, settings.protected)
+        verdict = judged(words, settings.protected_branches)
         if verdict.ruling == "refused":
             raise ToolError(f"git was not run: {verdict.why}", kind="permission_denied")
         runs = Git(context, settings, folder, network)
@@ -135,7 +135,7 @@ def _git(settings: GitSettings) -> Tool:
 
     @git.previewer
     def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
-        why = judged(git_words(command), settings.protected).why
+        why = judged(git_words(command), settings.protected_branches).why
         where = ", ".join(word for word in (folder, "with the network" if network else "") if word)
         detail = command_preview(["git", *git_words(command)], where)
         return msgspec.structs.replace(detail, text=f"{detail.text}\n{why}".rstrip())

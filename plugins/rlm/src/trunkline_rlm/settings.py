@@ -9,13 +9,13 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class RlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.rlm]``. ``iterations`` is how many pieces of code a model may write for one question, ``depth`` how
-    deeply questions may be nested, ``timeout`` how many seconds a piece of code may compute, ``memory_mb`` what it may
-    take. ``max_calls`` and ``max_cost_usd`` bound all model calls of one retrieval together; a model without a price
-    costs nothing. ``model`` writes the code; by default the block's does."""
+    """``[plugins.rlm]``. ``max_iterations`` is how many pieces of code a model may write for one question,
+    ``max_depth`` how deeply questions may be nested, ``timeout`` how many seconds a piece of code may compute,
+    ``memory_mb`` what it may take. ``max_calls`` and ``max_cost_usd`` bound all model calls of one retrieval together;
+    a model without a price costs nothing. ``model`` writes the code; by default the block's does."""
 
-    iterations: Count = 10
-    depth: Annotated[int, msgspec.Meta(ge=0, le=20)] = 5
+    max_iterations: Count = 10
+    max_depth: Annotated[int, msgspec.Meta(ge=0, le=20)] = 5
     timeout: Seconds = 60.0
     memory_mb: Annotated[int, msgspec.Meta(ge=16, le=4_096)] = 128
     max_calls: Count = 50

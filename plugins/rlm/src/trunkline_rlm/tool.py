@@ -30,7 +30,7 @@ def retrieve_tool(settings: RlmSettings) -> Tool:
         """
         library = MemoryFunctions(context.memory, context.report)
         budget = Budget(max_cost=round(settings.max_cost_usd * 1_000_000), max_calls=settings.max_calls)
-        bounds = _bounds(settings, max_iterations or settings.iterations)
+        bounds = _bounds(settings, max_iterations or settings.max_iterations)
         retrieval = Retrieval(context.model, library, budget, bounds, context.report, context.sandbox)
         found = await retrieval.answer(query)
         return {
@@ -49,4 +49,6 @@ def retrieve_tool(settings: RlmSettings) -> Tool:
 
 def _bounds(settings: RlmSettings, iterations: int) -> RetrievalLimits:
     limits = ReplLimits(timeout=settings.timeout, memory=settings.memory_mb * 1024 * 1024)
-    return RetrievalLimits(iterations=iterations, depth=settings.depth, limits=limits, model=settings.model)
+    return RetrievalLimits(
+        iterations=iterations, depth=settings.max_depth, limits=limits, model=settings.model
+    )

@@ -31,6 +31,6 @@ def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trun
     section = settings.section(SandboxSettings)
     backend = section.backend
     return [
-        trunkline.HealthCheck("sandbox.limits", partial(limits_check, backend, section.workspace)),
+        trunkline.HealthCheck("sandbox.limits", partial(limits_check, backend, section.workspace_mb)),
         trunkline.HealthCheck("sandbox.network", partial(network_check, backend)),
     ]

@@ -49,7 +49,7 @@ def _start_tool(tasks: TaskStore) -> Tool:
                 workspace=context.workspace,
                 env=settings.env,
                 folder=place,
-                limits=settings.limits(settings.task_seconds, network),
+                limits=settings.limits(settings.task_timeout, network),
                 label=f"{context.block} task {record.name}",
             )
         return f"Background task {record.name} runs."

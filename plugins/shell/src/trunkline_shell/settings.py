@@ -13,23 +13,23 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1024)]
 
 
 class ShellSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.shell]``: what programs may take, each with all that it begins: ``memory`` in MiB, ``cpus``,
+    """``[plugins.shell]``: what programs may take, each with all that it begins: ``memory_mb`` in MiB, ``cpus``,
     ``processes`` (CC-F14). ``path`` names further folders with programs, such as ``/opt/tools/bin``; the sandbox must
-    show them too (``[plugins.sandbox] system``). ``tasks`` is how many background tasks may run at once on this
-    machine, ``task_seconds`` how long each may live."""
+    show them too (``[plugins.sandbox] readable_paths``). ``max_tasks`` is how many background tasks may run at once on
+    this machine, ``task_timeout`` how long each may live."""
 
-    memory: Megabytes = 512
+    memory_mb: Megabytes = 512
     cpus: Share = 1.0
     processes: Count = 64
     path: tuple[Path, ...] = ()
-    tasks: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 8
-    task_seconds: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 4 * 3600.0
+    max_tasks: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 8
+    task_timeout: Annotated[float, msgspec.Meta(ge=1, le=7 * 86400)] = 4 * 3600.0
 
     def limits(self, timeout: float, network: bool = False) -> SandboxLimits:
         """The limits of a program with so many seconds."""
         return SandboxLimits(
             timeout=timeout,
-            memory=self.memory,
+            memory=self.memory_mb,
             cpus=self.cpus,
             processes=self.processes,
             network=network,

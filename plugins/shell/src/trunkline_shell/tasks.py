@@ -65,7 +65,7 @@ class TaskStore:
             running = [
                 one for name in self.blocks() for one in self.of_block(name) if one.status() == "running"
             ]
-            if len(running) >= self.settings.tasks:
+            if len(running) >= self.settings.max_tasks:
                 raise ToolError(
                     f"{len(running)} background tasks run already, and no more may. Wait for one, or cancel it. "
                     f"Those of this block: {', '.join(one.name for one in self.of_block(block)) or 'none'}.",

@@ -104,7 +104,7 @@ class Bubblewrap(Sandbox):
                 place: _text_handle(theirs, text.encode())
                 for place, text in filesystem_view.generated_files(program.limits).items()
             }
-            words = bubblewrap_options(program, made, self._settings.system)
+            words = bubblewrap_options(program, made, self._settings.readable_paths)
             filtered = _text_handle(
                 theirs,
                 encode_filter(
@@ -158,7 +158,7 @@ class Bubblewrap(Sandbox):
         writes = program.workspace is not None and limits.writable
         return WatchedLimits(
             memory=None if self._place is not None else limits.memory * MIB,
-            disk=self._settings.workspace * MIB if writes else None,
+            disk=self._settings.workspace_mb * MIB if writes else None,
             workspace=program.workspace,
             first=first,
         )

@@ -38,7 +38,7 @@ class Docker(Sandbox):
         self._home = home
         self._latch = KillSwitch(home)
         self._engine = DockerEngine(host)
-        self._pool = ContainerPool(self._engine, Guardian(self._engine.host), home, settings.warm)
+        self._pool = ContainerPool(self._engine, Guardian(self._engine.host), home, settings.warm_containers)
 
     async def unavailable(self) -> str | None:
         """See ``Sandbox``. Asks the engine, and whether it has the image."""
@@ -116,7 +116,7 @@ class Docker(Sandbox):
     def _watched_limits(self, program: ProgramRequest) -> WatchedLimits:
         """What of the program the engine does not bound."""
         writes = program.workspace is not None and program.limits.writable
-        disk = self._settings.workspace * MIB if writes else None
+        disk = self._settings.workspace_mb * MIB if writes else None
         return WatchedLimits(memory=None, disk=disk, workspace=program.workspace, first=None)
 
     async def end_all(self) -> int:

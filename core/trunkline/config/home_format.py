@@ -11,7 +11,7 @@ import msgspec
 import trunkline
 from trunkline.errors import StorageError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The form that this version writes. It goes up with each step in ``migration_steps.py``."""
 
 FORMAT_FILE = "form.json"
@@ -46,7 +46,7 @@ def read_format(home: Path) -> FormatRecord | None:
 
 
 def require_known_format(home: Path, known: int = FORMAT_VERSION) -> None:
-    """Read only. Raises NewerForm when a newer version wrote the home, and StorageError."""
+    """Read only. Raises NewerFormatError when a newer version wrote the home, and StorageError."""
     mark = read_format(home)
     if mark is not None and mark.form > known:
         raise NewerFormatError(
