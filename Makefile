@@ -1,6 +1,6 @@
 # What a person types. Needs Python 3.11 or later, git and make; the rest comes into .venv.
 .POSIX:
-.PHONY: help chat up doctor setup test lint docs recording lock clean
+.PHONY: help chat up doctor setup check test lint docs recording lock clean
 
 BIN = .venv/bin
 
@@ -9,8 +9,9 @@ help:
 	@echo "make up      set up and run the platform (HTTP API on 127.0.0.1:8420)"
 	@echo "make setup   install what tests need, too; the other commands set up what they need"
 	@echo "make doctor  set up and check the installation"
-	@echo "make test    set up and run every test"
-	@echo "make lint    ruff and mypy only"
+	@echo "make check   ruff, mypy, pyright and the tests that start no process, in under a minute"
+	@echo "make test    ruff, mypy, pyright and every test"
+	@echo "make lint    ruff, mypy and pyright only"
 	@echo "make docs    draw docs/reference from the code again"
 	@echo "make recording  play the story at the top of the README again, and draw it"
 	@echo "make lock    pin the dependencies of requirements.in again (needs uv)"
@@ -33,15 +34,17 @@ setup:
 
 # One process more than there are processors, because tests wait for programs a third of their time. The variable is
 # one that containers like to set: it would have each of thousands of programs compile all modules anew.
-test: setup
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+test: lint
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -rs --numprocesses=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses=5 \
 		--dist=worksteal $(PYTEST)
+
+check: setup
+	@scripts/check
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/pyright
 
 docs: setup
 	$(BIN)/python docs/generate.py

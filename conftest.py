@@ -8,9 +8,12 @@ thought of. What that finds becomes an ``@example``; it is not to stop whoever l
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.support.in_process"]
+
 # a busy machine is no failure; speed is measured in benchmarks/
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", untimed, derandomize=True)
+settings.register_profile("check", untimed, derandomize=True, max_examples=20)  # for "make check"
 settings.register_profile("wander", untimed, max_examples=1000)
 settings.load_profile("same")
 

@@ -197,7 +197,10 @@ def error_kind_for_code(code: str) -> ToolErrorKind:
 
 def error_kind_named(name: str) -> ToolErrorKind:
     """The kind of this name; ``failed`` for one that this version does not know."""
-    return next((kind for kind in TOOL_ERROR_KINDS if kind == name), "failed")
+    for kind in TOOL_ERROR_KINDS:
+        if kind == name:
+            return kind
+    return "failed"
 
 
 _KIND_OF_ERRNO: dict[int, ToolErrorKind] = {

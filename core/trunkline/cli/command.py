@@ -21,7 +21,7 @@ class Command(click.Command):
         self.examples = examples
         complete_by_name(self.params)
 
-    def format_epilog(self, context: click.Context, formatter: Formatter) -> None:
+    def format_epilog(self, ctx: click.Context, formatter: Formatter) -> None:
         """The examples."""
         write_examples(self.examples, formatter)
 
@@ -39,49 +39,49 @@ class Group(click.Group):
         super().__init__(*arguments, **settings)
         self.examples = examples
 
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The words, with ``list`` before them where no command is named, so that its options can be given too."""
-        if not self._says_what(context, args) and self._can_list(context):
+        if not self._says_what(ctx, args) and self._can_list(ctx):
             args = [LIST, *args]
-        return super().parse_args(context, args)
+        return super().parse_args(ctx, args)
 
     def resolve_command(
-        self, context: click.Context, words: list[str]
+        self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is meant; for a slip or another program's word, an error with what is near."""
         try:
-            return super().resolve_command(context, words)
+            return super().resolve_command(ctx, args)
         except click.NoSuchCommand as slip:
-            word, names = slip.command_name, self.list_commands(context)
+            word, names = slip.command_name, self.list_commands(ctx)
             meant = suggest_command(word, names)
             if meant is None:
-                raise click.NoSuchCommand(word, possibilities=names, ctx=context) from None
+                raise click.NoSuchCommand(word, possibilities=names, ctx=ctx) from None
             message = f"No such command {word!r}. Did you mean {meant!r}?"
-            raise click.NoSuchCommand(word, message, ctx=context) from None
+            raise click.NoSuchCommand(word, message, ctx=ctx) from None
 
-    def collect_usage_pieces(self, context: click.Context) -> list[str]:
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """The parts of the usage line; the command is in brackets where it may be left out."""
-        pieces = super().collect_usage_pieces(context)
-        optional = self._can_list(context)
+        pieces = super().collect_usage_pieces(ctx)
+        optional = self._can_list(ctx)
         return [piece.replace("COMMAND", "[COMMAND]") if optional else piece for piece in pieces]
 
-    def format_help_text(self, context: click.Context, formatter: Formatter) -> None:
+    def format_help_text(self, ctx: click.Context, formatter: Formatter) -> None:
         """What the group is for, and what it does without a command."""
-        super().format_help_text(context, formatter)
-        if self._can_list(context):
+        super().format_help_text(ctx, formatter)
+        if self._can_list(ctx):
             formatter.write_paragraph()
             with formatter.indentation():
                 formatter.write_text(f'Without a command it does what "{LIST}" does.')
 
-    def _can_list(self, context: click.Context) -> bool:
-        return LIST in self.list_commands(context)
+    def _can_list(self, ctx: click.Context) -> bool:
+        return LIST in self.list_commands(ctx)
 
-    def _says_what(self, context: click.Context, words: list[str]) -> bool:
+    def _says_what(self, ctx: click.Context, words: list[str]) -> bool:
         """Whether a command or an option of the group itself is the first word; the shell asks while it is typed."""
-        own = {option for parameter in self.get_params(context) for option in parameter.opts}
-        return context.resilient_parsing or any(not word.startswith("-") or word in own for word in words[:1])
+        own = {option for parameter in self.get_params(ctx) for option in parameter.opts}
+        return ctx.resilient_parsing or any(not word.startswith("-") or word in own for word in words[:1])
 
-    def format_epilog(self, context: click.Context, formatter: Formatter) -> None:
+    def format_epilog(self, ctx: click.Context, formatter: Formatter) -> None:
         """The examples."""
         write_examples(self.examples, formatter)
 
@@ -97,26 +97,26 @@ class LazyGroup(Group):
         self._package = package
         self._table = table
 
-    def list_commands(self, context: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the order of the help."""
         return [*self._table]
 
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now, or None when there is none of that name."""
-        if name not in self._table:
+        if cmd_name not in self._table:
             return None
-        module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
+        module = cmd_name.replace("-", "_") + ("_" if keyword.iskeyword(cmd_name) else "")
         found: click.Command = importlib.import_module(f"{self._package}.{module}").command
         return found
 
-    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names that begin so, from the table: nothing is imported for it."""
         found = [
             CompletionItem(name, help=line) for name, line in self.help_lines() if name.startswith(incomplete)
         ]
-        return [*found, *click.Command.shell_complete(self, context, incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def format_commands(self, context: click.Context, formatter: Formatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: Formatter) -> None:
         """The help's list, from the table."""
         with formatter.section("Commands"):
             formatter.write_dl(self.help_lines())

@@ -20,7 +20,7 @@ class BlockName(StringParamType):
     """The name of a block."""
 
     def shell_complete(
-        self, context: click.Context, parameter: click.Parameter, incomplete: str
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The blocks there are."""
         return [CompletionItem(name) for name in _blocks() if name.startswith(incomplete)]
@@ -44,7 +44,7 @@ class MemoryPath(StringParamType):
     """A path of memory."""
 
     def shell_complete(
-        self, context: click.Context, parameter: click.Parameter, incomplete: str
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """What lies in the folder; a folder that is alone is opened at once, so that one can go on typing."""
         folder, _, begun = incomplete.rpartition("/")
@@ -58,7 +58,7 @@ class ChunkId(StringParamType):
     """The id of a chunk, of all blocks; of the newest when there are many."""
 
     def shell_complete(
-        self, context: click.Context, parameter: click.Parameter, incomplete: str
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The chunks whose ids begin so."""
         folders = ["chunks", *(f"blocks/{name}chunks" for name in _names("blocks") if name.endswith("/"))]
@@ -74,12 +74,12 @@ class ChunkOrPath(MemoryPath):
     """The id of a chunk, or a path of memory."""
 
     def shell_complete(
-        self, context: click.Context, parameter: click.Parameter, incomplete: str
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Chunks as soon as it looks like one, else paths."""
         if incomplete.startswith("chunk-"):
-            return ChunkId().shell_complete(context, parameter, incomplete)
-        return super().shell_complete(context, parameter, incomplete)
+            return ChunkId().shell_complete(ctx, param, incomplete)
+        return super().shell_complete(ctx, param, incomplete)
 
 
 TYPES: dict[str, type[StringParamType]] = {

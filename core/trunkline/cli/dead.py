@@ -117,8 +117,7 @@ def _on_bus(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
     """Ask the bus of the instance that runs, or one that runs for as long as this takes."""
     from trunkline.cli.aio import run
 
-    found: T = run(_asked, ask)
-    return found
+    return run(lambda: _asked(ask))
 
 
 async def _asked(ask: "Callable[[Bus], Awaitable[T]]") -> "T":

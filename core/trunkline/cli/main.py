@@ -56,13 +56,13 @@ LINE = 100
 class RootGroup(LazyGroup):
     """The built-in commands, and after them those of plugins."""
 
-    def list_commands(self, context: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the order of the help."""
         return [*COMMANDS, *sorted(set(_plugin_commands()) - set(COMMANDS))]
 
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now, or None when there is none of that name."""
-        return super().get_command(context, name) or _plugin_commands().get(name)
+        return super().get_command(ctx, cmd_name) or _plugin_commands().get(cmd_name)
 
     def help_lines(self) -> list[tuple[str, str]]:
         """The names, each with its line."""

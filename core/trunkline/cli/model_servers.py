@@ -86,5 +86,5 @@ def _opener(url: str) -> urllib.request.OpenerDirector:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
+    def redirect_request(self, *_: object, **__: object) -> None:
         return None

@@ -267,7 +267,8 @@ class _OpenedStatus(anyio.abc.TaskStatus[Worker]):
     """Takes an open worker into the instance, and tells the start-up of the first one of its kind."""
 
     def __init__(self, instance: Instance, kind: WorkerKind, first: anyio.abc.TaskStatus[None]) -> None:
-        self._instance, self._kind, self._first = instance, kind, first
+        self._instance, self._first = instance, first
+        self._kind: WorkerKind = kind
         self.ever = False
 
     def started(self, value: Worker | None = None) -> None:

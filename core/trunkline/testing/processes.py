@@ -39,7 +39,7 @@ class WorkerProcess:
     """One ``trunkline run WORKER``. ``name`` tells several of a kind apart."""
 
     def __init__(self, kind: WorkerKind, name: str, log: Path, environ: Mapping[str, str]) -> None:
-        self.kind = kind
+        self.kind: WorkerKind = kind
         self.name = name
         self.log = log
         self._environ = environ

@@ -239,7 +239,7 @@ def answer_by_message(heard: ScriptedRequest) -> Reply:
     """The script that does what the last message says (the language is in this module's docstring)."""
     segments = _segments(heard)
     position = min(heard.asked, len(segments) - 1)
-    steps = list(segments[position])
+    steps: list[Step] = list(segments[position])
     if not steps and heard.asked:
         steps = [Say(quoted(heard.results) or "No tool has answered.")]
     return _ended(_on_lines(steps))

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import tarfile
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 import anyio
 import pytest
 import samples
-from collection_store.abc import AsyncIterator, Callable, Sequence
 
 from trunkline import Tool, ToolContext, ToolError
 from trunkline._util.untrusted_text import unwrap_tool_result

@@ -65,7 +65,7 @@ class OutageNotice:
             tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
-        return answer
+        return answer  # pyright: ignore[reportReturnType] - the task group swallows nothing
 
     async def _begin_after_delay(self) -> None:
         await anyio.sleep(NOTICE_AFTER_SECONDS)

@@ -5,6 +5,9 @@ in memory, so that one recipient (scrypt) and the format's stream of pieces are 
 C2SP ``age.md``, from the primitives of ``cryptography``. Both are imported when they are used.
 """
 
+# pyrage has no stubs, and its module is native code.
+# pyright: reportAttributeAccessIssue=false
+
 import base64
 import hashlib
 import hmac

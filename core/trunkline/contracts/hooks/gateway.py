@@ -1,4 +1,8 @@
 """The gateway's hooks: who may enter, what is admitted, where it goes."""
+
+# A specification has no body.
+# pyright: reportReturnType=false
+
 # mypy: disable-error-code="empty-body"
 # A specification is never called: pluggy reads its name and its arguments, people read its docstring.
 

@@ -1,4 +1,8 @@
 """The memory worker's hooks: where memory is kept, what may enter, what comes first."""
+
+# A specification has no body.
+# pyright: reportReturnType=false
+
 # mypy: disable-error-code="empty-body"
 # A specification is never called: pluggy reads its name and its arguments, people read its docstring.
 

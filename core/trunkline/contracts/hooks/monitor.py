@@ -1,4 +1,8 @@
 """The monitor's hooks: what a turn is told, who stands around it, which model answers."""
+
+# A specification has no body.
+# pyright: reportReturnType=false
+
 # mypy: disable-error-code="empty-body"
 # A specification is never called: pluggy reads its name and its arguments, people read its docstring.
 

@@ -90,7 +90,11 @@ class BusHandlers:
 
     async def register(self, service: Service) -> None:
         """Add every endpoint."""
-        table: tuple[tuple[Endpoint[Any, Any], Callable[[Request[Any]], Awaitable[Any]]], ...] = (
+        for endpoint, handler in self._handlers():
+            await service.add(endpoint, refuse_errors(handler))
+
+    def _handlers(self) -> tuple[tuple[Endpoint[Any, Any], Callable[[Request[Any]], Awaitable[Any]]], ...]:
+        return (
             (SEND_MESSAGE, self.send),
             (CANCEL_TURN, self.cancel),
             (FORK_TURN, self.fork),
@@ -116,8 +120,6 @@ class BusHandlers:
             (STORE_MESSAGES, self.store),
             (LOAD_MESSAGES, self.load),
         )
-        for endpoint, handler in table:
-            await service.add(endpoint, refuse_errors(handler))
 
     async def send(self, request: Request[SendMessage]) -> MessageAccepted:
         return await self._services.messages.send(request.data, sender_of(request))

@@ -129,7 +129,10 @@ class AnswerBuilder:
 def _finish_reason(said: str) -> FinishReason:
     """The reason as one of ours. It is the very constant, because msgspec leaves a default out only when it is the same
     object: written from an equal string, a replay would find other bytes."""
-    return next((reason for reason in FINISH_REASONS if reason == said), "stop")
+    for reason in FINISH_REASONS:
+        if reason == said:
+            return reason
+    return "stop"
 
 
 def json_safe_call(call: ToolCall) -> ToolCall:

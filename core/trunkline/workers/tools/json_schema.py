@@ -115,6 +115,7 @@ def _types(schema: Schema) -> tuple[str, ...]:
 def _first_that_fits(choices: Any, value: Any, where: str, root: Schema, depth: int) -> Any:
     """The value as it is if a choice takes it so, else as the first choice whose type its text can be read as."""
     results = []
+    last: SchemaMismatch | None = None
     for choice in choices:
         try:
             results.append(coerce(choice, value, where, root=root, depth=depth + 1))
@@ -125,7 +126,7 @@ def _first_that_fits(choices: Any, value: Any, where: str, root: Schema, depth: 
             return result
     if results:
         return results[0]
-    if len(choices) == 1:
+    if last is not None and len(choices) == 1:
         raise last
     raise SchemaMismatch(where, describe_schema({"anyOf": choices}, root), describe_value(value))
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import AsyncIterator
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import anyio
 import anyio.to_thread
@@ -46,6 +46,7 @@ from trunkline.contracts.tools.subjects import (
 )
 from trunkline.contracts.tools.tool import Tool, ToolContext, ToolMiddleware
 from trunkline.contracts.turns.subjects import EFFECT
+from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.documents.folder_watcher import WatcherDeps, exclusive_lock, watch_folders
 from trunkline.documents.ingester import IngestReport
 from trunkline.documents.reader_pool import reader_pool
@@ -115,7 +116,7 @@ log = logging.getLogger(__name__)
 class ToolsWorker(Worker):
     """Answers ``tools.list`` and ``tools.call``, and hears cancels."""
 
-    kind: ClassVar[Literal["tools"]] = "tools"
+    kind: ClassVar[WorkerKind] = "tools"
 
     def __init__(self, context: WorkerContext) -> None:
         super().__init__(context)
@@ -192,7 +193,7 @@ class ToolsWorker(Worker):
         """Hear cancels, and answer on the bus."""
         context = self.context
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
-        await self._heed.listen(context.bus, context.id, self.kind)
+        await self._heed.listen(context.bus, context.id, "tools")
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._call_untrusted, limit=MOST_ASKING)
         await context.service.add(CALL_DECIDED_TOOL, self._call_decided, limit=MOST_ASKING)

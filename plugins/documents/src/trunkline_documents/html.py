@@ -74,7 +74,7 @@ class HtmlReader(Reader):
 
 def read_html(data: bytes) -> tuple[str, tuple[Section, ...]]:
     """The title and the sections of a page. Raises UnreadableDocument."""
-    from lxml import etree, html
+    from lxml import etree, html  # pyright: ignore[reportAttributeAccessIssue] - lxml has no stubs
 
     parser = html.HTMLParser(no_network=True, huge_tree=True, encoding=_encoding(data))
     try:

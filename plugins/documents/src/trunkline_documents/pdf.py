@@ -81,7 +81,7 @@ def _picture(page: "PdfPage") -> bytes:
     """The page as a grey picture in the PGM format."""
     width, height = page.get_size()
     scale = min(DOTS_PER_INCH / 72, (MOST_PIXELS / max(1.0, width * height)) ** 0.5)
-    drawn = page.render(scale=scale, grayscale=True)
+    drawn = page.render(scale=scale, grayscale=True)  # pyright: ignore[reportArgumentType] - takes a float
     data, stride = bytes(drawn.buffer), drawn.stride
     rows = b"".join(data[line * stride : line * stride + drawn.width] for line in range(drawn.height))
     page.close()

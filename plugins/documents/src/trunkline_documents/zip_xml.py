@@ -3,7 +3,7 @@
 import zipfile
 from typing import BinaryIO
 
-from lxml import etree
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - lxml has no stubs
 
 from trunkline.api.documents import UnreadableDocument
 

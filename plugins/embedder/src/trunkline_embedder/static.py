@@ -73,7 +73,7 @@ class StaticEmbedder(Embedder):
 
         ranks = numpy.maximum(numpy.arange(len(self._model.embedding)) - FIRST_MERGE, 1)
         tokenizer = self._model.tokenizer
-        letters = [len(tokenizer.id_to_token(token).lstrip("▁")) <= 1 for token in range(len(ranks))]
+        letters = [len((tokenizer.id_to_token(token) or "").lstrip("▁")) <= 1 for token in range(len(ranks))]
         return numpy.where(letters, LETTER_WEIGHT, ranks / (ranks + HALF)).astype(numpy.float32)
 
 

@@ -5,7 +5,7 @@ is found is linked and shown; nothing is overwritten, since words alone may be w
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from trunkline.api.nlp import common_language, concepts, is_negated, sentiment, similarity, topic_text
@@ -61,7 +61,9 @@ def conflict_kind(one: str, other: str) -> Kind | None:
 
 def contradicted_facts(fact: Fact, known: Iterable[Fact]) -> tuple[tuple[Fact, Kind], ...]:
     """The known facts that the new one contradicts."""
-    pairs = ((other, conflict_kind(fact.text, other.text)) for other in known)
+    pairs: Iterator[tuple[Fact, Kind | None]] = (
+        (other, conflict_kind(fact.text, other.text)) for other in known
+    )
     return tuple((other, kind) for other, kind in pairs if kind is not None)
 
 

@@ -64,8 +64,8 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
         self._guard = guard
 
     @cached_property
-    def _network_backend(self) -> httpcore2.AnyIOBackend:
-        return httpcore2.AnyIOBackend()
+    def _network_backend(self) -> httpcore2.AsyncNetworkBackend:
+        return httpcore2.AnyIOBackend()  # pyright: ignore[reportReturnType] - it takes the case without anyio
 
     async def connect_tcp(
         self,

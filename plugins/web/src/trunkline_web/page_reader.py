@@ -28,7 +28,7 @@ class WebPageReader(Reader):
 
     def read(self, file: BinaryIO, name: str) -> Document:
         """See ``Reader.read``: a section with the text, and one with the links."""
-        from lxml import etree, html
+        from lxml import etree, html  # pyright: ignore[reportAttributeAccessIssue] - lxml has no stubs
 
         text = decode_body(file.read(), self._charset, cut=self._cut)
         parser = html.HTMLParser(encoding="utf-8", no_network=True)

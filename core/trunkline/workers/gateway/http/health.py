@@ -46,7 +46,7 @@ ROUTES = (
 
 
 async def _checks(parts: AppState) -> dict[str, str]:
-    checks = dict.fromkeys(("bus", "memory", "monitor", "tools"), "missing")
+    checks: dict[str, str] = dict.fromkeys(("bus", "memory", "monitor", "tools"), "missing")
     with anyio.move_on_after(CHECK_SECONDS):
         try:
             await parts.services.bus.last(INBOX)

@@ -57,7 +57,7 @@ def readable_layers(policy: MemoryPolicy, block: str | None, actor: str) -> tupl
     """The places that an actor reads, the ones that count first in front. Empty when the policy turns memory off."""
     if not policy.enabled:
         return ()
-    wanted = [layer for layer in LAYERS if layer in policy.read_layers]
+    wanted: list[Layer] = [layer for layer in LAYERS if layer in policy.read_layers]
     return tuple(layer_location(one, block, actor) for one in wanted if block or one.startswith("user"))
 
 

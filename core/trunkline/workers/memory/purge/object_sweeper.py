@@ -83,7 +83,9 @@ def _reachable_objects(git: pygit2.Repository) -> Iterator[pygit2.Oid]:
 def _references(git: pygit2.Repository, oid: pygit2.Oid, seen: set[pygit2.Oid]) -> list[pygit2.Oid]:
     found = git[oid]
     if isinstance(found, pygit2.Commit):
-        return [found.tree_id, *(parent for parent in found.parent_ids if parent not in seen)]
+        # pygit2's types do not make a commit an object.
+        parents = [*found.parent_ids]  # pyright: ignore[reportGeneralTypeIssues]
+        return [found.tree_id, *(parent for parent in parents if parent not in seen)]
     if isinstance(found, pygit2.Tree):
         return [item.id for item in found if item.id not in seen and item.type_str != "commit"]
     return [found.target] if isinstance(found, pygit2.Tag) else []

@@ -69,8 +69,8 @@ class SearchFilter:
         """Whether something is restricted, and few passages are left."""
         if self._narrow is None:
             count = f"SELECT count(*) FROM ({self.passages} LIMIT {MAX_NARROW_PASSAGES + 1})"
-            self._narrow = (
-                self.is_restricted and connection.execute(count, self.values).get <= MAX_NARROW_PASSAGES
+            self._narrow = self.is_restricted and bool(
+                connection.execute(count, self.values).get <= MAX_NARROW_PASSAGES
             )
         return self._narrow
 

@@ -1,0 +1,56 @@
+"""``--in-process`` keeps the tests that start no process, and no others."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from tests.support.in_process import Starters
+
+from trunkline.testing.commands import run_trunkline
+from trunkline.testing.platform import platform
+from trunkline.testing.processes import process_platform
+from trunkline.testing.pytest_plugin import nats_server
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.mark.parametrize("helper", [nats_server, platform, process_platform, run_trunkline])
+def test_what_most_tests_start_is_recognized_by_its_code(helper: object) -> None:
+    """A helper that got another name is noticed here, not by a slow lane."""
+    function = getattr(helper, "_get_wrapped_function", lambda: helper)()
+    assert Starters().reached_from(function)
+
+
+def test_a_helper_without_a_process_is_not_taken_for_one() -> None:
+    """Only what names a start counts."""
+    assert not Starters().reached_from(textwrap.dedent)
+    assert not Starters().reached_from(test_a_helper_without_a_process_is_not_taken_for_one)
+
+
+def test_a_start_skips_a_test_however_it_is_hidden(pytester: pytest.Pytester) -> None:
+    """In a test that handles the failure, and in a fixture that several tests share."""
+    pytester.makeconftest((Path(__file__).parent / "in_process.py").read_text(encoding="utf-8"))
+    pytester.makepyfile(
+        """
+        import contextlib, importlib, sys
+        import pytest
+
+        def start(): return getattr(importlib.import_module("sub" + "process"), "run")([sys.executable, "-c", ""])
+        def test_handles(): contextlib.suppress(Exception).__enter__(); pytest.raises(Exception, start)
+        def test_starts(): start()
+        def test_starts_none(): assert True
+
+        @pytest.fixture(scope="module")
+        def shared():
+            try:
+                start()
+            except Exception as error:
+                raise RuntimeError("it does not start") from error
+
+        def test_one(shared): raise AssertionError
+        def test_two(shared): raise AssertionError
+        """
+    )
+    pytester.runpytest_subprocess("--in-process", "-p", "no:cacheprovider").assert_outcomes(
+        passed=1, skipped=4
+    )
