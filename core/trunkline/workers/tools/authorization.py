@@ -58,11 +58,11 @@ class CallAuthorizer:
     def __init__(
         self,
         table_of: Callable[[str], Awaitable[PermissionTable]],
-        rules: Callable[[], Awaitable[OwnerPolicies]],
+        owner_policies: Callable[[], Awaitable[OwnerPolicies]],
         quotas: Quotas,
     ) -> None:
         self.table_of = table_of
-        self._rules = rules
+        self._owner_policies = owner_policies
         self._quotas = quotas
 
     async def decide(self, invocation: ToolInvocation) -> Decision:
@@ -147,7 +147,7 @@ class CallAuthorizer:
 
     async def policies(self, block: str) -> list[Policy]:
         """All policies: the owner's, and those that the block's table stands for."""
-        return [*table_policies(block, await self.table_of(block)), *await self._rules()]
+        return [*table_policies(block, await self.table_of(block)), *await self._owner_policies()]
 
     async def _decided(self, block: str, wishes: list[AccessRequest], policies: list[Policy]) -> Decision:
         now, used = datetime.now(UTC), dict[str, int | None]()

@@ -1,4 +1,4 @@
-"""Carries one call out: ledger, guards, tool, ledger. What a caller sees while it lasts is in ``call_registry.py``."""
+"""Executes one call: ledger, guards, tool, ledger. What a caller sees while it lasts is in ``call_registry.py``."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,6 @@ from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolOutcome, Too
 from trunkline.contracts.tools.tool import ToolContext, ToolInvocation
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.workers.tools import error_outcomes
-from trunkline.workers.tools.block_tool_limits import BlockToolLimits
 from trunkline.workers.tools.call_registry import ActiveCall
 from trunkline.workers.tools.catalogue import Catalogue, CatalogueEntry, NoSuchTool
 from trunkline.workers.tools.dispatch import ActivityRecorder, call_hash
@@ -32,6 +31,7 @@ from trunkline.workers.tools.ledger import (
 from trunkline.workers.tools.live_catalogue import LiveCatalogue
 from trunkline.workers.tools.path_locks import PathLocks
 from trunkline.workers.tools.planning import with_planning_end
+from trunkline.workers.tools.policy_source import PolicySource
 from trunkline.workers.tools.result_store import ResultStore
 from trunkline.workers.tools.sandboxes import with_read_only_sandbox
 from trunkline.workers.tools.tool_execution import run_tool
@@ -49,17 +49,15 @@ what it may reach."""
 
 @dataclass(frozen=True, slots=True)
 class ExecutorDeps:
-    """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
-    none, ``judged_by`` waits, not for ever, until what calls of a block are judged by can be read, ``tasks`` is where
-    tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut, or
-    marked as data."""
+    """What a ``CallExecutor`` works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that
+    set none, ``tasks`` is where tools run, ``record_activity`` notes whose tool it is. Without ``results`` no result is
+    shortened or marked as data."""
 
     ledger: Ledger
-    shelf: LiveCatalogue
-    resources: PathLocks
-    context_of: ContextFactory
-    wait_for_policies: Callable[[str], Awaitable[None]]
-    limits_of: Callable[[str], Awaitable[BlockToolLimits]]
+    catalogue: LiveCatalogue
+    path_locks: PathLocks
+    make_context: ContextFactory
+    policies: PolicySource
     slots: AbstractAsyncContextManager[object]
     timeout: float
     tasks: TaskGroup
@@ -83,10 +81,10 @@ class _Attempt:
 
 
 class CallExecutor:
-    """Carries calls out, any number at once. Give its ``carry_out`` to ``CallRegistry``."""
+    """Executes calls, any number at once. Its ``execute`` is the handler of ``CallRegistry``."""
 
-    def __init__(self, parts: ExecutorDeps) -> None:
-        self._parts = parts
+    def __init__(self, deps: ExecutorDeps) -> None:
+        self._deps = deps
 
     async def execute(self, run: ActiveCall) -> ToolOutcome | None:
         """The outcome of the call, recorded where it has to be; None when another worker has it and we must leave.
@@ -101,19 +99,19 @@ class CallExecutor:
         if outcome is None or not attempt.record or outcome.status == "approval":
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
-            await self._parts.ledger.record_soon(run.call, outcome, attempt.seq)
+            await self._deps.ledger.record_soon(run.call, outcome, attempt.seq)
             return outcome  # nobody waits for that: a read whose result is not recorded may run again
         patient = attempt.spec is None or not attempt.spec.repeatable
-        return await self._parts.ledger.record_outcome(run.call, outcome, attempt.seq, patient=patient)
+        return await self._deps.ledger.record_outcome(run.call, outcome, attempt.seq, patient=patient)
 
     async def _fit_result(self, run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded, and
         mark by themselves."""
         if run.loads and outcome.status == "ok" and not outcome.repeated:
             outcome = msgspec.structs.replace(outcome, loads=tuple(dict.fromkeys(run.loads))[:MOST_LOADED])
-        if self._parts.results is None or outcome.repeated or spec.source == PLATFORM_SOURCE:
+        if self._deps.results is None or outcome.repeated or spec.source == PLATFORM_SOURCE:
             return outcome
-        return await self._parts.results.fit(run.call, spec, outcome)
+        return await self._deps.results.fit(run.call, spec, outcome)
 
     async def _run_once(self, run: ActiveCall, attempt: _Attempt) -> ToolOutcome | None:
         """Run the call unless the ledger knows how it ended; as often as another worker is quicker.
@@ -121,19 +119,29 @@ class CallExecutor:
         Of a call that nobody has asked for before the ledger knows nothing. Should it know something all the same, the
         start cannot be written, and it is looked at then.
         """
-        look = run.call.again or run.call.has_decisions
+        # 1. The ledger comes first: an outcome that it has is the answer, whatever the catalogue or the policies say
+        # now, since the effect has happened. 2. Then the tool is looked up: only its effect tells whether an abandoned
+        # call may run again. 3. What cannot run is refused. 4. The guards and the tool follow, and behind the guards,
+        # immediately before the tool, the record of the start, by compare-and-set over the record that was read in 1.
+        # So of all workers that came this far one begins (ADR 0029); the others come back to 1 as ``lost``.
+        #
+        # A crash before the record of the start leaves nothing, and the monitor asks again. A crash behind it leaves
+        # a started call without an outcome. The worker that is asked next sees by liveness that it is abandoned: it
+        # runs a repeatable call again, and records of any other that its outcome is unknown.
+        must_read = run.call.again or run.call.has_decisions
         while True:
-            state, trouble = await self._ledger_state_or_leave(run) if look else (NotStarted(), None)
-            look = True
+            state, trouble = await self._ledger_state_or_leave(run) if must_read else (NotStarted(), None)
+            must_read = True
             if state is None:
                 return None
             if isinstance(state, Completed):
                 return as_repeated(state.outcome)
             if isinstance(state, ApprovalPending) and run.call.approved != state.outcome.call_hash:
                 return state.outcome
-            catalogue = await self._parts.shelf.current()
+            catalogue = await self._deps.catalogue.current()
             listed = _resolve_tool(catalogue, run)
             attempt.seq, attempt.lost = state.seq, False
+            # In doubt before it is refused: the tool may be gone or denied by now, and still have had its effect.
             if isinstance(state, Abandoned) and not (
                 isinstance(listed, CatalogueEntry) and listed.spec.repeatable
             ):
@@ -147,9 +155,12 @@ class CallExecutor:
                     return refusal
                 continue
             run.resumed, run.away = isinstance(state, Abandoned), listed.spec.is_remote
+            # Nobody can say whether it has run. What may run again is run all the same.
             if trouble is not None and not listed.spec.repeatable:
                 return error_outcomes.unreadable_record_outcome(run.call.call, run.call.name, trouble)
             outcome = await self._try_dispatch(run, catalogue, listed, attempt)
+            # Stopped before its tool began here. The ledger is read once more, because another worker may have run it
+            # meanwhile, and then its outcome counts (ADR 0029).
             if run.stopped is not None and not attempt.started:
                 return await self._outcome_elsewhere(run) or outcome
             if not attempt.lost and await self._is_final(run, outcome, attempt):
@@ -158,7 +169,7 @@ class CallExecutor:
     async def _with_hint(self, catalogue: Catalogue, missing: NoSuchTool, block: str) -> ToolError:
         """What is missing, with what may have been meant; without that where nobody can tell what the block may use."""
         try:
-            limits = await self._parts.limits_of(block)
+            limits = await self._deps.policies.limits_of(block)
         except ToolError:
             return missing
         return NoSuchTool(missing.name, catalogue.suggest(missing.name, limits))
@@ -173,7 +184,7 @@ class CallExecutor:
         if attempt.spec is not None:
             outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
         try:
-            await self._parts.ledger.record_refusal(run.call, outcome, attempt.seq)
+            await self._deps.ledger.record_refusal(run.call, outcome, attempt.seq)
         except LedgerConflict:
             return False
         return True
@@ -184,17 +195,17 @@ class CallExecutor:
         return as_repeated(state.outcome) if isinstance(state, Completed) else None
 
     async def _ledger_state_or_leave(self, run: ActiveCall) -> tuple[SettledState | None, BusError | None]:
-        """The same as ``_settled``; None when we must leave before another worker has come to the end of the call."""
+        """As ``_ledger_state``; None when this worker drains before another worker has ended the call."""
         with anyio.CancelScope() as run.waiting:
             return await self._ledger_state(run)
         return None, None
 
     async def _ledger_state(self, run: ActiveCall) -> tuple[SettledState, BusError | None]:
         """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
-        listed = _resolve_tool(await self._parts.shelf.current(), run)
+        listed = _resolve_tool(await self._deps.catalogue.current(), run)
         patient = not (isinstance(listed, CatalogueEntry) and listed.spec.repeatable)
         try:
-            return await self._parts.ledger.settled_state(run.call.call, patient=patient), None
+            return await self._deps.ledger.settled_state(run.call.call, patient=patient), None
         except BusError as error:
             return NotStarted(), error
 
@@ -235,11 +246,11 @@ class CallExecutor:
             raise ToolError(
                 f"{call.block!r} is not the name of a block. Nothing was run.", kind="invalid_arguments"
             )
-        await self._parts.wait_for_policies(call.block)
+        await self._deps.policies.wait_for_policies(call.block)
         return ToolInvocation(
             spec=listed.spec,
             arguments=run.arguments,
-            context=await self._parts.context_of(run, listed.spec),
+            context=await self._deps.make_context(run, listed.spec),
             call_hash=call_hash(listed.spec, run.arguments),
             approved=call.approved,
         )
@@ -248,12 +259,16 @@ class CallExecutor:
         self, run: ActiveCall, listed: CatalogueEntry, invocation: ToolInvocation, attempt: _Attempt
     ) -> ToolOutcome:
         """The last step: take the resources, record the start, run the tool."""
-        spec, parts = listed.spec, self._parts
-        slot = nullcontext() if spec.is_remote else parts.slots  # what runs elsewhere takes no place here
-        async with parts.resources.acquire(invocation), slot:
+        # Locks and slot before the record of the start: a call that waits for them has not begun, and a crash or a stop
+        # while it waits leaves no doubt about it. A stop during the record raises behind it, so the call does not
+        # begin, and its recorded outcome is "was not run" (ADR 0029). ``attempt.record`` is set before that, so that
+        # the record of the start does not stay without an end.
+        spec, deps = listed.spec, self._deps
+        slot = nullcontext() if spec.is_remote else deps.slots  # what runs elsewhere takes no place here
+        async with deps.path_locks.acquire(invocation), slot:
             if spec.effect != "read":
                 try:
-                    attempt.seq = await parts.ledger.record_start(run.call, spec, attempt.seq)
+                    attempt.seq = await deps.ledger.record_start(run.call, spec, attempt.seq)
                 except LedgerConflict:
                     attempt.lost = True
                     return error_outcomes.error_outcome(run.call.call, "", "internal")
@@ -262,14 +277,14 @@ class CallExecutor:
             attempt.record = True
             await anyio.lowlevel.checkpoint_if_cancelled()  # it was stopped while its start was recorded
             attempt.started = True
-            timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
-            noted = parts.record_activity(listed.owner, "tool")
+            timeout = deps.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
+            noted = deps.record_activity(listed.owner, "tool")
             return await run_tool(
                 listed.tool,
                 with_planning_end(with_read_only_sandbox(invocation)),
                 timeout=timeout,
                 limit=run.limit,
-                tasks=parts.tasks,
+                tasks=deps.tasks,
                 noted=noted,
             )
 
@@ -296,5 +311,5 @@ def _stopped_outcome(run: ActiveCall, attempt: _Attempt) -> ToolOutcome:
     name, why = run.call.name, run.stopped or "the call was cancelled"
     if not attempt.started or attempt.spec is None:
         return error_outcomes.error_outcome(run.call.call, f"{name} was not run: {why}.", "cancelled")
-    told = f"{name} was stopped before it ended: {why}."
-    return error_outcomes.interrupted_outcome(run.call.call, attempt.spec, told, "cancelled")
+    text = f"{name} was stopped before it ended: {why}."
+    return error_outcomes.interrupted_outcome(run.call.call, attempt.spec, text, "cancelled")

@@ -33,13 +33,14 @@ MOST_OPTIONS, LONGEST_OPTION = 20, 200
 
 
 class CallPerson(Person):
-    """The person whom one call asks. ``hold`` is for how many seconds one that must not run twice waits."""
+    """The person whom one call asks. ``answer_wait`` is for how many seconds a call that must not
+    run twice waits."""
 
-    def __init__(self, bus: Bus, run: ActiveCall, spec: ToolSpec, hold: float) -> None:
+    def __init__(self, bus: Bus, run: ActiveCall, spec: ToolSpec, answer_wait: float) -> None:
         self._bus = bus
         self._run = run
         self._spec = spec
-        self._hold = hold
+        self._answer_wait = answer_wait
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """See ``Person.ask``."""
@@ -52,8 +53,8 @@ class CallPerson(Person):
         if answer is None and self._spec.repeatable:
             await run.suspend(outcome)
         if answer is None:
-            with run.pause_timeout(), anyio.move_on_after(self._hold):
-                answer = await run.wait_for_answer(msgspec.structs.replace(outcome, within=self._hold))
+            with run.pause_timeout(), anyio.move_on_after(self._answer_wait):
+                answer = await run.wait_for_answer(msgspec.structs.replace(outcome, within=self._answer_wait))
         return _answer_text(answer)
 
     async def tell(self, channel: str, text: str) -> None:

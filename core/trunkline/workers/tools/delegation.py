@@ -16,33 +16,33 @@ from trunkline.contracts.tools.subjects import (
 )
 from trunkline_bus import Bus, ReceivedMessage, Request, Service, key_of
 
-MOST_WAITING = 256
+MAX_REQUESTS = 256
 """Calls of theirs that are answered at once, so that they leave room for the agents of the house."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelegationService:
-    """What it hands on to: ``listed`` tells a block's tools, ``called`` answers a call, ``stopped`` stops one."""
+    """What it hands on to: ``list_tools`` answers with a block's tools, ``call`` answers a call, ``stop`` stops one."""
 
-    listed: Callable[[ListTools], Awaitable[ToolCatalogue]]
-    called: Callable[[CallTool], AsyncIterator[ToolReply]]
-    stopped: Callable[[str, CancelCall], None]
+    list_tools: Callable[[ListTools], Awaitable[ToolCatalogue]]
+    call: Callable[[CallTool], AsyncIterator[ToolReply]]
+    stop: Callable[[str, CancelCall], None]
 
     async def answer(self, bus: Bus, service: Service) -> None:
         """Answer, and hear cancels, from now on."""
         await bus.subscribe(DELEGATED_CANCEL_CALL, self._cancel)
         await service.add(DELEGATED_LIST_TOOLS, self._list)
-        await service.add(DELEGATED_CALL_TOOL, self._call, limit=MOST_WAITING)
+        await service.add(DELEGATED_CALL_TOOL, self._call, limit=MAX_REQUESTS)
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
-        return await self.listed(ListTools(block=request.keys["block"], version=request.data.version))
+        return await self.list_tools(ListTools(block=request.keys["block"], version=request.data.version))
 
     async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        async for reply in self.called(delegated_call(request.data, request.keys)):
+        async for reply in self.call(delegated_call(request.data, request.keys)):
             yield reply
 
     async def _cancel(self, message: ReceivedMessage[CancelCall]) -> None:
-        self.stopped(_derived_key(message.keys, message.keys["call"]), message.data)
+        self.stop(_derived_key(message.keys, message.keys["call"]), message.data)
 
 
 def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
@@ -62,5 +62,5 @@ def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
     )
 
 
-def _derived_key(keys: Mapping[str, str], said: str) -> str:
-    return key_of("lent", keys["agent"], keys["block"], said)
+def _derived_key(keys: Mapping[str, str], key: str) -> str:
+    return key_of("lent", keys["agent"], keys["block"], key)

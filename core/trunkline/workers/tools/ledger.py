@@ -2,12 +2,12 @@
 
 Each call has its own subject in the EFFECT stream, written by compare-and-set: of all workers one starts it::
 
-    Fresh ── start ──> Held ── finish ──> Done
-     │                  └── its worker left it ──> Abandoned ── start (if repeatable) or finish (unknown)
-     └── ask ──> Asked ── start (once approved) ──> Held
+    NotStarted ── start ──> InProgress ── finish ──> Completed
+     │                       └── its worker left it ──> Abandoned ── start (if repeatable) or finish (unknown)
+     └── ask ──> ApprovalPending ── start (once approved) ──> InProgress
 
 A question is recorded only of a call that another worker may have, under other rules or by other plugins. A call with
-the effect ``read`` goes from Fresh to Done. A worker that cannot record an outcome, because the disk is full, still has
+the effect ``read`` goes from NotStarted to Completed. A worker that cannot record an outcome, because the disk is full, still has
 it: it answers repeats with it, and records it once there is room. Running tools is not done here.
 """
 
@@ -131,7 +131,7 @@ class Ledger:
         if not isinstance(state, InProgress):
             return state
         if state.started.worker != self._worker:
-            return await self._waited(call, timeout)
+            return await self._wait_until_left(call, timeout)
         late = self._late.get(call)
         return Abandoned(state.seq, state.started) if late is None else Completed(state.seq, late)
 
@@ -139,7 +139,7 @@ class Ledger:
         """Record that this worker is about to run the call; returns the record's sequence.
 
         Raises:
-            Taken: the last record is not ``over`` any more, so another worker has the call.
+            LedgerConflict: the last record is not ``over`` any more, so another worker has the call.
         """
         record = EffectStarted(
             call=call.call, tool=spec.name, worker=self._worker, effect=spec.effect, turn=call.turn
@@ -161,6 +161,11 @@ class Ledger:
         An outcome that cannot be recorded now is returned all the same, since its effect has happened, and recorded
         later. ``patient`` is how long it is tried before that: it matters for what must not run again.
         """
+        # Shielded, because the effect has happened: a stop or a drain must not lose what came of it. Written over the
+        # record of the start, so a worker that took this one for dead and recorded "unknown" first has the last word,
+        # and every asker is told the same (ADR 0029). While the stream cannot be written the outcome is kept here, and
+        # ``has_unrecorded`` keeps this worker responsible. A crash then loses it: the next worker finds the call
+        # abandoned.
         timeout = PATIENT if patient else IMPATIENT
         with anyio.CancelScope(shield=True):
             try:
@@ -192,7 +197,7 @@ class Ledger:
         nobody begin either.
 
         Raises:
-            Taken: the last record is not ``over`` any more, so another worker has begun the call.
+            LedgerConflict: the last record is not ``over`` any more, so another worker has begun the call.
         """
         asked = EffectAsked(call=call.call, outcome=outcome) if outcome.status == "approval" else None
         try:
@@ -250,8 +255,11 @@ class Ledger:
             return ApprovalPending(last.seq, last.data.outcome)
         return InProgress(last.seq, last.data)
 
-    async def _waited(self, call: str, timeout: float) -> SettledState:
+    async def _wait_until_left(self, call: str, timeout: float) -> SettledState:
         """Wait until the worker that holds the call finishes it or has left it."""
+        # Subscribed before the first look, so that no record falls between the two. Looked at once more after its
+        # worker has left: it may have recorded the outcome before it died. Only what is still in progress then is
+        # abandoned; if its worker lives after all, the compare-and-set decides which of the two writes first.
         bell = _Wakeup()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
             tasks.start_soon(bell.ring_on_items, records)

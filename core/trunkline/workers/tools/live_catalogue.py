@@ -56,12 +56,12 @@ class ToolSupply:
 class LiveCatalogue:
     """Keeps the catalogue, and makes a new one when the tool sources or the remotes' tools changed."""
 
-    def __init__(self, supplies: ToolSupply, remotes: RemoteToolIndex) -> None:
-        self._supplies = supplies
+    def __init__(self, supply: ToolSupply, remotes: RemoteToolIndex) -> None:
+        self._supply = supply
         self._remotes = remotes
         self._seen = remotes.version
-        self._places = supplies.config.settings.runtime.tool_sources
-        self._files = supplies.plugins
+        self._places = supply.config.settings.runtime.tool_sources
+        self._files = supply.plugins
         self._marks = tuple(_manifest_stamps(self._places))
         self._lock = anyio.Lock()
         self._moving = self._versions()
@@ -79,7 +79,7 @@ class LiveCatalogue:
         return self._catalogue
 
     def _versions(self) -> tuple[int, int]:
-        return self._supplies.isolated.version, self._supplies.sources.version
+        return self._supply.isolated.version, self._supply.sources.version
 
     def _changed(self) -> bool:
         if self._remotes.version != self._seen:
@@ -91,19 +91,19 @@ class LiveCatalogue:
     def _renew(self) -> None:
         self._marks, self._seen = tuple(_manifest_stamps(self._places)), self._remotes.version
         if self._places and self._files.is_outdated():
-            self._files = Plugins.load(self._supplies.config)
+            self._files = Plugins.load(self._supply.config)
         self._catalogue = self._build()
 
     def _build(self) -> Catalogue:
-        fixed, files = self._supplies.plugins, self._files
+        fixed, files = self._supply.plugins, self._files
         guards = _merge_owned(fixed.tool_middleware(), files.tool_middleware())
         tools = _merge_owned(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
-        dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.record_activity)
-        apart = without_alias_clashes(tools, self._supplies.isolated.tools())
-        own = (Owned(PLATFORM_OWNER, tool) for tool in self._supplies.own)
+        dispatch = Dispatch((*self._supply.built_in, *owned), fixed.record_activity)
+        apart = without_alias_clashes(tools, self._supply.isolated.tools())
+        own = (Owned(PLATFORM_OWNER, tool) for tool in self._supply.own)
         settled = (*own, *tools, *apart, *self._programs(), *self._remotes.tools())
-        return Catalogue((*settled, *with_distinct_names(settled, self._supplies.sources.tools())), dispatch)
+        return Catalogue((*settled, *with_distinct_names(settled, self._supply.sources.tools())), dispatch)
 
     def _programs(self) -> Iterator[Owned[Tool]]:
         for file, *_ in self._marks:

@@ -33,9 +33,9 @@ ARCHIVE_FOLDER = "archive"
 class PlanCleanup:
     """Of several tools workers each may look: what one has deleted the others do not find."""
 
-    def __init__(self, bus: Bus, lineage: ConversationAncestry) -> None:
+    def __init__(self, bus: Bus, ancestry: ConversationAncestry) -> None:
         self._bus = bus
-        self._lineage = lineage
+        self._ancestry = ancestry
 
     async def run(self) -> None:
         """Look now and every hour. Runs until cancelled."""
@@ -47,9 +47,9 @@ class PlanCleanup:
         if policy.created is None or datetime.now(UTC) - policy.created < GRACE:
             return False
         block, conversation = policy.subject.removeprefix("block:"), policy.conditions.conversation or ""
-        if await self._lineage.exists(block, conversation) or await self._is_archived(block):
+        if await self._ancestry.exists(block, conversation) or await self._is_archived(block):
             return False
-        return not await self._lineage.exists(block, conversation)  # it may have been restored meanwhile
+        return not await self._ancestry.exists(block, conversation)  # it may have been restored meanwhile
 
     async def _is_archived(self, block: str) -> bool:
         """Whether a block of that name can be restored, with its conversations."""

@@ -26,18 +26,18 @@ class PolicyStage:
         limits_of: Callable[[str], Awaitable[BlockToolLimits]],
         permissions: CallAuthorizer,
         sandboxes: SandboxSelector,
-        latch: KillSwitch,
+        kill_switch: KillSwitch,
         audit: AuditLog,
     ) -> None:
         self._limits_of = limits_of
         self._permissions = permissions
         self._sandboxes = sandboxes
-        self._latch = latch
+        self._kill_switch = kill_switch
         self._audit = audit
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise ToolError with what a person could do about it."""
-        self._latch.raise_if_engaged()
+        self._kill_switch.raise_if_engaged()
         spec, block = invocation.spec, invocation.context.block
         limits = await self._limits_of(block)
         if spec.is_remote and not limits.allow(spec):

@@ -22,10 +22,10 @@ GRACE_SECONDS = 7 * 86_400.0
 class ResultCleanup:
     """Of several tools workers each may sweep: what one has deleted the others do not find."""
 
-    def __init__(self, bus: Bus, results: ResultStore, lineage: ConversationAncestry) -> None:
+    def __init__(self, bus: Bus, results: ResultStore, ancestry: ConversationAncestry) -> None:
         self._bus = bus
         self._results = results
-        self._lineage = lineage
+        self._ancestry = ancestry
 
     async def run(self) -> None:
         """Look now and every hour, in case a deletion was missed. Runs until cancelled."""
@@ -57,7 +57,7 @@ class ResultCleanup:
 
     async def _delete_if_orphaned(self, found: ObjectInfo) -> None:
         block, conversation = found.metadata.get(BLOCK_KEY, ""), found.metadata.get(CONVERSATION_KEY, "")
-        if not await self._lineage.exists(block, conversation):
+        if not await self._ancestry.exists(block, conversation):
             await self._results.delete(found)
 
 

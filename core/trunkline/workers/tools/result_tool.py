@@ -28,8 +28,8 @@ Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
 Pattern = Annotated[str, Meta(max_length=OVERLAP)]
 
 
-def read_result_tool(results: ResultStore, lineage: ConversationAncestry) -> Tool:
-    """The tool, reading ``results`` for those conversations that ``lineage`` allows."""
+def read_result_tool(results: ResultStore, ancestry: ConversationAncestry) -> Tool:
+    """The tool, reading ``results`` for those conversations that ``ancestry`` allows."""
 
     @tool(effect="read")
     async def read_result(
@@ -44,7 +44,7 @@ def read_result_tool(results: ResultStore, lineage: ConversationAncestry) -> Too
             pattern: Show only the lines that hold this text, each with its offset. * stands for any text.
         """
         try:
-            found = await _found(results, lineage, context, id)
+            found = await _found(results, ancestry, context, id)
             if DERIVED in found.metadata:
                 context.derived()
             pieces = results.text(found)
@@ -69,9 +69,9 @@ _GONE = (
 
 
 async def _found(
-    results: ResultStore, lineage: ConversationAncestry, context: ToolContext, id: str
+    results: ResultStore, ancestry: ConversationAncestry, context: ToolContext, id: str
 ) -> ObjectInfo:
-    async for conversation in lineage.ancestors(context.block, context.conversation):
+    async for conversation in ancestry.ancestors(context.block, context.conversation):
         found = await results.find(context.block, conversation, id.strip())
         if found is not None:
             return found

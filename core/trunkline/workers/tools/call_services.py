@@ -1,0 +1,131 @@
+"""What a tool reaches during a call beside its own files and its sandbox: memory, a model, documents and people."""
+
+from typing import Protocol, cast
+
+from trunkline.contracts.documents.reader import Documents, NoDocuments
+from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.importer import Importer
+from trunkline.contracts.memory.learned_visibility import recipient_of
+from trunkline.contracts.memory.store import Memory, NoMemory
+from trunkline.contracts.models.client import BlockCompleter
+from trunkline.contracts.models.completer import Completer, NoModel
+from trunkline.contracts.tools.messages import CallTool, ToolSpec
+from trunkline.contracts.tools.person import Nobody, Person
+from trunkline.contracts.tools.planning import NoPlanning, Planning
+from trunkline.documents.reader_pool import ReaderPool
+from trunkline.documents.reader_registry import ReaderRegistry
+from trunkline.documents.tool_documents import BlockDocuments, OpenFiles
+from trunkline.plugins import Plugins
+from trunkline.policy import ActorPermissions
+from trunkline.workers.tools.authorization import CallAuthorizer
+from trunkline.workers.tools.call_person import CallPerson
+from trunkline.workers.tools.call_registry import ActiveCall
+from trunkline.workers.tools.guard_cache import GuardCache
+from trunkline.workers.tools.ledger import scope_of
+from trunkline.workers.tools.memory_access import MemoryAccess
+from trunkline.workers.tools.owner_policies import OwnerPolicies
+from trunkline.workers.tools.planning import CallPlanning
+from trunkline_bus import Bus
+
+
+class CallServices(Protocol):
+    """Each is made for one call, and does what that call may do."""
+
+    def memory(self, call: CallTool) -> Memory:
+        """The memory of the call's block."""
+        ...
+
+    def model(self, call: CallTool) -> Completer:
+        """The model that a tool may ask."""
+        ...
+
+    def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
+        """What reads and searches documents."""
+        ...
+
+    def person(self, run: ActiveCall, spec: ToolSpec) -> Person:
+        """The person whom a tool may ask or tell something."""
+        ...
+
+    def planning(self, call: CallTool) -> Planning:
+        """How a tool keeps the agent to planning."""
+        ...
+
+
+class PlatformServices:
+    """Asks the platform's other workers, in the name of the call."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        plugins: Plugins,
+        authorizer: CallAuthorizer,
+        owner_policies: GuardCache[OwnerPolicies],
+        readers: ReaderRegistry,
+        reader_pool: ReaderPool,
+        answer_wait: float,
+    ) -> None:
+        self._bus = bus
+        self._plugins = plugins
+        self._authorizer = authorizer
+        self._owner_policies = owner_policies
+        self._readers = readers
+        self._reader_pool = reader_pool
+        self._answer_wait = answer_wait
+
+    def memory(self, call: CallTool) -> Memory:
+        """The block's memory, as far as the policies let the call reach, without what was learned of another person or
+        in another block."""
+        memory = BlockMemory(self._bus, call.block, call.actor, scope_of(call))
+        memory.importers = self._importers
+        memory.check_access = MemoryAccess(self._authorizer, call)
+        memory.recipient = recipient_of(call.block, call.actor)
+        return memory
+
+    def _importers(self) -> list[Importer]:
+        return [owned.item for owned in self._plugins.importers()]
+
+    def model(self, call: CallTool) -> Completer:
+        """See ``CallServices.model``."""
+        return BlockCompleter(
+            self._bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
+        )
+
+    def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
+        """Documents are part of memory: a request that may not read all of it gets none."""
+        if not ActorPermissions(call.permissions).allows_memory("/", whole=True):
+            return NoDocuments()
+        readers, pool = self._readers, self._reader_pool
+        return BlockDocuments(self._bus, call.block, call.conversation, files, readers, pool, memory)
+
+    def person(self, run: ActiveCall, spec: ToolSpec) -> Person:
+        """See ``CallServices.person``."""
+        return CallPerson(self._bus, run, spec, self._answer_wait)
+
+    def planning(self, call: CallTool) -> Planning:
+        """See ``CallServices.planning``."""
+        return CallPlanning(self._bus, self._owner_policies, call)
+
+
+class RemoteServices:
+    """No services: a tool on a remote reaches nothing of the hub (ADR 0009)."""
+
+    def memory(self, call: CallTool) -> Memory:
+        """No memory."""
+        return cast(Memory, NoMemory())
+
+    def model(self, call: CallTool) -> Completer:
+        """No model."""
+        return NoModel()
+
+    def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
+        """No documents."""
+        return NoDocuments()
+
+    def person(self, run: ActiveCall, spec: ToolSpec) -> Person:
+        """Nobody. The hub would take a question for a call that was not run."""
+        return Nobody()
+
+    def planning(self, call: CallTool) -> Planning:
+        """No planning."""
+        return NoPlanning()
