@@ -307,6 +307,11 @@ class _WorkerPool:
     async def _run_restarting(
         self, worker_type: type[Worker], stop: anyio.Event, opened: _OpenedStatus
     ) -> None:
+        # A worker that never opened ends the start-up with its error: nobody waits for it yet, and a person reads the
+        # reason. One that opened and crashed is closed, with all that it had entered, before the next one starts. That
+        # one has another id: to all others the old worker is gone. What it left comes back by itself: inbox items that
+        # were not acknowledged are delivered again (ADR 0002), a turn goes on from its journal (ADR 0005), and a call
+        # that was cut off is run again or in doubt (ADR 0029). The pause ends early when the platform drains.
         pause = FIRST_PAUSE
         while not stop.is_set():
             born = anyio.current_time()

@@ -172,6 +172,11 @@ class FeedMerge:
 
     def _apply(self, item: FeedItem) -> Iterator[tuple[FeedEvent, bool]]:
         """What the item adds to what was handed out, each with whether it is the last of this item."""
+        # First the steps that this event closes: of one that became shorter in a new epoch than what was handed out,
+        # no later text will say so. Then text, by offset: what a new epoch tells again is trimmed, and told anew only
+        # where it differs, or where the feed lost what the reader had. All other events go out once, by number and id.
+        # Nothing here is stored. A client that comes back names its last position, and ``resume`` applies the same
+        # items in the same order (ADR 0004, 0024).
         event = item.event
         for step in self._cut_overlong(event):
             yield from ((part, False) for part, _ in self._retell(step))

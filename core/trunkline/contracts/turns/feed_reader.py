@@ -90,6 +90,8 @@ class FeedReader:
 
     async def events(self) -> AsyncGenerator[FeedEvent, None]:
         """The same, for those who break off early: close the generator to leave the bus at once."""
+        # Subscribed before the stored feed is read, so that no item falls between the two; what comes by both ways is
+        # taken once, by epoch and index (ADR 0004).
         subscription = await self._bus.subscribe(
             FEED, self._live.put, limit=1, confirm=False, conversation=self._conversation, turn=self._turn
         )
@@ -113,6 +115,10 @@ class FeedReader:
 
     async def _load_stored(self) -> None:
         """Take in what is stored, silently up to the position to resume from."""
+        # The feed is stored asynchronously, so a crash of the server may have lost the end of it, and its age or size
+        # limit the beginning. While the monitor lives it sends again what the server lost. If it died too, the next
+        # owner's epoch tells all anew; of a turn that has ended, the journal does (ADR 0004, 0024). "Not found" is
+        # said only when the inbox and the journal do not know the turn either, both asked twice.
         stored = await self._stored_up_to_position()
         if not stored and not self._chain and not await self._is_surely_known():
             raise TurnNotFound
@@ -172,6 +178,8 @@ class FeedReader:
 
     async def _fall_back_to_journal(self) -> None:
         """If the journal says that the turn ended and the feed does not, go on with what the journal tells."""
+        # The feed is read once more behind the journal. If it was stored in between, it goes on where the reader is.
+        # The journal's items are an epoch above all others, so they begin anew and end all waiting for the feed.
         told = await self._items_from_journal()
         if told:
             self._merge.offer_stored(await self._read_stored())

@@ -120,6 +120,13 @@ class ApprovalService:
         to the call, or the question, that was shown. Returns the decision that was there, when this only repeats it."""
         if sender.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
+        # All that can refuse the decision comes before it is in the inbox, since nothing takes it out again. Also the
+        # policy of a wider yes is made, but not written: a scope that is impossible is refused here. The inbox then
+        # decides who was first, by a message id made from the question (ADR 0025); whoever was not is told the first
+        # decision. The policy follows: one that was written before would stay though another's "no" was first.
+        #
+        # A crash behind the append leaves a decision that counts, without its audit line and its policy. The person
+        # got no reply; the same decision again writes the policy (``write_missed``), but the line stays missing.
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
         state = await self._turns.find(decision.turn)
         asked = state.question(decision.call) if state is not None else None

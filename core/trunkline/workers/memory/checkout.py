@@ -81,6 +81,10 @@ class Checkout:
 
     def place(self) -> None:
         """Change the files and bring them onto the disk. Raises OSError."""
+        # What goes makes room first: a file may stand where another one needs a folder. Staged files are renamed into
+        # place, so each is whole. Appends alone change a file where it lies: a crash in the middle of one leaves a
+        # beginning of the new content, which ``recover`` recognises. The note goes when all folders are on disk: until
+        # then ``recover`` places the rest after a crash.
         for path in self._gone:
             self._worktree.remove(path)
             self._stamps.forget(path)
@@ -124,6 +128,10 @@ class _Recovery:
 
     def recover(self, intent: Intent) -> None:
         """All files of the intent."""
+        # The branch says which way: it moves by one atomic write between the note and the first file. The commit may
+        # lie behind the branch's head, because a person may have committed since. Then a file is brought to what head
+        # has. A crash in here changes nothing about the answer, so the next start does the same again; the note goes
+        # last.
         head = self._repository.head()
         moved = self._repository.includes(head, intent.version)
         tree = self._repository.tree(head)
@@ -148,6 +156,8 @@ class _Recovery:
             data = None
         if data is None and wanted is None:
             return self._worktree.remove_empty_parents(path)
+        # Only content that this checkout put there, or was to replace, is overwritten. Anything else a person wrote
+        # since, and the next scan for edits by hand commits it.
         now = None if data is None else str(pygit2.hash(data))
         if now == _hex(wanted) or not (now in states or _is_partial_append(self._repository, states, data)):
             return

@@ -192,6 +192,10 @@ class _CommitAttempt:
             return Refusal("write_failure", f"Nothing was written: {shut.reason}.")
 
     def _plan(self, wish: WriteOperation) -> _PlannedOperation:
+        # Edits by hand are committed before the operation is planned, so that it is planned upon them, its conditions
+        # hold against them, and they are in history before they are overwritten (ADR 0052). They stay in the batch if
+        # the operation is refused: they happened. The rules come next, because they may change the files that the
+        # checks below are about. A draft is added last: a refusal above leaves nothing of it in the batch.
         for path in wish.affected_paths:
             self._commit_external_edits(path, at_rest=isinstance(wish, CommitExternalEdits))
         plan = self._apply_rules(wish, wish.plan(self._view))
@@ -271,6 +275,13 @@ class _CommitAttempt:
     # Carrying out --------------------------------------------------------------------------------------------
 
     def _write(self, head: pygit2.Oid | None, new: pygit2.Oid) -> None:
+        # Up to the move of the branch nothing is visible, so a crash loses only what nobody was told of: objects that
+        # no commit names, and staged files, which the next start removes. The objects are on disk before the branch
+        # names them. The note is there before the branch moves, because afterwards it alone tells which files lag
+        # behind: a crash behind the move leaves files of the old commit, which would look like edits by hand, and
+        # ``recover`` brings them to the new one before anything else is planned. A note whose branch did not move is
+        # dropped the same way, also after an error that is no crash. The caller is told after ``place``, so what it
+        # was told survives; a crash just before that leaves a commit whose caller has no answer.
         of = self._of
         checkout = Checkout(of._places, of._worktree, self._repository, of._stamps)
         try:
@@ -284,6 +295,8 @@ class _CommitAttempt:
         try:
             checkout.place()
         except (OSError, Refusal) as error:
+            # The branch goes back first: ``recover`` takes its direction from it. A crash between the two lines has
+            # the next start restore the old files, one before them the new ones. Both are whole.
             self._repository.rollback_branch(new, head)
             self._of.recover()
             raise OSError(getattr(error, "errno", None), "a file could not be put in its place") from error

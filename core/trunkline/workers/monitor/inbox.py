@@ -136,6 +136,11 @@ class Inbox:
 
     async def _pull(self, partition: int, scope: anyio.CancelScope) -> None:
         """Take items of a partition until the scope is cancelled, then give it up, last of all its pin."""
+        # The order of ADR 0008: take nothing more, start nothing more, announce which conversations are still being
+        # finished, and only then give up the pin, by leaving ``pinned``. So whoever is given the partition already
+        # reads that it has to wait for those. The items that have not started go back last: before that the server
+        # would deliver them here again. After a crash anywhere the pin expires, and the new owner finds the items in
+        # the stream (``_take_earlier``); what this monitor was finishing it takes over as from a dead one.
         async with self._bus.pinned(inbox_consumer(partition), INBOX) as deliveries:
             with scope:
                 await self._take_all(deliveries)
@@ -158,12 +163,13 @@ class Inbox:
         partition = int(delivery.keys["partition"])
         if self._pins.get(partition) == delivery.pin:
             return await self._take_in(delivery)
+        # A new pin: another monitor may have had the partition meanwhile, so what is known of its conversations is
+        # forgotten before the first item under the pin is taken. The announcement has the standby of this partition
+        # pull (ADR 0008). It comes last, because it only shortens a later takeover.
         self._pins[partition] = delivery.pin
-        self._leave(
-            partition
-        )  # another may have had it: what is known of its conversations may be out of date
+        self._leave(partition)
         await self._take_in(delivery)
-        await self._announce()  # so that a standby sits down
+        await self._announce()
 
     async def _take_in(self, delivery: Delivery[InboxItem]) -> None:
         if delivery.envelope.id in self._done:
@@ -177,6 +183,9 @@ class Inbox:
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
         """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
+        # The server delivers later items before it gives out again what a dead owner held, so the order is restored
+        # from the stream (ADR 0002). The search counts as done only behind it: if it fails, or this monitor dies in
+        # it, the next delivery searches again. Items that were taken twice are known by their id.
         partition = int(delivery.keys["partition"])
         if self._searched.get(partition) != delivery.pin:
             await self._take_unfinished(delivery, TAKEOVER_LOOKAHEAD, partition=delivery.keys["partition"])

@@ -78,6 +78,9 @@ class Journal:
         Raises DecodeError when a later version wrote what this one cannot read, and Fenced when another owner has
         written since this one knew the end: what this one knows of other turns is out of date too.
         """
+        # The end of the conversation's journal is learned before the turn is read. A write to the turn in between is
+        # then seen as a record behind the end, and any other fails the next write here. The other way round, this
+        # monitor would take an end for its own that it has not read up to, and nothing would fence it (ADR 0003).
         while True:
             known = self._last is not None
             if not known:
@@ -155,6 +158,9 @@ class Journal:
 
         Raises Fenced when another owner has written since, and StreamError kinds.
         """
+        # One record holds all entries that belong together: a crash leaves all of them or none (ADR 0005). The
+        # expectation is about all turns of the conversation, so an owner that was overtaken in any of them fails here
+        # (ADR 0003). The end is noted only when the server has it.
         turn = request.turn
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._owner, entries=entries)
         try:

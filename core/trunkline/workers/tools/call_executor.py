@@ -125,9 +125,9 @@ class CallExecutor:
         # immediately before the tool, the record of the start, by compare-and-set over the record that was read in 1.
         # So of all workers that came this far one begins (ADR 0029); the others come back to 1 as ``lost``.
         #
-        # A crash before the record of the start leaves nothing, and the monitor asks again. A crash behind it leaves
-        # a started call without an outcome. The worker that is asked next sees by liveness that it is abandoned: it
-        # runs a repeatable call again, and records of any other that its outcome is unknown.
+        # A crash before the record of the start leaves a call that nobody began, and the monitor asks again. A crash
+        # behind it leaves a started call without an outcome. The worker that is asked next sees by liveness that it is
+        # abandoned: it runs a repeatable call again, and records of any other that its outcome is unknown.
         must_read = run.call.again or run.call.has_decisions
         while True:
             state, trouble = await self._ledger_state_or_leave(run) if must_read else (NotStarted(), None)

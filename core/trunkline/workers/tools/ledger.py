@@ -7,8 +7,8 @@ Each call has its own subject in the EFFECT stream, written by compare-and-set: 
      └── ask ──> ApprovalPending ── start (once approved) ──> InProgress
 
 A question is recorded only of a call that another worker may have, under other rules or by other plugins. A call with
-the effect ``read`` goes from NotStarted to Completed. A worker that cannot record an outcome, because the disk is full, still has
-it: it answers repeats with it, and records it once there is room. Running tools is not done here.
+the effect ``read`` goes from NotStarted to Completed. A worker that cannot record an outcome, because the disk is full,
+still has it: it answers repeats with it, and records it once there is room. Running tools is not done here.
 """
 
 import logging
