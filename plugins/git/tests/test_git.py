@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from places import git, needs_both, place
 
 from trunkline.testing.tool_calls import call_tool
-from trunkline_git.pushing import RECEIVING
+from trunkline_git.push import GUARDED_RECEIVE
 
 pytestmark = [pytest.mark.anyio, needs_both]
 
@@ -215,7 +215,7 @@ async def test_MN_T6_a_remote_judges_by_itself(tmp_path: Path) -> None:
         git(here.remote, "config", "receive.denyDeleteCurrent", "ignore")
         for refspec, why in (("+main", "non-fast-forward"), (":main", "deletion prohibited")):
             with pytest.raises(CalledProcessError) as refused:
-                git(here.repo, "push", RECEIVING, "origin", refspec)
+                git(here.repo, "push", GUARDED_RECEIVE, "origin", refspec)
             assert why in refused.value.stderr
         assert here.heads() == before
 

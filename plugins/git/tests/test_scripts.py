@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -10,29 +11,29 @@ from hypothesis import strategies as st
 from places import git, needs_both, place
 from scripts import CONFIRMED, FREE, HIDDEN, REFUSED
 
-from trunkline_git.script import ruled
+from trunkline_git.script import MAX_CHARACTERS, judge_command
 from trunkline_git.settings import GitSettings
 
-PROTECTED = GitSettings().protected
+PROTECTED = GitSettings().protected_branches
 
 
 @pytest.mark.parametrize("script", REFUSED)
 def test_MN_T6_a_push_in_plain_sight_is_refused(script: str) -> None:
     """With a sentence that names the tool to use."""
-    verdict = ruled(script, PROTECTED)
+    verdict = judge_command(script, PROTECTED)
     assert (verdict.ruling, "the tool git" in verdict.why) == ("refused", True)
 
 
 @pytest.mark.parametrize("script", CONFIRMED)
 def test_MN_T6_a_script_that_throws_work_away_is_asked_about(script: str) -> None:
     """As it is of the tool ``git``."""
-    assert ruled(script, PROTECTED).ruling == "confirm"
+    assert judge_command(script, PROTECTED).ruling == "confirm"
 
 
 @pytest.mark.parametrize("script", FREE)
 def test_an_ordinary_script_passes(script: str) -> None:
     """The guard has no word to say where nothing of git is in danger."""
-    assert ruled(script, PROTECTED).ruling == "free"
+    assert judge_command(script, PROTECTED).ruling == "free"
 
 
 RUNNING = """
@@ -116,6 +117,15 @@ def wrapped(around: list[str], words: tuple[str, ...] = ("git", "push", "-f", ".
     return text
 
 
+@pytest.mark.parametrize("piece", ["<<E ", "'", "$(", "\\\n", "git status;", "sh -c ", "env 1 "])
+def test_no_script_takes_long_to_judge(piece: str) -> None:
+    """However it is made: a model writes it, and the tools worker reads it before anything runs."""
+    began = time.monotonic()
+    for length in (MAX_CHARACTERS - len(piece), 10 * MAX_CHARACTERS):
+        judge_command((piece * length)[:length], PROTECTED)
+    assert time.monotonic() - began < 5.0
+
+
 AROUND = st.lists(st.sampled_from(WRAPPERS), max_size=5)
 ALLOWED = st.sampled_from(
     [
@@ -133,7 +143,7 @@ def test_nothing_around_it_makes_what_is_free_refused(words: tuple[str, ...], ar
     """However deep it is."""
     script = wrapped(around, words)
     assume(len(script) < 20_000)
-    assert ruled(script, PROTECTED).ruling != "refused"
+    assert judge_command(script, PROTECTED).ruling != "refused"
 
 
 @SOME
@@ -144,4 +154,4 @@ def test_nothing_around_it_makes_what_is_free_refused(words: tuple[str, ...], ar
 )
 def test_every_text_gets_a_ruling(pieces: list[str]) -> None:
     """None breaks the reader, and one that no shell could read does not either."""
-    assert ruled("".join(pieces), PROTECTED).ruling in ("free", "confirm", "refused")
+    assert judge_command("".join(pieces), PROTECTED).ruling in ("free", "confirm", "refused")

@@ -39,7 +39,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "execute_bash(command, timeout 30, cap 120",
         "plugins/shell/tests/test_commands.py",
         "plugins/git/tests/test_git.py",
-        "plugins/git/tests/test_guard.py",
+        "plugins/git/tests/test_rules.py",
     ),
     "MN-F15": done("todo_write(JSON)/read/clear (one in_progress is only warned)"),
     "MN-F16": done("web_search(query, search_lang, num_results 10; Brave), web_crawler(url"),

@@ -23,7 +23,7 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
 @trunkline.hookimpl
 def trunkline_tool_middleware(settings: trunkline.PluginSettings) -> Iterable[ToolMiddleware]:
     """The guard of protected branches, and of work that would be lost."""
-    from trunkline_git.guards import Confirming, Refusing
+    from trunkline_git.middleware import ConfirmMiddleware, RefuseMiddleware
 
     protected = settings.section(GitSettings).protected_branches
-    return [Refusing(protected), Confirming(protected)]
+    return [RefuseMiddleware(protected), ConfirmMiddleware(protected)]

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from trunkline_git.guard import FREE, Verdict, judged
+from trunkline_git.rules import FREE, Verdict, judge_argv
 
 ELSEWHERE = Verdict("refused", "a push goes by the tool git, which lets it change only what it may.")
 
@@ -20,19 +20,22 @@ BEFORE = frozenset(
 )
 """Words behind which the command itself comes, perhaps after options, signals, numbers and assignments."""
 
-_BODY = re.compile(r"(<<-?[ \t]*['\"\\]?(\w+)[^\n]*\n).*?\n?^[ \t]*\2$", re.DOTALL | re.MULTILINE)
+MAX_CHARACTERS = 20_000
+"""A longer script is not read."""
+
+_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(['\"\\]*[A-Za-z_][\w'\"\\]*)")
 _BETWEEN = re.compile(r"-.*|[A-Z]+|\d+[smhd]?|[A-Za-z_]\w*=.*", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.DOTALL)
 
 
-def ruled(command: Sequence[str] | str, protected: Sequence[str]) -> Verdict:
+def judge_command(command: Sequence[str] | str, protected: Sequence[str]) -> Verdict:
     """What is ruled about an argument vector, or about the text of a script."""
     found = FREE
     for words in _commands(command) if isinstance(command, str) else _within(command):
         said = _of_git(words)
         if said and said[0].lower() in ("push", "send-pack"):
             return ELSEWHERE
-        verdict = judged(said, protected)
+        verdict = judge_argv(said, protected)
         if verdict.ruling == "confirm" and found is FREE:
             found = verdict
     return found
@@ -40,9 +43,10 @@ def ruled(command: Sequence[str] | str, protected: Sequence[str]) -> Verdict:
 
 def _commands(script: str) -> Iterator[list[str]]:
     """The commands of git in a script, as far as it can be taken apart without knowing shells."""
-    words = shlex.shlex(
-        _BODY.sub(r"\1", script.replace("\\\n", "")), posix=True, punctuation_chars="();<>|&\n"
-    )
+    if len(script) > MAX_CHARACTERS:
+        return
+    text = _without_here_documents(script.replace("\\\n", ""))
+    words = shlex.shlex(text, posix=True, punctuation_chars="();<>|&\n")
     words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""
     command: list[str] = []
     try:
@@ -55,6 +59,19 @@ def _commands(script: str) -> Iterator[list[str]]:
     except ValueError:  # a quote that is not closed: the shell will say so
         return
     yield from _within(command)
+
+
+def _without_here_documents(script: str) -> str:
+    """The script without the texts that it gives to programs to read."""
+    kept, end = [], ""
+    for line in script.split("\n"):
+        if end:
+            end = "" if line.strip() == end else end
+            continue
+        kept.append(line)
+        if found := _HERE_DOCUMENT.search(line):
+            end = re.sub(r"['\"\\]", "", found[1])
+    return "\n".join(kept)
 
 
 def _within(command: Sequence[str]) -> Iterator[list[str]]:

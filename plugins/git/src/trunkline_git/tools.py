@@ -6,10 +6,10 @@ from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, p
 from trunkline.api.sandbox import describe_run
 from trunkline.api.text import argv_of
 from trunkline.api.tool import CanonicalCall, command_preview
-from trunkline_git.committing import commit
-from trunkline_git.guard import judged, plainly, without_pager
-from trunkline_git.pushing import push
-from trunkline_git.running import Git
+from trunkline_git.commit import commit
+from trunkline_git.push import push
+from trunkline_git.rules import as_branch_checkout, judge_argv, without_pager
+from trunkline_git.runner import Git
 from trunkline_git.settings import GitSettings
 
 BEGINNING_SECONDS = 30.0
@@ -114,8 +114,8 @@ def _git(settings: GitSettings) -> Tool:
             folder: The repository, relative to the workspace; empty for the workspace itself.
             network: Whether it needs the network, which a person must have permitted.
         """
-        words = git_words(command)
-        verdict = judged(words, settings.protected_branches)
+        words = git_argv(command)
+        verdict = judge_argv(words, settings.protected_branches)
         if verdict.ruling == "refused":
             raise ToolError(f"git was not run: {verdict.why}", kind="permission_denied")
         runs = Git(context, settings, folder, network)
@@ -135,15 +135,15 @@ def _git(settings: GitSettings) -> Tool:
 
     @git.previewer
     def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
-        why = judged(git_words(command), settings.protected_branches).why
+        why = judge_argv(git_argv(command), settings.protected_branches).why
         where = ", ".join(word for word in (folder, "with the network" if network else "") if word)
-        detail = command_preview(["git", *git_words(command)], where)
+        detail = command_preview(["git", *git_argv(command)], where)
         return msgspec.structs.replace(detail, text=f"{detail.text}\n{why}".rstrip())
 
     return git
 
 
-def git_words(command: list[str] | str) -> list[str]:
+def git_argv(command: list[str] | str) -> list[str]:
     """The words after ``git``, where ``checkout NAME`` means a branch.
 
     Raises:
@@ -157,7 +157,7 @@ def git_words(command: list[str] | str) -> list[str]:
         )
     if words[:1] == ["git"]:
         words = words[1:]
-    return plainly(without_pager(words))
+    return as_branch_checkout(without_pager(words))
 
 
 def _in(folder: str) -> str:

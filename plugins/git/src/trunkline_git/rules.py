@@ -47,7 +47,7 @@ _NO_PROGRAM = "it names a program for git to run. Run programs with execute_comm
 _WRITE_OUT = "git would have to guess what it means. Write commands and options in full and in small letters."
 
 
-def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
+def judge_argv(words: Sequence[str], protected: Sequence[str]) -> Verdict:
     """What is ruled about ``git`` with these words. ``protected`` are names of branches."""
     if not words:
         return Verdict("refused", "it names no command of git, such as status.")
@@ -187,7 +187,7 @@ def without_pager(words: Sequence[str]) -> Sequence[str]:
     return words[1:] if words[:1] and words[0] in ("--no-pager", "-P") else words
 
 
-def plainly(words: Sequence[str]) -> list[str]:
+def as_branch_checkout(words: Sequence[str]) -> list[str]:
     """The same, with ``checkout NAME`` put so that it means a branch: git would take a file of that name as well.
     What no branch is called stays as it is."""
     names = [word for word in words[1:] if not word.startswith("-")]

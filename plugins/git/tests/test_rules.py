@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline._util.text import split_plain_command
-from trunkline_git.guard import judged
+from trunkline_git.rules import judge_argv
 from trunkline_git.settings import GitSettings
 
-PROTECTED = GitSettings().protected
+PROTECTED = GitSettings().protected_branches
 
 REFUSED = [
     "push -f origin main", "push origin main --force", "push --force origin master", "push origin +main",
@@ -81,27 +81,27 @@ FREE = [
 @pytest.mark.parametrize("line", REFUSED)
 def test_MN_T6_what_is_refused(line: str) -> None:
     """To force or delete a protected branch, however it is written; to have git run a program; what may be an alias."""
-    verdict = judged(line.split(" ") if line else [], PROTECTED)
+    verdict = judge_argv(line.split(" ") if line else [], PROTECTED)
     assert (verdict.ruling, bool(verdict.why)) == ("refused", True)
 
 
 @pytest.mark.parametrize("line", CONFIRMED)
 def test_MN_T6_what_a_person_is_asked_about(line: str) -> None:
     """What throws work away."""
-    verdict = judged(line.split(" "), PROTECTED)
+    verdict = judge_argv(line.split(" "), PROTECTED)
     assert (verdict.ruling, bool(verdict.why)) == ("confirm", True)
 
 
 @pytest.mark.parametrize("line", FREE)
 def test_MN_T6_what_is_free(line: str) -> None:
     """What can be taken back, or is everybody's daily work."""
-    assert judged(split_plain_command(line) or [], PROTECTED).ruling == "free"
+    assert judge_argv(split_plain_command(line) or [], PROTECTED).ruling == "free"
 
 
 def test_the_owner_names_the_branches() -> None:
     """Other names, in place of the usual ones."""
-    assert judged(["push", "-f", "o", "Live"], ("live",)).ruling == "refused"
-    assert judged(["push", "-f", "o", "main"], ("live",)).ruling == "confirm"
+    assert judge_argv(["push", "-f", "o", "Live"], ("live",)).ruling == "refused"
+    assert judge_argv(["push", "-f", "o", "main"], ("live",)).ruling == "confirm"
 
 
 @given(
@@ -109,7 +109,7 @@ def test_the_owner_names_the_branches() -> None:
 )
 def test_what_is_free_of_checkout_names_no_file(words: list[str]) -> None:
     """Behind the end of the options stands nothing, and before it one name at most that is not a branch to be made."""
-    if judged(["checkout", *words], PROTECTED).ruling != "free":
+    if judge_argv(["checkout", *words], PROTECTED).ruling != "free":
         return
     assert "--" not in words[:-1] and not {"-f", "--ours", "-p"} & set(words)
     names = [word for word in words if not word.startswith("-")]
@@ -124,7 +124,7 @@ ANY = st.lists(
 @given(ANY)
 def test_every_list_of_words_gets_a_ruling(words: list[str]) -> None:
     """None is passed over, and a push that names a protected branch and forces it is never free."""
-    verdict = judged(words, PROTECTED)
+    verdict = judge_argv(words, PROTECTED)
     assert verdict.ruling in ("free", "confirm", "refused")
     if words[:1] == ["push"] and "+main" in words:
         assert verdict.ruling == "refused"

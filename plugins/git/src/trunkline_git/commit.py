@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from trunkline.api.paths import is_protected
 from trunkline.api.sandbox import SandboxResult
-from trunkline_git.running import Git
+from trunkline_git.runner import Git
 
 
 async def commit(

@@ -11,9 +11,9 @@ from trunkline.api.sandbox import SandboxResult
 from trunkline_git.settings import GitSettings
 
 HERE = Path(__file__).parent
-GIVEN = {f"/etc/trunkline-git/{name}": HERE / name for name in ("gitconfig", "excludes")}
+CONFIG_FILES = {f"/etc/trunkline-git/{name}": HERE / name for name in ("gitconfig", "excludes")}
 
-OVER_ALL = {
+CONFIG = {
     "core.fsmonitor": "false",
     "core.sshCommand": "ssh",
     "core.askPass": "",
@@ -42,10 +42,10 @@ SHOWING = frozenset({"diff", "log", "show", "whatchanged"})
 
 def env(command: str) -> dict[str, str]:
     """The environment of git for a command."""
-    return env_with(OVER_ALL | ({"core.hooksPath": "/dev/null"} if command in READING else {}))
+    return env_of(CONFIG | ({"core.hooksPath": "/dev/null"} if command in READING else {}))
 
 
-def env_with(settings: Mapping[str, str]) -> dict[str, str]:
+def env_of(settings: Mapping[str, str]) -> dict[str, str]:
     """The environment of git, with settings that go before those of the repository."""
     made = {
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -62,7 +62,7 @@ def env_with(settings: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-class Source(msgspec.Struct, frozen=True):
+class PushSource(msgspec.Struct, frozen=True):
     """What a push takes from: a repository's objects, where its history is cut off if it is, and its kind of hash."""
 
     top: str
@@ -89,26 +89,26 @@ class Git:
             workspace=self.context.workspace,
             env=env(words[0]),
             folder=self.context.folder(self._folder),
-            read_only=GIVEN,
+            read_only=CONFIG_FILES,
             limits=self.limits,
         )
 
-    async def send(self, source: Source, repository: str, *words: str) -> SandboxResult:
+    async def push_from(self, source: PushSource, repository: str, *words: str) -> SandboxResult:
         """Run ``git push`` with these words from a repository that is made for it and has only the objects of
         ``source``: none of its settings, hooks or replacements, which any program in the workspace could have written.
         ``repository`` is the bare one that it may change. Raises ToolError."""
-        settings = {**OVER_ALL, "core.commitGraph": "false"}
+        settings = {**CONFIG, "core.commitGraph": "false"}
         return await self.context.sandbox.run(
-            ("sh", "-c", SENDING, "sh", source.hashes, source.shallow, *words),
+            ("sh", "-c", PUSH_SCRIPT, "sh", source.hashes, source.shallow, *words),
             workspace=self.context.workspace,
-            env={**env_with(settings), "GIT_ALTERNATE_OBJECT_DIRECTORIES": source.objects},
+            env={**env_of(settings), "GIT_ALTERNATE_OBJECT_DIRECTORIES": source.objects},
             folder=source.top,
-            read_only=GIVEN,
+            read_only=CONFIG_FILES,
             limits=replace(self.limits, repository=repository),
         )
 
 
-SENDING = """
+PUSH_SCRIPT = """
 git init --quiet --bare --template= --object-format="$1" /tmp/push &&
 if [ -e "$2" ]; then cp "$2" /tmp/push/shallow; fi &&
 shift 2 && exec git --git-dir=/tmp/push push "$@"

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from trunkline import ToolError, ToolOutcome
 from trunkline.api.text import argv_from_json, argv_of
 from trunkline.api.tool import Proceed, Stage, ToolInvocation
-from trunkline_git.guard import FREE, Verdict, judged, plainly, without_pager
-from trunkline_git.script import ruled
+from trunkline_git.rules import FREE, Verdict, as_branch_checkout, judge_argv, without_pager
+from trunkline_git.script import judge_command
 
 COMMIT, OURS = "git_commit", "native:"
-AMENDING = Verdict("confirm", "It replaces the last commit.")
+AMENDS = Verdict("confirm", "It replaces the last commit.")
 
 
-class Refusing:
+class RefuseMiddleware:
     """Refuses what no agent may do."""
 
     stage: Stage = "policy"
@@ -26,13 +26,13 @@ class Refusing:
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise ToolError."""
-        verdict = verdict_on(invocation, self._protected)
+        verdict = judge_call(invocation, self._protected)
         if verdict.ruling == "refused":
             raise ToolError(f"git was not run: {verdict.why}", kind="permission_denied")
         return await proceed(invocation)
 
 
-class Confirming:
+class ConfirmMiddleware:
     """Asks a person about what throws work away, also where nobody is asked otherwise."""
 
     stage: Stage = "gate"
@@ -42,7 +42,7 @@ class Confirming:
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed with what is free or was approved as it stands, else ask."""
-        verdict = verdict_on(invocation, self._protected)
+        verdict = judge_call(invocation, self._protected)
         if verdict.ruling == "free" or invocation.approved == invocation.call_hash:
             return await proceed(invocation)
         return ToolOutcome(
@@ -53,20 +53,20 @@ class Confirming:
         )
 
 
-def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
+def judge_call(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
     """What is ruled about a call; free is what does not run git, as far as its text says."""
     spec, arguments = invocation.spec, invocation.arguments
     if (spec.own_name or spec.name) == COMMIT and spec.source.startswith(OURS):
-        return AMENDING if arguments.get("amend") else FREE
+        return AMENDS if arguments.get("amend") else FREE
     given = arguments.get(spec.argv) if spec.argv else None
     if spec.name == "git":
         words = argv_of(given) or []
-        return ruled_on_words(words[1:] if words[:1] == ["git"] else words, protected)
+        return judge_git_argv(words[1:] if words[:1] == ["git"] else words, protected)
     if not isinstance(given, str):
-        return ruled([str(word) for word in given or ()], protected)
-    return ruled(argv_from_json(given) or given, protected)
+        return judge_command([str(word) for word in given or ()], protected)
+    return judge_command(argv_from_json(given) or given, protected)
 
 
-def ruled_on_words(words: Sequence[str], protected: Sequence[str]) -> Verdict:
+def judge_git_argv(words: Sequence[str], protected: Sequence[str]) -> Verdict:
     """What is ruled about words for the tool ``git``; the tool itself says what is wrong with a line that is none."""
-    return judged(plainly(without_pager(words)), protected) if words else FREE
+    return judge_argv(as_branch_checkout(without_pager(words)), protected) if words else FREE

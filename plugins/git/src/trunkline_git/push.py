@@ -16,8 +16,8 @@ import msgspec
 
 from trunkline import ToolError
 from trunkline.api.sandbox import WORKSPACE, SandboxResult
-from trunkline_git.guard import branch_of
-from trunkline_git.running import Git, Source
+from trunkline_git.rules import branch_of
+from trunkline_git.runner import Git, PushSource
 
 ONLY_TOLD = ("-n", "--dry-run")
 KEPT = ("--atomic",)
@@ -26,14 +26,14 @@ LEASE = "--force-with-lease"
 
 _HASH = re.compile("[0-9a-f]{40,64}")
 
-RECEIVING = (
+GUARDED_RECEIVE = (
     "--receive-pack=GIT_NO_REPLACE_OBJECTS=1 git -c core.commitGraph=false -c receive.denyNonFastForwards=true "
     "-c receive.denyDeletes=true receive-pack"
 )
 """Has a repository in a folder judge by itself what forces or deletes a branch, whatever its settings are."""
 
 
-class Update(msgspec.Struct, frozen=True):
+class RefUpdate(msgspec.Struct, frozen=True):
     """A line of ``git push --porcelain``: a sign, what is pushed (nothing: deleted), where to, in which repository, and
     the commit that was there ("" where it is not told)."""
 
@@ -55,31 +55,31 @@ async def push(git: Git, words: Sequence[str]) -> SandboxResult:
     Raises:
         ToolError: it would.
     """
-    words = _apart(words)
-    would = await git.run("push", "--dry-run", "--porcelain", *_loud(words))
+    words = _split_options(words)
+    would = await git.run("push", "--dry-run", "--porcelain", *_without_quiet(words))
     if would.exit_code != 0 or would.killed or any(word in ONLY_TOLD for word in words):
         return would
     changes = [update for update in updates(would.stdout.decode(errors="replace")) if update.sign in " +-*"]
     if not changes:
         return would
-    source = await _source(git)
+    source = await _push_source(git)
     ran = would
     for url in dict.fromkeys(update.url for update in changes):
         there = [update for update in changes if update.url == url]
         ran = await _send(git, source, url, there, words)
         if ran.exit_code != 0 or ran.killed:
             return ran
-    await _note(git, words, changes)
+    await _update_tracking(git, words, changes)
     return ran
 
 
 async def _send(
-    git: Git, source: Source, url: str, changes: Sequence[Update], words: Sequence[str]
+    git: Git, source: PushSource, url: str, changes: Sequence[RefUpdate], words: Sequence[str]
 ) -> SandboxResult:
     """Make these changes in one repository. Raises ToolError."""
-    folder = _folder(source, url)
-    repository = "" if folder is None else _repository(git, folder)
-    names = await _real_names(git, repository, changes)
+    folder = _workspace_path(source, url)
+    repository = "" if folder is None else _bare_repository(git, folder)
+    names = await _resolve_symrefs(git, repository, changes)
     guarded = [change for change in changes if branch_of(names[change.target].lower()) in git.protected]
     for change in guarded:
         if change.forces:
@@ -96,7 +96,7 @@ async def _send(
             kind="permission_denied",
         )
     commits = await _commits(git, [change.source for change in changes if change.source])
-    receiving = (RECEIVING,) if guarded and folder is not None else ()
+    receiving = (GUARDED_RECEIVE,) if guarded and folder is not None else ()
     leases = any(word.startswith(LEASE) for word in words)
     options = [word for word in words if word in KEPT or word.startswith(KEPT_WITH_VALUE)]
     refspecs = []
@@ -109,7 +109,7 @@ async def _send(
         )
     # By its own path: under the name that was given, git could be led to another repository, and run its hooks.
     where = f"{WORKSPACE}/{repository}" if repository else url
-    return await git.send(source, repository, *options, *receiving, "--", where, *refspecs)
+    return await git.push_from(source, repository, *options, *receiving, "--", where, *refspecs)
 
 
 async def _commits(git: Git, names: Sequence[str]) -> dict[str, str]:
@@ -120,7 +120,7 @@ async def _commits(git: Git, names: Sequence[str]) -> dict[str, str]:
     return dict(zip(names, told, strict=True))
 
 
-async def _source(git: Git) -> Source:
+async def _push_source(git: Git) -> PushSource:
     """The repository that is pushed from, as the workspace has it."""
     asked = ("--show-toplevel", "--git-path", "objects", "--git-path", "shallow", "--show-object-format")
     told = (await git.run("rev-parse", "--path-format=absolute", *asked)).stdout.decode().splitlines()
@@ -129,10 +129,10 @@ async def _source(git: Git) -> Source:
             "git does not say where this repository keeps its objects. Nothing was pushed.", kind="failed"
         )
     top, objects, shallow, hashes = told
-    return Source(posixpath.relpath(top, WORKSPACE), objects, shallow, hashes)
+    return PushSource(posixpath.relpath(top, WORKSPACE), objects, shallow, hashes)
 
 
-def _folder(source: Source, url: str) -> str | None:
+def _workspace_path(source: PushSource, url: str) -> str | None:
     """The folder that an address names, relative to the workspace; None for a repository that is elsewhere."""
     path = url.removeprefix("file://")
     if "://" in path or ":" in path.partition("/")[0]:
@@ -140,7 +140,7 @@ def _folder(source: Source, url: str) -> str | None:
     return posixpath.relpath(posixpath.join(WORKSPACE, source.top, path), WORKSPACE)
 
 
-def _repository(git: Git, folder: str) -> str:
+def _bare_repository(git: Git, folder: str) -> str:
     """The bare repository that git finds by this name of a folder; "" where it finds none, or a working copy."""
     with git.context.files() as files:
         for name in (folder, f"{folder}.git"):
@@ -153,7 +153,7 @@ def _repository(git: Git, folder: str) -> str:
     return ""
 
 
-async def _real_names(git: Git, repository: str, changes: Sequence[Update]) -> dict[str, str]:
+async def _resolve_symrefs(git: Git, repository: str, changes: Sequence[RefUpdate]) -> dict[str, str]:
     """The branches that the changes are made to: in a repository of the workspace, one may stand for another."""
     names = {change.target: change.target for change in changes}
     if not repository:
@@ -164,9 +164,9 @@ async def _real_names(git: Git, repository: str, changes: Sequence[Update]) -> d
     return names | {name: meant for name, meant in pairs if meant}
 
 
-async def _note(git: Git, words: Sequence[str], changes: Sequence[Update]) -> None:
+async def _update_tracking(git: Git, words: Sequence[str], changes: Sequence[RefUpdate]) -> None:
     """Have the repository know what it has pushed, as git does after a push, and follow it if that was asked for."""
-    remote = next((word for word in words if not word.startswith("-")), None) or await _usual_remote(git)
+    remote = next((word for word in words if not word.startswith("-")), None) or await _default_remote(git)
     upstream = [word for word in words if word in ("-u", "--set-upstream")]
     pushed = [f"{change.source}:{change.target}" for change in changes if change.source]
     if pushed:
@@ -176,9 +176,9 @@ async def _note(git: Git, words: Sequence[str], changes: Sequence[Update]) -> No
         await git.run("branch", "--quiet", "--delete", "--remotes", "--", *gone)
 
 
-def updates(told: str) -> list[Update]:
+def updates(told: str) -> list[RefUpdate]:
     """What ``git push --porcelain`` tells."""
-    found: list[Update] = []
+    found: list[RefUpdate] = []
     url = ""
     for line in told.splitlines():
         if line.startswith("To "):
@@ -187,11 +187,11 @@ def updates(told: str) -> list[Update]:
         names, _, summary = rest.partition("\t")
         source, colon, target = names.partition(":")
         if len(sign) == 1 and colon:
-            found.append(Update(sign, source, target, url, summary.partition("..")[0]))
+            found.append(RefUpdate(sign, source, target, url, summary.partition("..")[0]))
     return found
 
 
-def _apart(words: Sequence[str]) -> list[str]:
+def _split_options(words: Sequence[str]) -> list[str]:
     """The words, each letter of a cluster for itself: ``-nv`` only tells, as ``-n`` does."""
     found: list[str] = []
     for word in words:
@@ -200,12 +200,12 @@ def _apart(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _loud(words: Sequence[str]) -> list[str]:
+def _without_quiet(words: Sequence[str]) -> list[str]:
     """The words but for those that would have git say less."""
     return [word for word in words if word not in ("-q", "--quiet")]
 
 
-async def _usual_remote(git: Git) -> str:
+async def _default_remote(git: Git) -> str:
     """Where git pushes to when nobody says it."""
     head = (await git.run("symbolic-ref", "-q", "HEAD")).stdout.decode().strip()
     if not head:
