@@ -63,6 +63,7 @@ class InProcess:
     def __init__(self) -> None:
         self._runs = False
         self._started = False
+        self._skipped = False
         self._starters = Starters()
         sys.addaudithook(self._audit)
 
@@ -82,7 +83,7 @@ class InProcess:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
         """Watch for as long as a test runs; collecting tests may start processes."""
-        self._runs, self._started = True, False
+        self._runs, self._started, self._skipped = True, False, False
         try:
             return (yield)
         finally:
@@ -108,10 +109,11 @@ class InProcess:
         try:
             yield
         except BaseException as error:
-            if self._started or _is_start(error):
-                pytest.skip(REASON)
-            raise
-        if self._started:
+            if not self._started and not _is_start(error):
+                raise
+            self._started = True
+        if self._started and not self._skipped:
+            self._skipped = True
             pytest.skip(REASON)
 
 
