@@ -50,7 +50,7 @@ docs: setup
 	$(BIN)/python docs/generate.py
 
 recording: setup
-	cd docs && ../$(BIN)/python -m recording images/recording.svg
+	cd docs && PYTHONPATH=.. ../$(BIN)/python -m recording images/recording.svg
 
 lock:
 	uv pip compile requirements.in --quiet --universal --python-version 3.11 --generate-hashes \

@@ -22,13 +22,13 @@ import anyio
 import trunkline
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
 from trunkline.contracts.turns.messages import ApprovalSettled, ToolEnded
 from trunkline.testing.platform import platform
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline.testing.scripted_provider import provider_process
 

@@ -12,12 +12,12 @@ import tempfile
 from pathlib import Path
 
 import anyio
+
+from benchmarks.chaos_report import report
 from tests.chaos.disks import why_not
 from tests.chaos.driver import Order, Outcome, run
 from tests.chaos.evidence import evidence
 from tests.chaos.stage import Setting
-
-from benchmarks.chaos_report import report
 from trunkline.testing.scripted_provider import provider_process
 
 

@@ -19,10 +19,10 @@ from time import perf_counter
 import anyio
 import httpx
 
+from tests.support.processes import process_platform
 from trunkline.config.editor import write_settings
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.platform import clean_environ
-from trunkline.testing.processes import process_platform
 from trunkline_bus import Bus
 
 READY = re.compile(r"Trunkline is ready at (\S+)")

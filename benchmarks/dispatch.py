@@ -18,10 +18,10 @@ import psutil
 
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.tools.messages import CallTool, CheckLiveness, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL, CHECK_LIVENESS
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import Bus, new_id
 
 AIMED = 0.002

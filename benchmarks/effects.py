@@ -17,11 +17,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import anyio
+
+from benchmarks.figures import progress, table
 from tests.effects.judge import Case
 from tests.effects.proof import Verdict, play
 from tests.effects.waves import BOUNDARIES, KINDS
-
-from benchmarks.figures import progress, table
 
 HEAD = (
     "injected", "effect once", "effect never", "told done", "told not done", "told unknown",

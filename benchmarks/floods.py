@@ -21,10 +21,10 @@ import httpx
 
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.errors import TrunklineError
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 from trunkline_bus import RemoteFault
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from tests.plugins_bad.corpus import BAD, GOOD, install, install_bad, tool
-
 from benchmarks import deployments
+from tests.plugins_bad.corpus import BAD, GOOD, install, install_bad, tool
 from trunkline.config.editor import write_settings
 
 Fill = Callable[[Path], None]

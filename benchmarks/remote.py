@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import anyio
+
 from tests.deploy.two_hosts import Order, Outcome, run, why_not
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import anyio
 import httpx
+
+from benchmarks.machine import CpuUsage, children
 from tests.chaos.clients import HttpClient
 from tests.chaos.programs import Wish
 from tests.chaos.transcript import HttpTranscript
@@ -19,11 +21,9 @@ from tests.scale.crowd import Crowd
 from tests.scale.errands import PLUGIN, errand, errands, runners
 from tests.scale.shares import settled
 from tests.scale.verdict import verdict
-
-from benchmarks.machine import CpuUsage, children
+from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
 
 PARTITIONS = 8
 SLOTS = 2

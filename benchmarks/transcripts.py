@@ -18,8 +18,8 @@ import anyio
 from openai import AsyncOpenAI, BadRequestError
 
 from benchmarks.figures import progress, table
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import ForkTurn
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 PROTOCOLS = ("chat", "responses")

@@ -1,4 +1,4 @@
-"""``python -m recording FILE``, in the folder ``docs``: play the story and write the picture."""
+"""``PYTHONPATH=.. python -m recording FILE``, in the folder ``docs``: play the story and write the picture."""
 
 import sys
 from pathlib import Path

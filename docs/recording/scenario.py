@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from recording.svg_animation import ScreenFrame
+from tests.support.tmux import Tmux
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.tmux import Tmux
 
 COLUMNS, ROWS = 100, 27
 POLL_SECONDS = 0.1

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import anyio
 import httpx
-from tests.ports import free_port
 
+from tests.ports import free_port
 from trunkline.contracts.streams import JOURNAL_STREAM
 from trunkline.runtime.connection_settings import MAX_STORE
 from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect

@@ -15,10 +15,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
-from tests.ports import free_port
 
+from tests.ports import free_port
+from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline.testing.platform import PlatformClient
-from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline_bus import EmbeddedServer, connect
 
 from .disks import Disk, small_disk

@@ -14,8 +14,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import trunkline
+from tests.support.processes import process_platform
 from trunkline.contracts.turns.messages import StatusShown
-from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from . import contract

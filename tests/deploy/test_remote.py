@@ -12,8 +12,8 @@ import anyio
 import nats
 import pytest
 from nats.aio.client import Client
-from tests.ports import free_port
 
+from tests.ports import free_port
 from trunkline.config import load_config
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY

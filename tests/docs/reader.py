@@ -23,12 +23,11 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.ports import free_port
-
+from tests.support.tmux import Tmux
 from trunkline.config import load_config
 from trunkline.plugins import Plugins
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.tmux import Tmux
 
 from .expected import Shown
 from .markdown import ROOT, Block

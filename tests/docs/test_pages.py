@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.tmux import MISSING
+from tests.support.tmux import MISSING
 
 from .markdown import LANGUAGES, ROOT, blocks, followed, pages
 from .reader import Reader

@@ -1,5 +1,6 @@
 """The recording at the top of the README can be made again: its story is played, and the program does what is told."""
 
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as Xml
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.tmux import MISSING
+from tests.support.tmux import MISSING
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -20,7 +21,8 @@ def test_the_story_of_the_readme_is_played(tmp_path: Path) -> None:
     target = tmp_path / "recording.svg"
     done = subprocess.run(
         [sys.executable, "-m", "recording", str(target)],
-        cwd=DOCS, capture_output=True, text=True, timeout=280, check=False,
+        cwd=DOCS, env={**os.environ, "PYTHONPATH": str(DOCS.parent)},
+        capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     picture = target.read_text()

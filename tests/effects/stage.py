@@ -8,12 +8,12 @@ from pathlib import Path
 
 import anyio
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.streams import EFFECT_STREAM
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.home.kill_switch import KillSwitch
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings
 
 from .lossy import LossyWire

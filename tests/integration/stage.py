@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from tests.support.processes import ProcessPlatform, WorkerProcess
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.testing.processes import ProcessPlatform, WorkerProcess
 
 CREW: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
 

@@ -11,8 +11,9 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from tests.visitors import GUEST, HEADER, Visitors
 
+from tests.support.commands import run_trunkline
+from tests.visitors import GUEST, HEADER, Visitors
 from trunkline.cli._support.permissions import change_permissions
 from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, Approval, describe_decider
 from trunkline.contracts.audit.subjects import AUDIT
@@ -20,7 +21,6 @@ from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.errors import ErrorCode
-from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import RemoteFault, new_id
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided, ApprovalRecorded, TurnEnded
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import RemoteFault
 
 from .approving import answer, ask, asking, decide, question_of, results, waiting, write

@@ -9,8 +9,8 @@ import anyio
 import httpx
 import msgspec
 import pytest
-from tests.visitors import HEADER, Visitors
 
+from tests.visitors import HEADER, Visitors
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import ForkTurn, MessageAccepted

@@ -15,10 +15,10 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.turns.messages import TextReset, TurnEnded
 from trunkline.runtime.supervisor import BootError
 from trunkline.testing.platform import Platform, TurnAnswer, clean_environ, platform
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
 from trunkline_bus.server.embedded_server import _find_binary
 from trunkline_bus.streams.retry import request_with_retry

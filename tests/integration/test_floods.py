@@ -13,13 +13,13 @@ import httpx
 import pytest
 from openai import AsyncOpenAI, RateLimitError
 
+from tests.support.processes import process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import ToolEnded, ToolStarted, TurnResumed
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import RemoteFault, new_id

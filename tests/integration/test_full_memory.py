@@ -8,8 +8,9 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from tests.chaos.disks import Disk, small_disk, why_not
 
+from tests.chaos.disks import Disk, small_disk, why_not
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
 from trunkline.contracts.gateway.messages import MessageAccepted
@@ -17,7 +18,6 @@ from trunkline.contracts.turns.messages import NOT_STORED, TurnFinished
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform, text_of
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import RemoteFault
 
 from .stage import CREW

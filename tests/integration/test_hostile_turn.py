@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import (
     ApprovalRequested,
@@ -18,7 +19,6 @@ from trunkline.contracts.turns.messages import (
     TurnFinished,
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
-from trunkline.testing.processes import ProcessPlatform, process_platform
 
 from .stage import CREW, manned
 

@@ -15,6 +15,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted
 from trunkline.contracts.turns.messages import (
     CancelRecorded,
@@ -39,7 +40,6 @@ from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, TUR
 from trunkline.contracts.workers.messages import SpanRecord, WorkerHeartbeat
 from trunkline.contracts.workers.subjects import SPANS, WORKER_BUCKET
 from trunkline.testing.platform import text_of
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
 

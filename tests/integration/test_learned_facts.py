@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from tests.visitors import GUEST, HEADER, Visitors
 
+from tests.visitors import GUEST, HEADER, Visitors
 from trunkline.contracts.memory.chunks import ForgetChunk, GetChunk, ListChunks, Remember
 from trunkline.contracts.memory.messages import MemoryHistory, SearchMemory
 from trunkline.contracts.memory.subjects import (

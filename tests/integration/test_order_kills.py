@@ -13,6 +13,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.topology import topology
@@ -21,7 +22,6 @@ from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import Unavailable
 from trunkline.runtime.partitions import read_partitioning, repartition
 from trunkline.testing.platform import text_of
-from trunkline.testing.processes import ProcessPlatform, process_platform
 
 from .approving import asking, decide, question_of
 from .stage import CREW, manned

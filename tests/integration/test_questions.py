@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from tests.visitors import HEADER, Visitors
 
 import trunkline
+from tests.visitors import HEADER, Visitors
 from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.access import Identity

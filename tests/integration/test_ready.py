@@ -6,8 +6,8 @@ import anyio
 import httpx
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.testing.processes import ProcessPlatform, process_platform
 
 from .stage import CREW, manned
 

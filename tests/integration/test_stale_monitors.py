@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
-from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
 
 from .approving import asking, decide, question_of, write
 from .stage import CREW, manned

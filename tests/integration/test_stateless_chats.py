@@ -10,11 +10,11 @@ import pytest
 from openai import AsyncOpenAI
 
 import trunkline
+from tests.support.processes import process_platform
 from trunkline.api.gateway import Identity
 from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations
 from trunkline.contracts.memory.client import BlockMemory
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 pytestmark = pytest.mark.anyio

@@ -10,6 +10,7 @@ import anyio
 import httpx
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.client import GatewayClient
@@ -20,7 +21,6 @@ from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, PlatformClient, platform
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import RemoteFault
 

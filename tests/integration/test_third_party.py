@@ -16,7 +16,7 @@ from textwrap import dedent
 import httpx
 import pytest
 
-from trunkline.testing.processes import ProcessPlatform, process_platform
+from tests.support.processes import ProcessPlatform, process_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

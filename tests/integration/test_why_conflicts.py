@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio
 import httpx
 import pytest
-from tests.visitors import GUEST, HEADER, Visitors
 
+from tests.visitors import GUEST, HEADER, Visitors
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.platform import platform
 

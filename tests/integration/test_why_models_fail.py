@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from tests.ports import free_port
-from tests.visitors import GUEST, HEADER, Visitors
 
+from tests.ports import free_port
+from tests.support.tmux import MISSING, Tmux
+from tests.visitors import GUEST, HEADER, Visitors
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline.testing.script import Hang, Refuse, Reply, ScriptedRequest
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.tmux import MISSING, Tmux
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.testing.processes import process_platform
+from tests.support.processes import process_platform
 
 from .corpus import BAD, GOOD, GUARDS, install, install_bad
 from .test_quarantine import called, names, plugins

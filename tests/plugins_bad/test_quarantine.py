@@ -12,10 +12,10 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.tools.messages import CallTool, ListTools, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.plugins.quarantine import Quarantine
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import BusError, new_id
 
 from .corpus import BAD, GOOD, install, install_bad

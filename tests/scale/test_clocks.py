@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
 from .crowd import PEOPLE, Crowd

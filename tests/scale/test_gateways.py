@@ -5,12 +5,12 @@ from pathlib import Path
 import anyio
 import httpx
 import pytest
+
 from tests.chaos.clients import HttpClient
 from tests.chaos.programs import Wish
 from tests.chaos.transcript import HttpTranscript
-
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]

@@ -5,11 +5,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import TurnFinished, TurnStarted
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.runtime.overview import OverviewReader
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
 from .shares import settled

@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.support.processes import process_platform
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import provider_process
 
 from .crowd import Crowd

@@ -74,7 +74,8 @@ class InProcess:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Deselect the tests whose code names what starts processes."""
-        kept, dropped = [], []
+        kept: list[pytest.Item] = []
+        dropped: list[pytest.Item] = []
         for item in items:
             (dropped if any(map(self._starters.reached_from, _functions(item))) else kept).append(item)
         config.hook.pytest_deselected(items=dropped)
@@ -136,9 +137,10 @@ class Starters:
     def _is_reached_from(self, thing: FunctionType | type) -> bool:
         if isinstance(thing, type):
             return any(map(self.reached_from, _members(thing)))
-        thing = inspect.unwrap(thing)
-        names = {name for code in _codes(thing.__code__) for name in code.co_names}
-        return not names.isdisjoint(STARTERS) or any(map(self.reached_from, _named(thing, names)))
+        function = inspect.unwrap(thing)
+        assert isinstance(function, FunctionType)
+        names = {name for code in _codes(function.__code__) for name in code.co_names}
+        return not names.isdisjoint(STARTERS) or any(map(self.reached_from, _named(function, names)))
 
 
 def _functions(item: pytest.Item) -> Iterator[object]:

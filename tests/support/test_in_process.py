@@ -4,11 +4,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.support.in_process import Starters
 
-from trunkline.testing.commands import run_trunkline
+from tests.support.commands import run_trunkline
+from tests.support.in_process import Starters
+from tests.support.processes import process_platform
 from trunkline.testing.platform import platform
-from trunkline.testing.processes import process_platform
 from trunkline.testing.pytest_plugin import nats_server
 
 pytest_plugins = ["pytester"]

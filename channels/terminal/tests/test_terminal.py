@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.tmux import MISSING, Tmux
+from tests.support.tmux import MISSING, Tmux
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import samples
 
-from trunkline.testing.commands import Run, run_trunkline
+from tests.support.commands import Run, run_trunkline
 from trunkline.testing.platform import clean_environ
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from places import git, needs_both, place
-from scripts import CONFIRMED, FREE, HIDDEN, REFUSED
 
+from scripts import CONFIRMED, FREE, HIDDEN, REFUSED
 from trunkline_git.script import MAX_CHARACTERS, judge_command
 from trunkline_git.settings import GitSettings
 

@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.memory.chunks import ListChunks
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
 from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus.streams.admin import consumer_state
 
 from .stage import WORDS_ALONE

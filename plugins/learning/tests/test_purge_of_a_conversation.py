@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import trunkline
+from tests.support.home_search import files_holding
 from trunkline.api.memory import Purge
 from trunkline.contracts.conversations.messages import LoadConversation
 from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
@@ -17,7 +18,6 @@ from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION, MEMORY
 from trunkline.contracts.streams import STREAMS
 from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
-from trunkline.testing.home_search import files_holding
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault

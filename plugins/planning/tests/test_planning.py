@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 import trunkline
+from tests.support.processes import process_platform
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import MessageAccepted
@@ -18,7 +19,6 @@ from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, ReadMe
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded
 from trunkline.testing.platform import Platform, PlatformClient, platform
-from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.tools.ancestry import ConversationAncestry
 from trunkline.workers.tools.plan_cleanup import PlanCleanup

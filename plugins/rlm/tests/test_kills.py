@@ -6,7 +6,7 @@ import anyio
 import pytest
 from rlm_processes import begun_by, none_left
 
-from trunkline.testing.processes import process_platform
+from tests.support.processes import process_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

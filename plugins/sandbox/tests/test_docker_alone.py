@@ -15,10 +15,10 @@ import pytest
 from anyio.abc import SocketStream
 from containers import IMAGE, becomes, needs_busybox
 
+from tests.support.commands import run_trunkline
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, ExitRecord
 from trunkline.contracts.sandbox.sandbox import SandboxLimits
 from trunkline.errors import ToolError
-from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import call_tool
 from trunkline_sandbox.docker import backend as backends

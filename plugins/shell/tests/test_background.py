@@ -12,11 +12,11 @@ import anyio.to_thread
 import pytest
 from house import House, house, keeper_of, needs_it, until
 
+from tests.support.commands import run_trunkline
+from tests.support.processes import process_platform
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.home.kill_switch import KillSwitch
-from trunkline.testing.commands import run_trunkline
-from trunkline.testing.processes import process_platform
 from trunkline.testing.tool_calls import call_tool
 
 pytestmark = [pytest.mark.anyio, needs_it]

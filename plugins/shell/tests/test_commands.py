@@ -16,7 +16,7 @@ from house import House, house, needs_it
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trunkline.testing.commands import run_trunkline
+from tests.support.commands import run_trunkline
 from trunkline.testing.tool_calls import call_tool, write_permissions
 
 pytestmark = [pytest.mark.anyio, needs_it]

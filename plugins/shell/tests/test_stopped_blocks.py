@@ -9,12 +9,12 @@ import pytest
 from house import House, house, needs_it
 from test_background import BEAT, STUBBORN, beats, goes_on, rests
 
+from tests.support.commands import run_trunkline
+from tests.support.processes import process_platform
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs, programs_folder
-from trunkline.testing.commands import run_trunkline
-from trunkline.testing.processes import process_platform
 from trunkline.testing.tool_calls import call_tool
 
 pytestmark = [pytest.mark.anyio, needs_it]

@@ -9,8 +9,8 @@ import anyio.to_thread
 import pytest
 from house import House, house, keeper_of, needs_it, until
 
+from tests.support.commands import run_trunkline
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs
-from trunkline.testing.commands import run_trunkline
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.tmux import MISSING, Tmux
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.tmux import MISSING, Tmux
 
 PROGRAM = [sys.executable, "-m", "trunkline.cli.main"]
 needs_tmux = pytest.mark.skipif(bool(MISSING), reason=MISSING)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.ports import free_port
 
-from trunkline.testing.processes import process_platform
+from tests.ports import free_port
+from tests.support.processes import process_platform
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

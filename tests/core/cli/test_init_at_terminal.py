@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.tmux import MISSING, Tmux
 from trunkline.config import load_config
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.tmux import MISSING, Tmux
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.commands import run_trunkline
-from trunkline.testing.tmux import MISSING, Tmux
+from tests.support.commands import run_trunkline
+from tests.support.tmux import MISSING, Tmux
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 

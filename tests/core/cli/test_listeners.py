@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from tests.ports import free_port
 
+from tests.ports import free_port
 from trunkline.testing.platform import clean_environ
 
 TRUNKLINE = (sys.executable, "-m", "trunkline.cli.main")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from trunkline.testing.tmux import MISSING, Tmux
+from tests.support.tmux import MISSING, Tmux
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

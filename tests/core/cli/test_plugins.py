@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.commands import at_terminal
+from tests.support.commands import at_terminal
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.plugins_bad.corpus import install
 
+from tests.plugins_bad.corpus import install
 from trunkline.home.paths import Home
 from trunkline.home.run_file import read_run_file
 from trunkline.testing.platform import clean_environ

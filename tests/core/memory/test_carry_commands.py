@@ -12,6 +12,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
+from tests.support.commands import Ran, Run, run_trunkline
 from trunkline._util.archives import encryption
 from trunkline._util.archives.encryption import (
     ArchiveEncryptionError,
@@ -25,7 +26,6 @@ from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.errors import TrunklineError
-from trunkline.testing.commands import Ran, Run, run_trunkline
 from trunkline.testing.platform import platform
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.commands import Run, run_trunkline
+from tests.support.commands import Run, run_trunkline
 
 
 @pytest.fixture

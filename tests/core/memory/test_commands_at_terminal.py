@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.commands import at_terminal, run_trunkline
+from tests.support.commands import at_terminal, run_trunkline
 
 EVIL = "beans \x1b]0;owned\x07\x1b[2J\x9b31m \u202ereversed"
 PATH = "documents/evil.md"

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from tests.unprivileged import run_bound
 
+from tests.unprivileged import run_bound
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change

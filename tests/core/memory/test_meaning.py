@@ -9,10 +9,10 @@ import anyio
 import apsw
 import pytest
 
+from tests.support.tiny_embedder import TinyEmbedder
 from trunkline.contracts.memory.embedder import Embedder, Vector
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.testing.tiny_embedder import TinyEmbedder
 from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio

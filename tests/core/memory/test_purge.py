@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
+from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from trunkline.acl.roles import all_roles
 from trunkline.contracts import subjects
 from trunkline.contracts.conversations.messages import AppendConversation, Message

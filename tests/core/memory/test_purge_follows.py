@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from tests.core.memory.test_purge import everything, purge
-
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.purge import MemoryPurged
 from trunkline.contracts.memory.purger import Purge, Purger

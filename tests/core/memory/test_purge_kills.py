@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.testing.commands import run_trunkline
-from trunkline.testing.home_search import files_holding
+from tests.support.commands import run_trunkline
+from tests.support.home_search import files_holding
 from trunkline.testing.platform import clean_environ, platform
 
 pytestmark = pytest.mark.kill

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from trunkline.testing.commands import run_trunkline
+from tests.support.commands import run_trunkline
 
 
 def test_what_the_program_wrote_itself_is_no_trace_of_a_conversation(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.core.memory.chunks.conftest import chunks_at
 
+from tests.core.memory.chunks.conftest import chunks_at
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.chunks import Layer, Remember

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 import trunkline
+from tests.support.processes import process_platform
 from trunkline.api.model import (
     AskModel,
     BlockCompleter,
@@ -25,7 +26,6 @@ from trunkline.contracts.memory.messages import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
 from trunkline.workers.monitor.prices import PriceTable
 

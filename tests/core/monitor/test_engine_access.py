@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from tests.visitors import HEADER, Visitors
 
+from tests.visitors import HEADER, Visitors
 from trunkline.contracts.gateway.access import Identity
 from trunkline.errors import TrunklineError
 from trunkline.home.listeners import read_listeners

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 import trunkline
+from tests.support.commands import run_trunkline
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import ForkTurn, SendMessage
 from trunkline.contracts.models.adapter import ModelAdapter
@@ -19,7 +20,6 @@ from trunkline.contracts.tools.tool import Proceed, ToolInvocation
 from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import UNASKED, Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.monitor.journal import RAW_JOURNAL

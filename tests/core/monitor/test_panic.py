@@ -12,13 +12,13 @@ import anyio.to_thread
 import pytest
 
 import trunkline
+from tests.support.processes import process_platform
 from trunkline.api.model import BlockCompleter, ModelAdapter
 from trunkline.contracts.workers.panic import Panic
 from trunkline.contracts.workers.subjects import PANIC
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import platform
-from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.anyio

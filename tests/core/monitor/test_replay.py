@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.support.commands import run_trunkline
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.turns.messages import (
     CancelRecorded,
@@ -27,7 +28,6 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.contracts.turns.subjects import FEED
 from trunkline.errors import ErrorCode, TrunklineError
-from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import UNASKED, platform
 from trunkline.workers.monitor.journal import RAW_JOURNAL, RawRecord
 from trunkline.workers.monitor.replay import ReplayReport, replay

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.commands import Ran, run_trunkline
 from trunkline.contracts.turns.messages import TurnCancelRequested
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import TrunklineError
@@ -17,7 +18,6 @@ from trunkline.home.backup import END, MANIFEST_MEMBER, SCHEMA, read_backup_mani
 from trunkline.home.paths import Home
 from trunkline.home.restore_transaction import roll_back
 from trunkline.home.run_file import AlreadyRunning, instance_lock
-from trunkline.testing.commands import Ran, run_trunkline
 from trunkline.testing.platform import clean_environ, platform
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
-from trunkline.testing.processes import ProcessPlatform, process_platform
 
 pytestmark = pytest.mark.anyio
 

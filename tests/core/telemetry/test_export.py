@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.support.processes import process_platform
 from trunkline.telemetry import semconv
 from trunkline.telemetry.otlp_settings import is_exported
-from trunkline.testing.processes import process_platform
 
 sys.path.insert(0, str(Path(__file__).parent))
 

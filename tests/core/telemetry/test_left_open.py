@@ -8,13 +8,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.workers.messages import SpanBatch, SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
 from trunkline.telemetry.orphan_spans import SpanProcess, find_orphan_spans
 from trunkline.telemetry.trace_tree import latest_spans, tree_lines
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 import trunkline
+from tests.support.processes import process_platform
 from trunkline.testing.platform import Platform, platform
-from trunkline.testing.processes import process_platform
 
 pytestmark = pytest.mark.anyio
 

@@ -10,6 +10,7 @@ import anyio
 import msgspec
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.memory.messages import (
     ListMemory,
     MemoryChanged,
@@ -33,7 +34,6 @@ from trunkline.contracts.tools.messages import (
 from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, CANCEL_CALL, LIST_TOOLS
 from trunkline.contracts.turns.subjects import EFFECT
 from trunkline.testing.platform import platform
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.tool_calls import assert_audited
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
 

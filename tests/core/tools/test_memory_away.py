@@ -9,6 +9,7 @@ import anyio
 import msgspec
 import pytest
 
+from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Policy
@@ -17,7 +18,6 @@ from trunkline.contracts.tools.subjects import CALL_TOOL, CANCEL_CALL
 from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
-from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.workers.tools import guard_cache
 from trunkline_bus import new_id
 

@@ -18,8 +18,8 @@ import uvicorn
 from anyio.abc import Process
 from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
-from tests.ports import free_port
 
+from tests.ports import free_port
 from trunkline.config.editor import write_settings
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT

@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.core.memory.chunks.conftest import Chunks, chunks_at
 
+from tests.core.memory.chunks.conftest import Chunks, chunks_at
 from trunkline.contracts.memory.chunks import CountChunks, PruneChunks, Remember, UpdateChunk
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change

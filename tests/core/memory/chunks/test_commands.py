@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Run, run_trunkline
 from trunkline.testing.blocks import make_block
-from trunkline.testing.commands import Run, run_trunkline
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import anyio.from_thread
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
-from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
+from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from trunkline.contracts.memory.chunks import UpdateChunk
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal, Scope

@@ -7,12 +7,12 @@ from typing import Any
 
 import anyio
 import pytest
+
 from tests.core.memory.chunks import test_chunks as plain
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from tests.core.memory.test_meaning import complete
-
+from tests.support.tiny_embedder import TinyEmbedder
 from trunkline.contracts.memory.chunks import Recalled
-from trunkline.testing.tiny_embedder import TinyEmbedder
 from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio

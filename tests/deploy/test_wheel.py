@@ -1,0 +1,23 @@
+"""What the wheel contains."""
+
+from pathlib import Path
+
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[2]
+
+TESTING = {
+    "__init__", "adapter_suite", "blocks", "channel_suite", "contexts", "platform", "pytest_plugin", "sandbox_attacks",
+    "sandbox_fixture", "sandbox_isolation_suite", "sandbox_suite", "script", "scripted_completer", "scripted_gateway",
+    "scripted_model", "scripted_provider", "store_suite", "tool_calls", "tool_suite", "vendor_rules", "wire_formats",
+}  # fmt: skip
+"""The fixtures and contract suites for authors of plugins, and what those need."""
+
+
+def test_the_wheel_has_the_packages_and_of_testing_what_plugin_authors_use() -> None:
+    """Our own test harness, which is ``tests/support``, is not shipped."""
+    files = [Path(file.distribution_path) for file in WheelBuilder(str(ROOT)).recurse_included_files()]
+    assert {file.parts[0] for file in files} == {"trunkline", "trunkline_bus"}
+    testing = [file for file in files if file.parts[:2] == ("trunkline", "testing")]
+    assert {file.stem for file in testing} == TESTING
+    assert all(file.suffix == ".py" and len(file.parts) == 3 for file in testing)
