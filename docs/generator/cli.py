@@ -41,9 +41,11 @@ def page() -> str:
     lines = COMMANDS | {name: command.get_short_help_str(LINE) for name, command in added.items()}
     rows = "\n".join(f"* [`trunkline {name}`](#trunkline-{name}): {line}" for name, line in lines.items())
     parts = [INTRODUCTION.strip(), rows]
+    root = click.Context(cli, info_name="trunkline")
     for name in lines:
-        command = added.get(name) or importlib.import_module(f"trunkline.cli.{name}").command
-        parts += list(_sections(command, name, click.Context(cli, info_name="trunkline"), 2))
+        command = added.get(name) or cli.get_command(root, name)
+        assert command is not None
+        parts += list(_sections(command, name, root, 2))
     return "\n\n".join(parts)
 
 

@@ -100,7 +100,7 @@ def _consumers() -> str:
     consumers = subjects.topology().consumers
     one = consumers[0]
     return (
-        f"## Consumers\n\nThe inbox is dealt into {len(consumers)} partitions by conversation "
+        f"## Consumers\n\nThe inbox has {len(consumers)} partitions, by conversation "
         f"(`trunkline partitions` changes that), `{one.filter.replace('.0.', '.N.')}`. "
         f"Each has a durable pull consumer `{one.name.replace('0', 'N')}` in the "
         f"priority group `{one.pinned_group}`: the server pins it to one live monitor and to another one when that is "

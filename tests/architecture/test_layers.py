@@ -111,7 +111,8 @@ def test_the_opentelemetry_sdk_is_set_up_in_one_place():
 def test_nobody_is_asked_where_nobody_is():
     """A yes or no is asked for where it is looked first whether somebody is there."""
     looking = [
-        ROOT / "core/trunkline/cli" / f"{name}.py" for name in ("confirmation", "plugin_install", "policies")
+        ROOT / "core/trunkline/cli" / f"{name}.py"
+        for name in ("confirmation", "plugin_install", "permission_rules")
     ]
     wrong = [
         str(file.relative_to(ROOT))

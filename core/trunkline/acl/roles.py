@@ -165,9 +165,9 @@ OPERATOR = Role(
     calls=(
         *GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, *_memory_calls("operator"),
         s.REMOTE_LIST_TOOLS,
-        s.LIST_TOOLS,  # `trunkline policies add` says when there is no such tool
+        s.LIST_TOOLS,  # `trunkline permissions rules add` says when there is no such tool
     ),
-    publishes=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
+    publishes=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead-letters retry` puts a message back
     subscribes=(s.FEED, s.APPROVAL, s.PANIC_STOPPED),
     reads_streams=(
         *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM,

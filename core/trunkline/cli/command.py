@@ -86,6 +86,26 @@ class Group(click.Group):
         write_examples(self.examples, formatter)
 
 
+class DefaultCommandGroup(Group):
+    """A group with a ``default`` command, which is meant where the first word is no command of the group."""
+
+    def __init__(self, *arguments: Any, default: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._default = default
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """The words, with the default command before them where no command is named."""
+        own = {option for parameter in self.get_params(context) for option in parameter.opts}
+        if args and args[0] not in self.commands and args[0] not in own:
+            args = [self._default, *args]
+        return super().parse_args(context, args)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, and what the default command's first argument may be."""
+        first = self.commands[self._default].params[0]
+        return [*super().shell_complete(context, incomplete), *first.shell_complete(context, incomplete)]
+
+
 class LazyGroup(Group):
     """A group whose command NAME is ``PACKAGE.NAME:command``, imported when it is used (``import`` is ``import_``).
 

@@ -1,4 +1,5 @@
-"""Words that other programs have for what a command does here. Each command has one name; these are only suggested."""
+"""Words of other programs, and former names, for what a command does here. Each command has one name; these are only
+suggested."""
 
 from collections.abc import Collection
 
@@ -46,10 +47,13 @@ COMMAND_SYNONYMS: dict[str, tuple[str, ...]] = {
     "setup": ("init",),
     "settings": ("config",),
     "check": ("doctor",),
+    "policies": ("permissions rules",),
+    "dead": ("dead-letters",),
 }
 """For each word the commands that may be meant, the likeliest first; of those that take something away the mildest."""
 
 
 def suggest_command(word: str, names: Collection[str]) -> str | None:
-    """The command of a group that has these names which somebody means by a word of another program."""
-    return next((name for name in COMMAND_SYNONYMS.get(word, ()) if name in names), None)
+    """The command, of a group with these names, that somebody means by another word; may name a subcommand."""
+    meant = COMMAND_SYNONYMS.get(word, ())
+    return next((name for name in meant if name.partition(" ")[0] in names), None)

@@ -22,8 +22,7 @@ COMMANDS: dict[str, str] = {
     "conversations": "List conversations, name one, and open one.",
     "approvals": "List the calls that wait for your approval, and decide.",
     "blocks": "Make, change, start, stop, reset, archive and delete blocks.",
-    "permissions": "Show and change what an agent may do.",
-    "policies": "Add, list and remove rules about what agents may do.",
+    "permissions": "Show and change what an agent may do, and the rules about it.",
     "audit": "Show what was decided and done.",
     "results": "Show tool results that were too long for the conversation.",
     "memory": "Bring files into memory, read and search it.",
@@ -36,7 +35,7 @@ COMMANDS: dict[str, str] = {
     "panic": "Stop every program, turn and model call now, until released.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "partitions": "Show or change the number of inbox partitions.",
-    "dead": "Show messages that could not be read, and send them again.",
+    "dead-letters": "Show messages that no worker could handle, and send them again.",
     "remote": "Use the tools of other hosts.",
     "completion": "Let the Tab key complete commands, blocks, chunks and paths of memory.",
     "backup": "Write memory, its history and the settings to one archive.",
@@ -45,7 +44,7 @@ COMMANDS: dict[str, str] = {
 }
 """The commands in the order of the help, with the line that the help shows without importing them.
 
-The command NAME is ``trunkline.cli.NAME:command``.
+The command NAME is ``trunkline.cli.NAME:command``, with ``_`` for ``-``.
 """
 
 

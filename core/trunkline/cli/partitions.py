@@ -1,4 +1,4 @@
-"""``trunkline partitions``: into how many parts the inbox is dealt, and dealing it anew."""
+"""``trunkline partitions``: show or change the number of inbox partitions."""
 
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,10 @@ MOST = 256
 @click.argument("number", type=click.IntRange(1, MOST), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(number: int | None, as_json: bool) -> None:
-    """Say into how many partitions the inbox is dealt, or deal it into NUMBER.
+    """Show the number of inbox partitions, or change it to NUMBER.
 
-    Each partition is with one monitor, so more monitors than partitions share no further. To change the number, stop
-    all monitors first; everything else may go on. Messages that wait keep their order.
+    One monitor works on a partition, so monitors beyond the number of partitions stay idle. Stop all monitors before
+    you change the number; other workers may keep running. Waiting messages keep their order.
     """
     from trunkline.cli.aio import run
     from trunkline.config import load_config
@@ -44,19 +44,19 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
         if number is None or await read_partitioning(bus) == InboxPartitioning(number):
             now = await require_partition_count(bus)
             said = {"partitions": now}
-            text = f"The inbox is dealt into {now} partitions."
+            text = f"The inbox has {now} partitions."
         else:
-            moved = await _deal(bus, config, number)
+            moved = await _repartition(bus, config, number)
             said = {"partitions": number, "moved": moved}
-            text = f"The inbox is dealt into {number} partitions now; messages that wait and were moved: {moved}."
+            text = f"The inbox now has {number} partitions; waiting messages that were moved: {moved}."
     if as_json:
         print_json(said)
     else:
         click.echo(text)
 
 
-async def _deal(bus: "Bus", config: "Config", number: int) -> int:
-    """Deal it anew, and return how many messages were moved. A server that goes meanwhile does no harm."""
+async def _repartition(bus: "Bus", config: "Config", number: int) -> int:
+    """Change the number, and return how many messages were moved. A lost server in between does no harm."""
     from trunkline.errors import TrunklineError
     from trunkline.runtime.partitions import repartition
     from trunkline.runtime.worker_host import configured_topology
@@ -66,6 +66,6 @@ async def _deal(bus: "Bus", config: "Config", number: int) -> int:
         return await repartition(bus, configured_topology(config), number)
     except BusError as error:
         raise TrunklineError(
-            f"The inbox is not yet dealt into {number} partitions: {error}",
-            hint=f"Run it again: trunkline partitions {number}. Nothing is lost; what was moved stays where it is.",
+            f"The inbox does not have {number} partitions yet: {error}",
+            hint=f"Run it again: trunkline partitions {number}. No message is lost.",
         ) from error

@@ -4,11 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.cli.command import Command
+from trunkline.cli import permission_rules
+from trunkline.cli.command import DefaultCommandGroup
 from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
     from trunkline.cli._support.permissions import EffectivePermissions
+
+GROUP_EXAMPLES = """
+trunkline permissions main
+trunkline permissions garden --allow-shell --scope workspace
+trunkline permissions rules list
+"""
 
 EXAMPLES = """
 trunkline permissions main
@@ -19,7 +26,18 @@ trunkline permissions main --host-network 30
 """
 
 
-@click.command(cls=Command, examples=EXAMPLES)
+@click.group(cls=DefaultCommandGroup, default="block", examples=GROUP_EXAMPLES)
+def command() -> None:
+    """Show or change what agents may do: the choices of one block, and rules about all of them.
+
+    "trunkline permissions BLOCK" is short for "trunkline permissions block BLOCK".
+    """
+
+
+command.add_command(permission_rules.command, "rules")
+
+
+@command.command("block", examples=EXAMPLES)
 @click.argument("block", type=BlockName())
 @click.option(
     "--scope",
@@ -43,7 +61,7 @@ trunkline permissions main --host-network 30
               help="Give its programs this machine's network, for so long; 0 ends it. Needs a terminal.")  # fmt: skip
 @click.option("--conversation", metavar="ID", help="With --god or --host-network: in this conversation only.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
+def block_permissions(
     block: str,
     god: int | None,
     host_network: int | None,

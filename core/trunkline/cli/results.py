@@ -1,4 +1,4 @@
-"""``trunkline results``: what tools told that was too long for a conversation, as the object store keeps it."""
+"""``trunkline results``: tool results that were too long for a conversation, from the object store."""
 
 import sys
 from pathlib import Path
@@ -23,10 +23,10 @@ trunkline results show k3v7q --save build.log
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """Read what tools told, where it was too long for the conversation: beyond [tools] max_shown_result bytes.
+    """Show tool results that were too long for the conversation: more than [tools] max_shown_result bytes.
 
-    An ID may be cut as long as it tells the result from the others. Results go with their conversations, and the oldest
-    go first when their room is used up ([retention] result_mb).
+    The first characters of an ID are enough if no other ID begins with them. A result is deleted with its conversation.
+    When all results together exceed [retention] result_mb, the oldest are deleted first.
     """
 
 
@@ -34,14 +34,14 @@ def command() -> None:
 @click.option("--block", type=BlockName(), help="Only those of this block.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_results(block: str | None, as_json: bool) -> None:
-    """List what is kept, the newest first."""
+    """List the stored results, the newest first."""
     from trunkline.cli.output import print_json, print_table
 
     found = [*reversed(with_workers(lambda bus: _all(bus, block), "memory"))]
     if as_json:
         print_json({"results": found})
     elif not found:
-        click.echo("No result of a tool is kept.")
+        click.echo("There are no stored tool results.")
     else:
         names = ("id", "block", "kept_at", "tool", "characters", "conversation")
         rows = [tuple(str(one[name]) for name in names) for one in found]

@@ -95,7 +95,9 @@ async def find_dead_letters(
     by_id = {one.id: one for one in there}
     for wanted in ids:
         if wanted not in by_id:
-            raise TrunklineError(f"There is no dead letter {wanted}.", hint='See "trunkline dead list".')
+            raise TrunklineError(
+                f"There is no dead letter {wanted}.", hint='See "trunkline dead-letters list".'
+            )
     return [by_id[wanted] for wanted in ids]
 
 
@@ -170,7 +172,7 @@ def _claim(body: bytes) -> dict[str, str]:
 def _refusal(buried: StoredDeadLetter, why: str) -> TrunklineError:
     return TrunklineError(
         f"Dead letter {buried.id} is not sent again: {why}.",
-        hint=f'Look at it: "trunkline dead show {buried.id}".',
+        hint=f'Look at it: "trunkline dead-letters show {buried.id}".',
     )
 
 

@@ -1,8 +1,8 @@
-"""Into how many partitions the inbox is dealt, and dealing it anew. The server's stream is the only place that knows.
+"""The number of inbox partitions, and changing it. Only the server's stream holds the number.
 
-Dealing anew needs all monitors gone. For its length the inbox's door is shut: senders find nobody and try again, while
-everything that waits is stored once more, in order, under its new partition. Then the door opens. When that is
-interrupted, the door stays shut until it is done again; what was moved already is known by its message id.
+To change it, all monitors must be stopped. Meanwhile the inbox accepts no messages: senders find no subscriber and try
+again, while every waiting message is stored once more, in order, under its new partition. Then it accepts messages
+again. After an interruption it stays closed until the change is repeated; the message id tells what was moved already.
 """
 
 import logging
@@ -31,14 +31,14 @@ _MESSAGE_ID = "Nats-Msg-Id"
 
 @dataclass(frozen=True, slots=True)
 class InboxPartitioning:
-    """How the inbox is dealt: into how many partitions, and whether its door is shut because it is dealt anew."""
+    """The number of inbox partitions, and whether the inbox refuses messages because the number is being changed."""
 
     partitions: int
     shut: bool = False
 
 
 async def read_partitioning(bus: Bus) -> InboxPartitioning:
-    """How the server deals the inbox now; as by default when it has none yet. Raises ``StreamError`` kinds."""
+    """The partitioning on the server; the default when there is no inbox yet. Raises ``StreamError`` kinds."""
     settings: Mapping[str, Any] = await stream_settings(bus, INBOX_STREAM) or {}
     transform = settings.get("subject_transform") or {}
     found = _PARTITION_COUNT.search(transform.get("dest", ""))
@@ -50,12 +50,12 @@ async def require_partition_count(bus: Bus) -> int:
     """The number of partitions, for who pulls them.
 
     Raises:
-        Unavailable: the inbox is being dealt anew, or that was interrupted.
+        Unavailable: the number of partitions is being changed, or that was interrupted.
     """
     now = await read_partitioning(bus)
     if now.shut:
         raise Unavailable(
-            f"The inbox is being dealt into {now.partitions} partitions.",
+            f"The number of inbox partitions is being changed to {now.partitions}.",
             hint=f'Wait; if that was interrupted, run "trunkline partitions {now.partitions}" again.',
         )
     return now.partitions
@@ -75,7 +75,10 @@ async def with_current_partitions(bus: Bus, wanted: Topology) -> Topology:
     now = await read_partitioning(bus)
     others = tuple(consumer for consumer in wanted.consumers if consumer.stream != INBOX_STREAM)
     if now.shut:
-        log.error('the inbox is dealt anew; if not, run "trunkline partitions %d" again', now.partitions)
+        log.error(
+            'the number of partitions is being changed; if not, run "trunkline partitions %d" again',
+            now.partitions,
+        )
         streams = tuple(stream for stream in wanted.streams if stream.name != INBOX_STREAM)
         return replace(wanted, streams=streams, consumers=others)
     return replace(

@@ -77,7 +77,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F21": done(
         "permission categories: memory, tool, system actions, delegation",
         "tests/core/policy/test_engine.py",
-        "tests/core/cli/test_policies.py",
+        "tests/core/cli/test_permission_rules.py",
     ),
     "PA-F22": planned(
         14,

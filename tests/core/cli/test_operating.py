@@ -15,16 +15,18 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def test_dead_letters_that_are_not_there(trunkline: Run) -> None:
     """An empty list is a sentence, JSON is an empty list, an unknown id an error, no id at all wrong usage."""
-    assert trunkline("dead", "list").stdout == "There are no dead letters.\n"
-    assert json.loads(trunkline("dead", "list", "--json").stdout) == []
-    none = trunkline("dead", "show", "7")
+    assert trunkline("dead-letters", "list").stdout == "There are no dead letters.\n"
+    assert json.loads(trunkline("dead-letters", "list", "--json").stdout) == []
+    none = trunkline("dead-letters", "show", "7")
     assert none.returncode == 1 and "There is no dead letter 7." in none.stderr
-    assert trunkline("dead", "retry").returncode == 2
-    assert trunkline("dead", "retry", "7", "--all").returncode == 2
-    assert json.loads(trunkline("dead", "retry", "--all", "--json").stdout) == []
-    asked = trunkline("dead", "clear", "--all", "--json", stdin="y\n")
+    assert trunkline("dead-letters", "retry").returncode == 2
+    assert trunkline("dead-letters", "retry", "7", "--all").returncode == 2
+    assert json.loads(trunkline("dead-letters", "retry", "--all", "--json").stdout) == []
+    asked = trunkline("dead-letters", "clear", "--all", "--json", stdin="y\n")
     assert asked.returncode == 1 and asked.stdout == "" and "Give --yes" in asked.stderr
-    assert json.loads(trunkline("dead", "clear", "--all", "--yes", "--json").stdout) == {"cleared": []}
+    assert json.loads(trunkline("dead-letters", "clear", "--all", "--yes", "--json").stdout) == {
+        "cleared": []
+    }
 
 
 def test_a_home_begun_by_any_command_is_private(trunkline: Run) -> None:
@@ -36,7 +38,7 @@ def test_a_home_begun_by_any_command_is_private(trunkline: Run) -> None:
 
 def test_partitions(trunkline: Run) -> None:
     """A sentence for people, an object for programs; with nothing running the number may be changed."""
-    assert trunkline("partitions").stdout == "The inbox is dealt into 8 partitions.\n"
+    assert trunkline("partitions").stdout == "The inbox has 8 partitions.\n"
     assert json.loads(trunkline("partitions", "--json").stdout) == {"partitions": 8}
     changed = json.loads(trunkline("partitions", "16", "--json").stdout)
     assert changed == {"partitions": 16, "moved": 0}

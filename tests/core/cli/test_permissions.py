@@ -172,6 +172,18 @@ def test_a_home_that_nothing_was_started_on_has_no_blocks_yet(trunkline: Run) ->
     assert ["approvals", "some", "default"] in choices and ["scope", "block", "default"] in choices
 
 
+def test_the_permissions_of_a_block_that_is_called_as_a_command(trunkline: Run) -> None:
+    """``permissions BLOCK`` is short for ``permissions block BLOCK``, which any block's name fits."""
+    assert trunkline("blocks", "create", "rules").returncode == 0
+    assert "There are no rules" in trunkline("permissions", "rules").stdout
+    long = trunkline("permissions", "block", "rules", "--deny-shell", "--json")
+    assert json.loads(long.stdout)["block"] == "rules"
+    assert trunkline("blocks", "list").returncode == 0
+    short = trunkline("permissions", "--json", "main")
+    assert short.stdout == trunkline("permissions", "block", "main", "--json").stdout
+    assert "There is no block nobody" in trunkline("permissions", "nobody").stderr
+
+
 def test_what_counts_is_shown_in_words_where_nothing_was_chosen(trunkline: Run) -> None:
     """In the list and as JSON: every choice has a value, and what one brings with it is said of the other."""
     assert trunkline("blocks", "list").returncode == 0

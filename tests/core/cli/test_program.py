@@ -146,6 +146,8 @@ def _modules(statement: str) -> set[str]:
         (("run", "tools"), 1, ["Error: There is no bus to run the worker on.", "Hint: Give --bus"]),
         (("run", "tools", "--bus", "nats://127.0.0.1:4"), 1, ["Error: ", "127.0.0.1:4"]),
         (("nonsense",), 2, ["No such command 'nonsense'"]),
+        (("policies", "list"), 2, ["No such command 'policies'. Did you mean 'permissions rules'?"]),
+        (("dead", "list"), 2, ["No such command 'dead'. Did you mean 'dead-letters'?"]),
         (("docter",), 2, ["No such command 'docter'", "doctor"]),
         (("memory", "serach", "beans"), 2, ["No such command 'serach'", "search"]),
         (("memory", "log"), 2, ["No such command 'log'", "Did you mean 'history'?"]),

@@ -218,7 +218,7 @@ def test_the_older_home_works(older: Path) -> None:
     assert trunkline(older, "say", "hello").returncode == 0
     mark = read_format(older)
     assert mark is not None and mark.form == FORMAT_VERSION
-    [rule] = json.loads(trunkline(older, "policies", "list", "--json").stdout)["policies"]
+    [rule] = json.loads(trunkline(older, "permissions", "rules", "list", "--json").stdout)["policies"]
     assert rule["id"] == "deny-memory-diary" and rule["policy"]["resource"] == "memory:/diary/*"
     assert list(read_pins(older)) == ["trunkline-weather"]
     rows = json.loads(trunkline(older, "config", "--json").stdout)["settings"]

@@ -81,7 +81,7 @@ async def test_an_interrupted_dealing_is_done_again(tmp_path: Path) -> None:
                     pass
             tasks.cancel_scope.cancel()
         assert await read_partitioning(running.bus) == InboxPartitioning(16, shut=True)
-        with pytest.raises(Unavailable, match="being dealt into 16"):
+        with pytest.raises(Unavailable, match="being changed to 16"):
             await require_partition_count(running.bus)
     async with platform(tmp_path, workers=("memory",)) as running:
         assert (await read_partitioning(running.bus)).shut

@@ -25,7 +25,7 @@ from trunkline_bus import Bus
 APPROVED_PREFIX = "approved-"
 """How the ids of what was approved for longer begin: these are taken back by ``trunkline approvals forget``."""
 
-NO_RULE = '"trunkline policies list" shows the ids there are.'
+NO_RULE = '"trunkline permissions rules list" shows the ids there are.'
 _FORMS = {
     "subject": "Say block:NAME, type:agent or '*'.",
     "resource": "Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE, system:network or external:HOST; "

@@ -149,7 +149,7 @@ def tool(
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
-    ``effect`` says what a repeat would do: ``read`` (nothing, so it may run again after a crash), ``write``,
+    ``effect`` tells whether the call is safe to repeat: ``read`` (it is, so it may run again after a crash), ``write``,
     ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
     ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
     names those that a lasting approval leaves open, such as a file's content; all others it binds by value.

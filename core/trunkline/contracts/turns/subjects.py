@@ -22,7 +22,7 @@ MOVED_INBOX: Topic[InboxItem] = Topic(
     stored=INBOX.stored,
     payload=InboxItem,  # type: ignore[arg-type]
     stream=INBOX_STREAM,
-    doc="What waits in the inbox while that is dealt into another number of partitions; heard only meanwhile.",
+    doc="Waiting inbox items while the number of partitions changes; read only during that change.",
 )
 JOURNAL: Topic[TurnRecord] = Topic(
     name="turn journal",

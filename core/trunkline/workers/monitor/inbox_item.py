@@ -13,8 +13,8 @@ from trunkline_bus import Bus, BusError, Delivery, StoredMessage
 class HeldItem:
     """One inbox item until it is done.
 
-    A delivered item is settled by its delivery. One that was found in the stream while the server still waits for
-    the dead owner's acknowledgement has none yet: it is deleted when done, or settled by the redelivery that comes.
+    A delivered item is acknowledged through its delivery. An item recovered from the stream has no acknowledgement
+    handle until the server redelivers it: it is deleted when done, or acknowledged through that redelivery.
     """
 
     def __init__(self, bus: Bus, stored: StoredMessage[InboxItem]) -> None:

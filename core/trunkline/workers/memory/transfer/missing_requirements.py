@@ -70,7 +70,7 @@ def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[Im
             yield ImportGap(
                 what=path,
                 why=f"is in force from now on: {subject} may {policy.action[:80]} {policy.resource[:80]}{only}",
-                hint="To take it back: trunkline approvals forget, trunkline policies remove, or delete the file.",
+                hint="To undo it: trunkline approvals forget, trunkline permissions rules remove, or delete the file.",
             )
 
 

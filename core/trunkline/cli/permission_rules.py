@@ -1,4 +1,4 @@
-"""``trunkline policies``: the owner's own rules about what agents may do. The owner's alone."""
+"""``trunkline permissions rules``: the owner's own rules about what agents may do. The owner's alone."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from trunkline.contracts.policies.messages import Conditions
 
 EXAMPLES = """
-trunkline policies list
-trunkline policies add deny '*' read 'memory:/diary/*'
-trunkline policies add allow block:garden send tool:send_mail --max-per-day 10
-trunkline policies remove deny-memory-diary
+trunkline permissions rules list
+trunkline permissions rules add deny '*' read 'memory:/diary/*'
+trunkline permissions rules add allow block:garden send tool:send_mail --max-per-day 10
+trunkline permissions rules remove deny-memory-diary
 """
 
 ADDING = """
-trunkline policies add deny '*' read 'memory:/diary/*'
-trunkline policies add deny block:garden send 'tool:mcp:brave:*' --note "no searches from here"
-trunkline policies add allow type:agent write tool:append_to_file --ask
-trunkline policies add allow block:garden send tool:send_mail --max-per-day 10 --between 08:00-20:00 --on mon,tue
+trunkline permissions rules add deny '*' read 'memory:/diary/*'
+trunkline permissions rules add deny block:garden send 'tool:mcp:brave:*' --note "no searches from here"
+trunkline permissions rules add allow type:agent write tool:append_to_file --ask
+trunkline permissions rules add allow block:garden send tool:send_mail --between 08:00-20:00 --on mon,tue
 """
 
 
@@ -36,7 +36,10 @@ def command() -> None:
     """
 
 
-@command.command("list", examples="trunkline policies list --block garden\ntrunkline policies list --json")
+@command.command(
+    "list",
+    examples="trunkline permissions rules list --block garden\ntrunkline permissions rules list --json",
+)
 @click.option("--block", type=BlockName(), help="Only rules that apply to this block's agent.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_rules(block: str | None, as_json: bool) -> int:
@@ -113,7 +116,7 @@ def add_rule(
         click.echo(f"{kept.id}: {kept.says}.")
 
 
-@command.command("remove", examples="trunkline policies remove deny-memory-diary")
+@command.command("remove", examples="trunkline permissions rules remove deny-memory-diary")
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def remove_rule(id: str, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``trunkline policies``: the owner's rules, made and taken out by command, and what is said of slips."""
+"""``trunkline permissions rules``: the owner's rules, made and taken out by command, and what is said of slips."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -29,24 +29,28 @@ async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
     """It counts at once, is in memory and in the audit log; what lets agents do more is agreed to at a terminal."""
     await call(running, "memory_write", path="/diary/a.md", content="hidden")
     denied = json.loads(
-        await cli("policies", "add", "deny", "*", "read", "memory:/diary/*", "--note", "mine", "--json")
+        await cli(
+            "permissions", "rules", "add", "deny", "*", "read", "memory:/diary/*", "--note", "mine", "--json"
+        )
     )
     assert denied["id"] == "deny-memory-diary"
     assert (await call(running, "memory_read", path="/diary/a.md")).status == "error"
-    again = await cli("policies", "add", "deny", "*", "read", "memory:/diary/*")
+    again = await cli("permissions", "rules", "add", "deny", "*", "read", "memory:/diary/*")
     assert again.startswith("deny-memory-diary-2: deny * to read memory:/diary/*")
-    listed = await cli("policies", "list", "--block", "main")
+    listed = await cli("permissions", "rules", "list", "--block", "main")
     assert "deny-memory-diary  " in listed and "(mine)" in listed
     (file,) = (running.home.memory / "policies").glob("deny-memory-diary.json")
     assert json.loads(file.read_text())["created_by"] == "owner"
     for words in (("remove", denied["id"]), ("add", "allow", "*", "*", "*")):
-        assert "at a terminal only" in await cli("policies", *words, status=1)
+        assert "at a terminal only" in await cli("permissions", "rules", *words, status=1)
     for id in (denied["id"], "deny-memory-diary-2"):
-        status, screen = await anyio.to_thread.run_sync(at_terminal, environ, "y", "policies", "remove", id)
+        status, screen = await anyio.to_thread.run_sync(
+            at_terminal, environ, "y", "permissions", "rules", "remove", id
+        )
         assert status == 0, screen
     assert (await call(running, "memory_read", path="/diary/a.md")).output.count("hidden")
     status, screen = await anyio.to_thread.run_sync(
-        at_terminal, environ, "", "policies", "add", "allow", "block:main", "*", "*"
+        at_terminal, environ, "", "permissions", "rules", "add", "allow", "block:main", "*", "*"
     )
     assert status == 1 and "Nothing was changed" in screen
     log = [json.loads(line) for line in (await cli("audit", "--event", "permissions", "--json")).splitlines()]
@@ -55,14 +59,16 @@ async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
 
 async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: Cli, trunkline: Run) -> None:
     """Each error says what would be right; a file that is no rule is named, so that it can be removed."""
-    assert "would ever meet" in await cli("policies", "add", "deny", "*", "read", "diary/*", status=1)
+    assert "would ever meet" in await cli(
+        "permissions", "rules", "add", "deny", "*", "read", "diary/*", status=1
+    )
     for name in ("fs_read", "native:trunkline-files:fs_read"):
-        refused = await cli("policies", "add", "deny", "*", "*", f"tool:{name}", status=1)
+        refused = await cli("permissions", "rules", "add", "deny", "*", "*", f"tool:{name}", status=1)
         assert "another name" in refused and "tool:read_file, " in refused
     wish = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
     await running.bus.call(MEMORY_WRITE_MANY, wish)
     assert (await call(running, "read_file", path="x")).output.count("odd.json")
-    done = await anyio.to_thread.run_sync(lambda: trunkline("policies", "list", "--json"))
+    done = await anyio.to_thread.run_sync(lambda: trunkline("permissions", "rules", "list", "--json"))
     assert done.returncode == 1 and "odd.json" in json.loads(done.stdout)["policies"][0]["broken"]
 
 
@@ -109,7 +115,7 @@ async def test_what_a_rule_names_and_nobody_knows_is_said(running: Platform, tru
     near; a script by ``unknown``."""
     for subject, resource, told, near in UNKNOWN:
         done = await anyio.to_thread.run_sync(
-            trunkline, "policies", "add", "deny", subject, "write", resource, "--json"
+            trunkline, "permissions", "rules", "add", "deny", subject, "write", resource, "--json"
         )
         assert (
             done.returncode == 0
@@ -125,8 +131,8 @@ def test_what_a_rule_names_is_looked_up_where_no_platform_runs(trunkline: Run) -
     """Among the blocks, the platform's own tools and those of plugins; whose tools are not known then is said."""
     assert trunkline("blocks", "list").returncode == 0
     for rule in (("type:agent", "*", "tool:read_result"), ("block:main", "write", "tool:write_file")):
-        assert trunkline("policies", "add", "deny", *rule).stderr == ""
-    told = trunkline("policies", "add", "deny", "block:mian", "write", "tool:write_fil").stderr
+        assert trunkline("permissions", "rules", "add", "deny", *rule).stderr == ""
+    told = trunkline("permissions", "rules", "add", "deny", "block:mian", "write", "tool:write_fil").stderr
     assert (
         "Did you mean block:main?" in told
         and "Did you mean tool:write_file" in told
@@ -156,16 +162,18 @@ async def test_what_a_rule_names_and_the_platform_knows_needs_no_note(home: Path
     ]
     async with platform(home, workers=("memory", "tools", "gateway"), plugins=[Talkative()]):
         for rule in rules:
-            done = await anyio.to_thread.run_sync(trunkline, "policies", "add", "deny", *rule, "--json")
+            done = await anyio.to_thread.run_sync(
+                trunkline, "permissions", "rules", "add", "deny", *rule, "--json"
+            )
             assert (done.returncode, done.stderr, json.loads(done.stdout)["unknown"]) == (0, "", []), rule
 
 
 async def test_rules_of_no_block_are_an_error_unless_there_are_some(running: Platform, cli: Cli) -> None:
     """It says which blocks there are; a rule that was made before its block is listed."""
-    told = await cli("policies", "list", "--block", "later", status=1)
+    told = await cli("permissions", "rules", "list", "--block", "later", status=1)
     assert "There is no block later." in told and "There are: main." in told and "blocks create" in told
-    await cli("policies", "add", "deny", "block:later", "*", "tool:write_file")
-    assert "block:later" in await cli("policies", "list", "--block", "later")
+    await cli("permissions", "rules", "add", "deny", "block:later", "*", "tool:write_file")
+    assert "block:later" in await cli("permissions", "rules", "list", "--block", "later")
 
 
 async def test_a_rule_that_is_not_there_is_said_before_a_terminal_is_asked_for(
@@ -173,14 +181,17 @@ async def test_a_rule_that_is_not_there_is_said_before_a_terminal_is_asked_for(
 ) -> None:
     """So a script hears of its slip, and of nothing that the list does not show it: whatever is listed wants the
     terminal, a file that cannot be read too."""
-    await cli("policies", "add", "deny", "*", "read", "memory:/diary/*")
+    await cli("permissions", "rules", "add", "deny", "*", "read", "memory:/diary/*")
     await running.bus.call(
         MEMORY_WRITE_MANY, WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
     )
-    for slip, hint in (("nope", "policies list"), ("deny-memory-dairy", "Did you mean deny-memory-diary?")):
-        told = await cli("policies", "remove", slip, status=1)
+    for slip, hint in (
+        ("nope", "permissions rules list"),
+        ("deny-memory-dairy", "Did you mean deny-memory-diary?"),
+    ):
+        told = await cli("permissions", "rules", "remove", slip, status=1)
         assert f"There is no rule {slip}." in told and hint in told and "terminal" not in told
     for slip in ("../blocks/main/block", "*", "", "deny"):
-        assert "There is no rule" in await cli("policies", "remove", slip, status=1)
+        assert "There is no rule" in await cli("permissions", "rules", "remove", slip, status=1)
     for id in ("deny-memory-diary", "odd"):
-        assert "at a terminal only" in await cli("policies", "remove", id, status=1)
+        assert "at a terminal only" in await cli("permissions", "rules", "remove", id, status=1)

@@ -1,4 +1,4 @@
-"""``trunkline dead``: the messages that no worker could read or handle."""
+"""``trunkline dead-letters``: messages that no worker could read or handle."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXAMPLES = """
-trunkline dead list
-trunkline dead show 12
-trunkline dead retry 12
-trunkline dead clear --all
+trunkline dead-letters list
+trunkline dead-letters show 12
+trunkline dead-letters retry 12
+trunkline dead-letters clear --all
 """
 
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """Look at the messages that no worker could read or handle, send them again, or forget them."""
+    """Show messages that no worker could read or handle, send them again, or delete them."""
 
 
-@command.command("list", examples="trunkline dead list\ntrunkline dead list --json")
+@command.command("list", examples="trunkline dead-letters list\ntrunkline dead-letters list --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_letters(as_json: bool) -> None:
     """List the dead letters, oldest first. They are kept for 30 days."""
@@ -45,11 +45,11 @@ def list_letters(as_json: bool) -> None:
         print_table(rows, header=("ID", "BURIED (UTC)", "BYTES", "REASON", "SUBJECT"))
 
 
-@command.command("show", examples="trunkline dead show 12\ntrunkline dead show 12 --json")
+@command.command("show", examples="trunkline dead-letters show 12\ntrunkline dead-letters show 12 --json")
 @click.argument("number", metavar="ID", type=int)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_letter(number: int, as_json: bool) -> None:
-    """Show one dead letter: why it is one, whether it may be sent again, and the message itself."""
+    """Show one dead letter: the reason, whether it can be sent again, and the message itself."""
     from trunkline.cli.output import print_json, print_table
 
     one, refusal = _on_bus(lambda bus: _looked_at(bus, number))
@@ -64,16 +64,18 @@ def show_letter(number: int, as_json: bool) -> None:
     click.echo(f"\n{text if one.is_complete else text + chr(10) + '(the rest was not kept)'}")
 
 
-@command.command("retry", examples="trunkline dead retry 12 13\ntrunkline dead retry --all --json")
+@command.command(
+    "retry", examples="trunkline dead-letters retry 12 13\ntrunkline dead-letters retry --all --json"
+)
 @click.argument("numbers", metavar="[ID]...", type=int, nargs=-1)
-@click.option("--all", "all_of_them", is_flag=True, help="Every one that may be sent again.")
+@click.option("--all", "all_of_them", is_flag=True, help="All that can be sent again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def retry_letters(numbers: tuple[int, ...], all_of_them: bool, as_json: bool) -> int:
-    """Send messages again, byte for byte, to where they were sent first.
+    """Send messages again, byte for byte, to their original subject.
 
-    Only messages of the inbox are: what a person wrote, steered, cancelled or decided. It comes after what was sent
-    since, and a turn that is done already is not done twice. Everything else is refused with the reason. Leaves with 1
-    when one that was named is refused.
+    Only inbox messages can be sent again: what a person wrote, steered, cancelled or decided. A message sent again
+    comes after those sent since. A turn that is done does not run twice. Other messages are refused with the reason.
+    The exit status is 1 when a message named by its ID is refused.
     """
     from trunkline.cli.output import print_json
 
@@ -86,25 +88,25 @@ def retry_letters(numbers: tuple[int, ...], all_of_them: bool, as_json: bool) ->
     return 1 if numbers and any(refusal for _, refusal in done) else 0
 
 
-@command.command("clear", examples="trunkline dead clear 12 13\ntrunkline dead clear --all --yes")
+@command.command(
+    "clear", examples="trunkline dead-letters clear 12 13\ntrunkline dead-letters clear --all --yes"
+)
 @click.argument("numbers", metavar="[ID]...", type=int, nargs=-1)
 @click.option("--all", "all_of_them", is_flag=True, help="All of them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def clear_letters(numbers: tuple[int, ...], all_of_them: bool, yes: bool, as_json: bool) -> None:
-    """Forget dead letters for good."""
+    """Delete dead letters. They cannot be brought back."""
     from trunkline.cli.output import print_json
 
     _wanted(numbers, all_of_them)
     if not yes:
-        confirm(
-            f"Forget {'all dead letters' if all_of_them else f'{len(numbers)} of them'}?", done="forgotten"
-        )
+        confirm(f"Delete {'all dead letters' if all_of_them else f'{len(numbers)} of them'}?", done="deleted")
     gone = _on_bus(lambda bus: _cleared(bus, numbers, all_of_them))
     if as_json:
         print_json({"cleared": gone})
     else:
-        click.echo(f"Forgot {len(gone)} of them." if gone else "There are no dead letters.")
+        click.echo(f"Deleted {len(gone)} of them." if gone else "There are no dead letters.")
 
 
 def _wanted(numbers: tuple[int, ...], all_of_them: bool) -> tuple[int, ...]:
