@@ -1,4 +1,4 @@
-"""Writes ``docs/reference`` from the code. ``make docs`` runs it; ``--check`` only says which pages are out of date.
+"""Writes ``docs/reference`` and the architecture page from the code. ``make docs`` runs it; ``--check`` writes nothing.
 
 Each page is one module of ``generator`` with a function ``page()``. No page's text may be in here.
 """
@@ -7,21 +7,23 @@ import importlib
 import sys
 from pathlib import Path
 
-REFERENCE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
 
-PAGES = (
-    "api",
-    "cli",
-    "configuration",
-    "doctor",
-    "errors",
-    "events",
-    "hooks",
-    "http",
-    "messages",
-    "subjects",
-    "turn",
-)
+PAGES = {
+    "api": "reference",
+    "architecture": "explanation",
+    "cli": "reference",
+    "configuration": "reference",
+    "doctor": "reference",
+    "errors": "reference",
+    "events": "reference",
+    "hooks": "reference",
+    "http": "reference",
+    "messages": "reference",
+    "subjects": "reference",
+    "turn": "reference",
+}
+"""The pages, each with the folder of the documentation that it lies in."""
 
 
 def written(name: str) -> str:
@@ -35,12 +37,12 @@ def written(name: str) -> str:
 def main(arguments: list[str]) -> int:
     """Write every page, or with ``--check`` name those that differ. Returns the exit status."""
     stale = []
-    for name in PAGES:
-        file = REFERENCE / f"{name}.md"
+    for name, folder in PAGES.items():
+        file = DOCS / folder / f"{name}.md"
         text = written(name)
         if file.exists() and file.read_text(encoding="utf-8") == text:
             continue
-        stale.append(f"docs/reference/{name}.md")
+        stale.append(f"docs/{folder}/{name}.md")
         if "--check" not in arguments:
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")

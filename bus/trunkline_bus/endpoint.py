@@ -1,4 +1,4 @@
-"""Subjects with types: what may be asked (``Endpoint``) and what may be told (``Topic``). Declarations only."""
+"""Subjects with types: an ``Endpoint`` has a request and a reply, a ``Topic`` one message. Declarations only."""
 
 import re
 import typing

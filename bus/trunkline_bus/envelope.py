@@ -1,4 +1,4 @@
-"""What travels: payloads, the envelope around them, and the scope a sender knows. Types only, no I/O."""
+"""Payloads, the envelope around them, and the scope that a sender knows. Types only, no I/O."""
 
 from datetime import datetime
 from typing import Annotated, Generic, TypeVar

@@ -1,4 +1,4 @@
-"""Every error the bus raises, and nothing else.
+"""The errors of the bus.
 
 BusError
 ├── ConnectionFailed      no server at the address, or it refused us

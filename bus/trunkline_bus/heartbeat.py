@@ -1,4 +1,4 @@
-"""Something done every so often while a block lasts, which costs next to nothing when the block is over before."""
+"""An action repeated at an interval while a ``with`` block runs. A block that ends earlier starts no task."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Identifiers. Two functions, no I/O: ids that sort by time, and keys made from any text."""
+"""Identifiers: ids that sort by time, and subject keys made from any text. No I/O."""
 
 import base64
 import hashlib

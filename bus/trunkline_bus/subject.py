@@ -1,4 +1,4 @@
-"""Subject templates: the only way text becomes a NATS subject. No NATS in here, only strings."""
+"""Subject templates. Every NATS subject is made by one of them. Strings only, no NATS client."""
 
 import re
 from collections.abc import Mapping

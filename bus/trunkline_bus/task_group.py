@@ -1,4 +1,4 @@
-"""One helper around anyio task groups. Nothing about NATS."""
+"""A helper for anyio task groups."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Trace context across messages, and spans that quote nobody, by the OpenTelemetry API alone. Sets up no exporter."""
+"""Trace context in messages, and spans without message texts. Uses the OpenTelemetry API; sets up no exporter."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The errors of the platform. Nothing but exception types and the fixed codes may be in here.
+"""The exceptions of the platform and the fixed error codes.
 
 ::
 

@@ -53,7 +53,7 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """Report whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
     @property

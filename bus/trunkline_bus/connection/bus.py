@@ -69,7 +69,7 @@ class Bus:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection is up right now."""
+        """Report whether the connection is up right now."""
         return self.link.connected
 
     @property

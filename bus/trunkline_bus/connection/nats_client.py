@@ -35,7 +35,7 @@ def is_less_specific(error: Exception, than: Exception | None) -> bool:
 
 
 def is_login_refusal(error: Exception | None) -> bool:
-    """Whether the server refused the login."""
+    """Report whether the server refused the login."""
     return "authorization" in str(error).lower()
 
 

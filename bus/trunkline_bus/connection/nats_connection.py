@@ -130,12 +130,12 @@ class NatsConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection is up right now."""
+        """Report whether the connection is up right now."""
         return self._up.is_set() and bool(self._nc.is_connected)
 
     @property
     def closed(self) -> bool:
-        """Whether this end closed the connection for good."""
+        """Report whether this end closed the connection for good."""
         return self._closing
 
     @property
@@ -204,7 +204,7 @@ class NatsConnection:
                 self._raise_unreachable(error)
 
     async def flush(self, timeout: float) -> bool:
-        """Whether everything sent before, subscriptions too, reached the server within ``timeout`` seconds.
+        """Report whether everything sent before, subscriptions too, reached the server within ``timeout`` seconds.
 
         nats-py alone would let its ping overtake what is still buffered, so the buffer is written out first.
         """

@@ -111,7 +111,9 @@ def _refused(target: "_Stream | _Consumer", error: dict[str, Any], differing: tu
 
 
 def _same(wanted: Any, existing: Any) -> bool:
-    """Whether the server's value is the wanted one; servers leave out what is empty, and -1 and 0 mean no limit."""
+    """Report whether the server's value is the wanted one; servers leave out what is empty, and -1 and 0 mean no
+    limit.
+    """
     return wanted == existing or (existing in (None, 0, -1) and wanted in (None, "", 0, -1, False, {}))
 
 

@@ -100,7 +100,9 @@ def _without(brackets: Sequence[re.Match[str]], text: str) -> str:
 
 
 def _forges(after: str) -> bool:
-    """Whether what stands behind a bracket would be read as the end of a block, or as a mark that says something."""
+    """Report whether what stands behind a bracket would be read as the end of a block, or as a mark that says
+    something.
+    """
     if not _letters(after).startswith(TAG):
         return False
     read, behind = "", 0
@@ -113,7 +115,9 @@ def _forges(after: str) -> bool:
 
 
 def _is_closing(after: str) -> bool:
-    """Whether more than spaces, and what cannot be seen, stands before the first letter: a slash, of whatever kind."""
+    """Report whether more than spaces, and what cannot be seen, stands before the first letter: a slash, of whatever
+    kind.
+    """
     for letter in after:
         if letter.isalnum():
             return False

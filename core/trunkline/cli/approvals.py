@@ -199,7 +199,7 @@ def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool)
 
 
 def _is_alone() -> bool:
-    """Whether no platform runs on this home but what this command started for itself."""
+    """Report whether no platform runs on this home but what this command started for itself."""
     import os
 
     from trunkline.config import load_config

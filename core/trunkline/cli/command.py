@@ -77,7 +77,9 @@ class Group(click.Group):
         return LIST in self.list_commands(ctx)
 
     def _says_what(self, ctx: click.Context, words: list[str]) -> bool:
-        """Whether a command or an option of the group itself is the first word; the shell asks while it is typed."""
+        """Report whether a command or an option of the group itself is the first word; the shell asks while it is
+        typed.
+        """
         own = {option for parameter in self.get_params(ctx) for option in parameter.opts}
         return ctx.resilient_parsing or any(not word.startswith("-") or word in own for word in words[:1])
 

@@ -34,7 +34,7 @@ class RepeatFilter(logging.Filter):
         self._spells: dict[LogSource, _Burst] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is kept."""
+        """Report whether the line is kept."""
         if record.levelno <= logging.DEBUG:
             return True
         self._end_spells(record.created)

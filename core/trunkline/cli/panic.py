@@ -100,7 +100,7 @@ def _who() -> str:
 
 
 async def _released(config: "Config") -> bool:
-    """Whether the bus was told."""
+    """Report whether the bus was told."""
     from trunkline.cli._support.panic_broadcast import broadcast_release
 
     return await broadcast_release(config, _who())

@@ -200,11 +200,11 @@ async def _serve(log_format: str) -> None:
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
             await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
-            await run_leaf_node(config, RemoteToolsWorker, stop, task_status=_Ready())
+            await run_leaf_node(config, RemoteToolsWorker, stop, task_status=_RemoteReady())
             tasks.cancel_scope.cancel()
 
 
-class _Ready:
+class _RemoteReady:
     """Says that the tools are served."""
 
     def started(self, value: object = None) -> None:

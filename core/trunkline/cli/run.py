@@ -76,7 +76,7 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
         async with anyio.create_task_group() as tasks:
             await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
             async with run_watchdog(config):
-                await hosted(settings, stop, task_status=_Ready())
+                await hosted(settings, stop, task_status=_WorkerReady())
             tasks.cancel_scope.cancel()
 
 
@@ -126,7 +126,7 @@ def _bus(config: "Config") -> "BusSettings":
     return bus_settings(config, url=run.url, user=run.user or None, password=run.password or None)
 
 
-class _Ready:
+class _WorkerReady:
     """Says that the worker is open."""
 
     def started(self, value: "Worker | None" = None) -> None:

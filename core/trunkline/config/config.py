@@ -94,7 +94,7 @@ class Config:
         return LogRedactor({**os.environ, **self.environ}, self.secret_variables(), [token])
 
     def has_section(self, table: str, name: str) -> bool:
-        """Whether anything is written for ``[<table>.<name>]``."""
+        """Report whether anything is written for ``[<table>.<name>]``."""
         return isinstance(self.sources.get((table, self._written(table, name))), dict)
 
     def unclaimed(self, claimed: Iterable[tuple[str, str]]) -> tuple[ConfigProblem, ...]:

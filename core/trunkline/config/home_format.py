@@ -72,6 +72,8 @@ def write_format(home: Path, form: int) -> None:
 
 
 def _is_used(home: Path) -> bool:
-    """Whether anything is kept here. Settings alone are not: they may have been written before the first start."""
+    """Report whether anything is kept here. Settings alone are not: they may have been written before the first
+    start.
+    """
     parts = (home / part for part in ("memory", "bus", "workspaces"))
     return any(part.is_dir() and any(part.iterdir()) for part in parts)

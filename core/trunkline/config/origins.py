@@ -25,7 +25,7 @@ class ValueOrigin:
 
     @property
     def is_text(self) -> bool:
-        """Whether values from there are always text, so that ``"8420"`` may stand for a number."""
+        """Report whether values from there are always text, so that ``"8420"`` may stand for a number."""
         return self.kind in ("env", "flag")
 
     def __str__(self) -> str:

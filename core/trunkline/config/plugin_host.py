@@ -28,7 +28,7 @@ class PluginHostSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_isolated(self) -> bool:
-        """Whether the plugin runs in a process of its own."""
+        """Report whether the plugin runs in a process of its own."""
         return self.isolation == "process"
 
     def channels_of(self, name: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ class Secret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: Annotated[str, msgspec.Meta(pattern=NAME)]
 
     def is_set(self, environ: Mapping[str, str] | None = None) -> bool:
-        """Whether the variable holds anything."""
+        """Report whether the variable holds anything."""
         return bool((os.environ if environ is None else environ).get(self.env))
 
     def reveal(self, environ: Mapping[str, str] | None = None) -> str:

@@ -70,7 +70,7 @@ def _target(path: str, readers: ReaderRegistry) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is text: that of a file may be any bytes."""
+    """Report whether a name is text: that of a file may be any bytes."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

@@ -96,7 +96,7 @@ def _allow(seconds: int) -> None:
 
 
 def _spent(memory: int) -> bool:
-    """Whether the process has taken so much that the next file had better get a new one."""
+    """Report whether the process has taken so much that the next file had better get a new one."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > memory * MIB / 3
 

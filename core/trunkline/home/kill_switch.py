@@ -43,7 +43,7 @@ class KillSwitch:
 
     @property
     def is_engaged(self) -> bool:
-        """Whether everything is stopped."""
+        """Report whether everything is stopped."""
         try:
             os.lstat(self._file)
         except FileNotFoundError:

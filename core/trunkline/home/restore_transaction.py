@@ -47,7 +47,7 @@ def apply_plan(home: Path, plan: RestorePlan, form: int) -> None:
 
 
 def was_interrupted(home: Path) -> bool:
-    """Whether a restore ended in its middle."""
+    """Report whether a restore ended in its middle."""
     return (home / PLAN_FILE).is_file()
 
 

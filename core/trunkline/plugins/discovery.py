@@ -34,13 +34,13 @@ class Candidate:
 
     @property
     def is_imported(self) -> bool:
-        """Whether its module is in this process already, whole."""
+        """Report whether its module is in this process already, whole."""
         module = sys.modules.get(self.where.partition(":")[0])
         spec = getattr(module, "__spec__", None)
         return spec is not None and not getattr(spec, "_initializing", False)
 
     def is_named(self, names: Iterable[str]) -> bool:
-        """Whether one of the names, as a person writes them, means this plugin."""
+        """Report whether one of the names, as a person writes them, means this plugin."""
         return bool({normal_name(name) for name in names} & {normal_name(self.owner), normal_name(self.name)})
 
 

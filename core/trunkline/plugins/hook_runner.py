@@ -91,7 +91,7 @@ class HookRunner:
         return held is not None
 
     def _is_elsewhere(self, candidate: discovery.Candidate, only: str | None) -> bool:
-        """Whether the plugin runs in a process of its own, or would have to and cannot."""
+        """Report whether the plugin runs in a process of its own, or would have to and cannot."""
         try:
             apart = isolation.is_isolated(candidate, self.config, self._pins)
             bound = isolation.worker_bound_hooks(candidate) if apart else ()

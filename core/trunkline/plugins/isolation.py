@@ -28,7 +28,7 @@ DECIDING = (
 
 
 def is_isolated(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
-    """Whether it runs apart: the owner says so, or agreed to it when a plugin was installed that asks for it.
+    """Report whether it runs apart: the owner says so, or agreed to it when a plugin was installed that asks for it.
 
     Raises:
         PluginError: its name can be no part of a subject, so that it could not be asked for anything.

@@ -242,12 +242,14 @@ def _crash(
 
 
 def _is_accused(suspect: Suspect) -> bool:
-    """Whether there is evidence against a plugin, and not only that it was at work."""
+    """Report whether there is evidence against a plugin, and not only that it was at work."""
     return suspect.named or suspect.doing == "import"
 
 
 def _names_plugin(words: str, owner: str) -> bool:
-    """Whether the plugin's code is in the thread that ended the process. Others may have been at work in theirs."""
+    """Report whether the plugin's code is in the thread that ended the process. Others may have been at work in
+    theirs.
+    """
     first = words.partition("\n")[0]
     if not first.startswith("Timeout"):  # a stall is told of by no thread of ours, so any may be at fault
         words = "".join(_CURRENT.findall(words))

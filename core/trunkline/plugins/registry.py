@@ -98,7 +98,7 @@ class Plugins:
         return file_plugins.folders_stamp(self._relay.config.settings.runtime.tool_sources)
 
     def is_outdated(self) -> bool:
-        """Whether a file was dropped into ``tool_sources``, changed or taken out since this was loaded."""
+        """Report whether a file was dropped into ``tool_sources``, changed or taken out since this was loaded."""
         return self.sources_version() != self._version
 
     def broken_guards(self, hook: str) -> tuple[BrokenGuard, ...]:

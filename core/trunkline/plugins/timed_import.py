@@ -30,7 +30,7 @@ def import_within(seconds: float, load: Callable[[], object]) -> object:
         TrunklineError: it raised one.
         ImportFailed: it raised anything else.
     """
-    job = _Job(load)
+    job = _ImportJob(load)
     thread = threading.Thread(target=job.run, name="trunkline-import", daemon=True)
     thread.start()
     thread.join(seconds)
@@ -48,7 +48,7 @@ def import_within(seconds: float, load: Callable[[], object]) -> object:
     return job.result
 
 
-class _Job:
+class _ImportJob:
     def __init__(self, load: Callable[[], object]) -> None:
         self.strand = InterruptibleCall()
         self.result: object = None

@@ -43,7 +43,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def decide(
     asked: AccessRequest, policies: Iterable[Policy], now: datetime, used: Mapping[str, int | None]
 ) -> Decision:
-    """Whether it may be done. The order of the policies does not matter.
+    """Report whether it may be done. The order of the policies does not matter.
 
     ``used`` says how often each policy with a daily limit was used today. A policy that is missing was not used. None
     means that the count cannot be read; then the call is refused.

@@ -15,7 +15,7 @@ Specificity = tuple[bool, bool, bool, bool, int, int, int]
 
 
 def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
-    """Whether the policy speaks of this, now. What restricts does so by any of its names.
+    """Report whether the policy speaks of this, now. What restricts does so by any of its names.
 
     A time zone that is not known here makes a denial count at all times, and a permission at none.
     """
@@ -37,7 +37,7 @@ def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
 
 
 def permits(policy: Policy, asked: "AccessRequest") -> bool:
-    """Whether a policy that applies permits it: only by a name that nothing else has."""
+    """Report whether a policy that applies permits it: only by a name that nothing else has."""
     return policy.effect == "allow" and matches_resource(policy, asked.resources)
 
 
@@ -47,7 +47,9 @@ def _restricts(policy: Policy) -> bool:
 
 
 def matches_resource(policy: Policy, resources: tuple[str, ...], aliases: tuple[str, ...] = ()) -> bool:
-    """Whether the policy speaks of what has these names, by any of them; what restricts does so by its aliases too."""
+    """Report whether the policy speaks of what has these names, by any of them; what restricts does so by its aliases
+    too.
+    """
     said = resources + aliases if _restricts(policy) else resources
     return any(_pattern(policy.resource).fullmatch(name) for name in said)
 
@@ -100,7 +102,7 @@ def _within(conditions: Conditions, now: datetime) -> bool:
 
 
 def matches_action(pattern: str, action: str) -> bool:
-    """Whether a policy about ``pattern`` is about this action too: ``exec`` is about ``exec:look``."""
+    """Report whether a policy about ``pattern`` is about this action too: ``exec`` is about ``exec:look``."""
     return pattern in ("*", action) or action.startswith(f"{pattern}:")
 
 

@@ -43,13 +43,13 @@ def _table_policies(block: str, table: PermissionTable) -> Iterator[Policy]:
     yield from _programs(made, table)
     yield from _network(made, table)
     for scope in SCOPES[: SCOPES.index(table.scope or "block") + 1]:
-        yield made.allow_without_asking(f"scope={scope}", f"files:{scope}", "*")
-    yield made.allow_without_asking("memory", "memory:*", "*")
+        yield made.allow_without_approval(f"scope={scope}", f"files:{scope}", "*")
+    yield made.allow_without_approval("memory", "memory:*", "*")
     if table.approvals != "all":
-        yield made.allow_without_asking("note", "tool:*", NOTE_ACTION)
+        yield made.allow_without_approval("note", "tool:*", NOTE_ACTION)
     if table.plan:
         if table.approvals != "all":
-            yield made.allow_without_asking("plan:write", "tool:*", PLAN_ACTION)
+            yield made.allow_without_approval("plan:write", "tool:*", PLAN_ACTION)
         yield made.deny("plan", "tool:*", "write:make")
         yield made.deny("plan", "tool:*", "send")
         yield made.deny("plan", "tool:*", "exec:run")
@@ -61,16 +61,16 @@ def _programs(made: "_PolicyBuilder", table: PermissionTable) -> Iterator[Policy
     elif table.allow_shell or table.scope == "system":
         yield made.allow("exec", "tool:*", "exec")
         if table.approvals != "all":
-            yield made.allow_without_asking("exec:look", "tool:*", READ_ONLY_EXEC)
+            yield made.allow_without_approval("exec:look", "tool:*", READ_ONLY_EXEC)
 
 
 def _network(made: "_PolicyBuilder", table: PermissionTable) -> Iterator[Policy]:
     if table.allow_network is False:
         yield made.deny("allow_network=false", "*", "network")
         return
-    yield made.allow_without_asking("network", "tool:*", "network")
+    yield made.allow_without_approval("network", "tool:*", "network")
     if table.allow_network:
-        yield made.allow_without_asking("allow_network", "system:network", "network")
+        yield made.allow_without_approval("allow_network", "system:network", "network")
 
 
 class _PolicyBuilder:
@@ -88,7 +88,7 @@ class _PolicyBuilder:
         """What is read from a host of the model's choice tells that host something, by the address alone."""
         return self._made(name, resource, action, "allow", self._approvals != "none")
 
-    def allow_without_asking(self, name: str, resource: str, action: str) -> Policy:
+    def allow_without_approval(self, name: str, resource: str, action: str) -> Policy:
         return self._made(name, resource, action, "allow", False)
 
     def deny(self, name: str, resource: str, action: str) -> Policy:

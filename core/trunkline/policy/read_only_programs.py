@@ -70,8 +70,9 @@ GIT: dict[str, frozenset[str]] = {
 
 
 def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call of a tool only runs programs that only read: all of its calls do, or the parameter that
-    ``spec.argv`` names holds such an argument vector, or a line for a shell in which no sign means anything to it."""
+    """Report whether a call of a tool only runs programs that only read: all of its calls do, or the parameter that
+    ``spec.argv`` names holds such an argument vector, or a line for a shell in which no sign means anything to it.
+    """
     if spec.effect != "exec" or spec.look:
         return spec.look and spec.effect == "exec"
     given = arguments.get(spec.argv) if spec.argv else None
@@ -84,7 +85,7 @@ def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
 
 
 def is_read_only_program(argv: Sequence[str]) -> bool:
-    """Whether the program, run as it stands, only reads."""
+    """Report whether the program, run as it stands, only reads."""
     if not argv or any("\0" in word for word in argv):
         return False
     program, words = argv[0], argv[1:]

@@ -67,7 +67,7 @@ def _subject_fault(subject: str) -> str:
 
 
 def _is_resource(policy: Policy) -> bool:
-    """Whether the pattern can stand for the name of any resource."""
+    """Report whether the pattern can stand for the name of any resource."""
     literal, star, _ = policy.resource.partition("*")
     if matches_resource(policy, FIXED_RESOURCES):
         return True

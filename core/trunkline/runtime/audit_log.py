@@ -194,8 +194,9 @@ ANY_BLOCK = "all"
 
 
 def must_be_stored(line: AuditEntry) -> bool:
-    """Whether the line must be kept as it is: of a call with an effect, of what a person decided or changed. Of a
-    refusal and of a call that only reads, or that no tool was found for, the number is enough."""
+    """Report whether the line must be kept as it is: of a call with an effect, of what a person decided or changed.
+    Of a refusal and of a call that only reads, or that no tool was found for, the number is enough.
+    """
     if line.event == "decision":
         return line.decision != "denied"
     return line.event != "call" or line.effect not in ("read", None)

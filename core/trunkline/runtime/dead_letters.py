@@ -60,7 +60,7 @@ class StoredDeadLetter:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all bytes were kept."""
+        """Report whether all bytes were kept."""
         return len(self.body) == self.letter.size
 
 

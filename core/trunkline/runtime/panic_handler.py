@@ -49,7 +49,7 @@ class PanicHandler:
         await bus.subscribe(PANIC, told)
 
     async def _apply(self, said: Panic) -> bool:
-        """Whether everything was to be stopped, and is."""
+        """Report whether everything was to be stopped, and is."""
         try:
             await anyio.to_thread.run_sync(_set_latch, self._latch, said)
         except StorageError as error:

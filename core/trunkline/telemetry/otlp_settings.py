@@ -8,7 +8,7 @@ Signal = Literal["traces", "metrics"]
 
 
 def is_exported(signal: Signal, environ: Mapping[str, str] | None = None) -> bool:
-    """Whether the signal is to be exported.
+    """Report whether the signal is to be exported.
 
     ``OTEL_EXPORTER_OTLP_ENDPOINT``, or the signal's own ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` or
     ``..._METRICS_ENDPOINT``, names the collector. ``OTEL_TRACES_EXPORTER`` or ``OTEL_METRICS_EXPORTER`` may say

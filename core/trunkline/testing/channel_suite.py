@@ -100,7 +100,7 @@ class ChannelSuite(ABC):
             assert gateway.sent[1].conversation is not None
 
     @pytest.mark.anyio
-    async def test_the_gateway_may_be_away(self) -> None:
+    async def test_the_gateway_may_be_unreachable(self) -> None:
         """A message said while no gateway answers is sent when one does, once."""
         async with ScriptedGateway() as gateway:
 

@@ -74,7 +74,7 @@ class _Watch:
     async def _events(self) -> AsyncIterator[FeedEvent]:
         while True:
             while self._next < len(self._turn.events):
-                self._gateway.raise_if_away()
+                self._gateway.raise_if_unavailable()
                 event = self._turn.events[self._next]
                 self.position = f"0.{self._next}"
                 self._next += 1
@@ -124,7 +124,7 @@ class ScriptedGateway:
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)  # an error of the block leaves it as it is, in no group
 
-    def raise_if_away(self) -> None:
+    def raise_if_unavailable(self) -> None:
         """Raises Unavailable while the gateway is away."""
         if self.away:
             raise Unavailable("No gateway answers.")
@@ -284,7 +284,7 @@ class ScriptedGateway:
 
     async def _answering(self) -> None:
         await anyio.lowlevel.checkpoint()
-        self.raise_if_away()
+        self.raise_if_unavailable()
 
     def _turn(self, turn: str) -> _Turn:
         if turn not in self._turns:

@@ -40,14 +40,14 @@ class _ToolResult(msgspec.Struct):
     error: str | None = None
 
 
-class _Usage(msgspec.Struct):
+class _EngineUsage(msgspec.Struct):
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
 class _Done(msgspec.Struct):
     finish_reason: str = "stop"
-    usage: _Usage | None = None
+    usage: _EngineUsage | None = None
 
 
 class _ErrorEvent(msgspec.Struct):
@@ -134,7 +134,7 @@ class EventReader:
 
     @property
     def done(self) -> bool:
-        """Whether the answer is complete."""
+        """Report whether the answer is complete."""
         return self._done
 
     def _read(self, event: Event) -> Iterator[ModelEvent]:
@@ -162,7 +162,7 @@ class EventReader:
         for call in self._open.values():
             yield ToolRan(call, "The loop reported no result.", error=True)
         self._done = True
-        usage = done.usage or _Usage()
+        usage = done.usage or _EngineUsage()
         yield Finish(
             reason=FINISH_REASONS.get(done.finish_reason, done.finish_reason),
             usage=Usage(input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens),

@@ -20,7 +20,7 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def is_greeting(text: str) -> bool:
-    """Whether the message only greets or asks for help."""
+    """Report whether the message only greets or asks for help."""
     words = re.findall(r"\w+", text.lower())
     return len(words) <= 5 and all(word in GREETINGS for word in words)
 

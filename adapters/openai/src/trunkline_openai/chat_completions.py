@@ -53,23 +53,23 @@ class _CompletionDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _CompletionUsage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _CompletionDetails | None = None
 
 
-class _Chunk(msgspec.Struct):
+class _CompletionChunk(msgspec.Struct):
     """The part of a chunk that is read. Servers leave out and add what they like, so nothing is required."""
 
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: _CompletionUsage | None = None
     model: str | None = None
     error: Any = None
 
 
-_chunk = msgspec.json.Decoder(_Chunk)
+_chunk = msgspec.json.Decoder(_CompletionChunk)
 
 
 class ChatReader(AnswerReader):
@@ -133,7 +133,7 @@ class ChatCompletions(ApiProtocol):
 _KNOWN = ("stop", "tool_calls", "max_tokens", "content_filter")
 
 
-def _usage(usage: _Usage) -> Usage:
+def _usage(usage: _CompletionUsage) -> Usage:
     return Usage(
         input_tokens=usage.prompt_tokens or 0,
         output_tokens=usage.completion_tokens or 0,

@@ -44,7 +44,7 @@ class _OutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _ResponseUsage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     input_tokens_details: _InputDetails | None = None
@@ -58,7 +58,7 @@ class _Incomplete(msgspec.Struct):
 class _Response(msgspec.Struct):
     model: str | None = None
     output: list[_Item] | None = None
-    usage: _Usage | None = None
+    usage: _ResponseUsage | None = None
     incomplete_details: _Incomplete | None = None
     error: Any = None
 
@@ -148,7 +148,7 @@ class Responses(ApiProtocol):
         return body
 
 
-def _usage(usage: _Usage) -> Usage:
+def _usage(usage: _ResponseUsage) -> Usage:
     return Usage(
         input_tokens=usage.input_tokens or 0,
         output_tokens=usage.output_tokens or 0,

@@ -59,7 +59,7 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def usable(self) -> bool:
-        """Whether there is a server to ask and, if it is needed, a key."""
+        """Report whether there is a server to ask and, if it is needed, a key."""
         return self.base_url is not None or (self.api_key or DEFAULT_KEY).is_set()
 
     def key(self) -> str:

@@ -29,7 +29,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 
 def is_complete(call: ToolCall) -> bool:
-    """Whether the arguments were a JSON object; a call that was cut off is not."""
+    """Report whether the arguments were a JSON object; a call that was cut off is not."""
     return "" not in call.arguments
 
 

@@ -25,7 +25,7 @@ _WORD = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SlashCommand:
     """One command. ``usage`` is its line in ``/help``; ``now`` commands do not wait for messages being handed in."""
 
     name: str
@@ -39,7 +39,7 @@ class Command:
 class CommandCall:
     """A command as somebody typed it."""
 
-    command: Command
+    command: SlashCommand
     rest: str
 
     async def run(self, session: "ChatSession") -> bool:
@@ -292,26 +292,30 @@ async def _exit(session: "ChatSession", rest: str) -> bool:
 
 
 COMMANDS = (
-    Command("help", "/help", "what can be said here", _help),
-    Command("new", "/new", "begin a new conversation", _new),
-    Command("blocks", "/blocks", "list the blocks", _blocks),
-    Command("switch", "/switch BLOCK [TEXT]", "go to another block, and say TEXT there", _switch),
-    Command("conversations", "/conversations [WORDS]", "list conversations", _conversations),
-    Command("open", "/open NUMBER|ID", "go on with another conversation", _open),
-    Command("title", "/title TEXT", "give this conversation a title", _title),
-    Command("show", "/show [N]", "the last tool result in full, or the Nth last", _show, now=True),
-    Command("status", "/status", "where you are, what runs, tokens and cost of this sitting", _status),
-    Command("cancel", "/cancel", "end the running turn", _cancel, now=True),
-    Command("steer", "/steer TEXT", "tell the running turn something", _steer, now=True),
-    Command("approvals", "/approvals", "what waits for a decision, here and elsewhere", _approvals, now=True),
-    Command("approve", "/approve ID [SCOPE]", "allow it: once, conversation or always", _approve, now=True),
-    Command("deny", "/deny ID", "do not allow it", _deny, now=True),
-    Command("answer", "/answer ID TEXT", "answer what an agent asks", _answer, now=True),
-    Command("trace", "/trace [TURN]", "how the last turn went", _trace),
-    Command("save", "/save [PATH]", "save the conversation as JSON", _save),
-    Command("load", "/load [PATH]", "begin a new conversation from a saved one", _load),
-    Command("exit", "/exit", "leave", _exit),
-    Command("quit", "/quit", "", _exit),
+    SlashCommand("help", "/help", "what can be said here", _help),
+    SlashCommand("new", "/new", "begin a new conversation", _new),
+    SlashCommand("blocks", "/blocks", "list the blocks", _blocks),
+    SlashCommand("switch", "/switch BLOCK [TEXT]", "go to another block, and say TEXT there", _switch),
+    SlashCommand("conversations", "/conversations [WORDS]", "list conversations", _conversations),
+    SlashCommand("open", "/open NUMBER|ID", "go on with another conversation", _open),
+    SlashCommand("title", "/title TEXT", "give this conversation a title", _title),
+    SlashCommand("show", "/show [N]", "the last tool result in full, or the Nth last", _show, now=True),
+    SlashCommand("status", "/status", "where you are, what runs, tokens and cost of this sitting", _status),
+    SlashCommand("cancel", "/cancel", "end the running turn", _cancel, now=True),
+    SlashCommand("steer", "/steer TEXT", "tell the running turn something", _steer, now=True),
+    SlashCommand(
+        "approvals", "/approvals", "what waits for a decision, here and elsewhere", _approvals, now=True
+    ),
+    SlashCommand(
+        "approve", "/approve ID [SCOPE]", "allow it: once, conversation or always", _approve, now=True
+    ),
+    SlashCommand("deny", "/deny ID", "do not allow it", _deny, now=True),
+    SlashCommand("answer", "/answer ID TEXT", "answer what an agent asks", _answer, now=True),
+    SlashCommand("trace", "/trace [TURN]", "how the last turn went", _trace),
+    SlashCommand("save", "/save [PATH]", "save the conversation as JSON", _save),
+    SlashCommand("load", "/load [PATH]", "begin a new conversation from a saved one", _load),
+    SlashCommand("exit", "/exit", "leave", _exit),
+    SlashCommand("quit", "/quit", "", _exit),
 )
 """Every command, in the order of ``/help``; those without a help text are not listed."""
 
@@ -319,7 +323,7 @@ NAMES = tuple(command.name for command in COMMANDS)
 
 
 def is_immediate(line: str) -> bool:
-    """Whether a line is a command that must not wait behind messages being handed in."""
+    """Report whether a line is a command that must not wait behind messages being handed in."""
     try:
         found = parse(line)
     except UnknownCommand:

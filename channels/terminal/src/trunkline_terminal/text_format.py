@@ -221,7 +221,7 @@ def decide_elsewhere_text(event: ApprovalRequested, *, question: bool = False) -
 
 
 def is_failed(ended: TurnEnded) -> bool:
-    """Whether the turn did not do what it was asked."""
+    """Report whether the turn did not do what it was asked."""
     return ended.code is not None or ended.reason == "error"
 
 

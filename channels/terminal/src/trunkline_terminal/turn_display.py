@@ -90,7 +90,7 @@ class TurnDisplay:
 
     @property
     def has_open_question(self) -> bool:
-        """Whether a call of the turn waits for the person's decision."""
+        """Report whether a call of the turn waits for the person's decision."""
         return bool(self._asking)
 
     async def show(self) -> TurnResult:
@@ -354,7 +354,7 @@ class TurnQueue:
                 self.results.append((label, message.content))
 
     def has_turn(self, turn: str) -> bool:
-        """Whether the turn is, was or will be shown here."""
+        """Report whether the turn is, was or will be shown here."""
         return turn in self._known
 
     @property

@@ -57,13 +57,13 @@ class DecryptionKeys(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_encrypted(file: Path) -> bool:
-    """Whether a file is in the age format. Raises OSError."""
+    """Report whether a file is in the age format. Raises OSError."""
     with file.open("rb") as source:
         return source.read(len(MAGIC)) == MAGIC
 
 
 def needs_passphrase(file: Path) -> bool:
-    """Whether a passphrase opens it. Raises OSError."""
+    """Report whether a passphrase opens it. Raises OSError."""
     with file.open("rb") as source:
         return source.read(len(MAGIC) + 10).startswith(MAGIC + b"-> scrypt ")
 

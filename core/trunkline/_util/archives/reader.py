@@ -199,7 +199,7 @@ def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
 
 
 def is_safe(name: str) -> bool:
-    """Whether a file of this name may be unpacked anywhere."""
+    """Report whether a file of this name may be unpacked anywhere."""
     try:
         name.encode()
         safe_name(tarfile.TarInfo(name))

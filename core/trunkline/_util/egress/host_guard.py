@@ -127,7 +127,7 @@ class _Allowed:
                 raise ValueError(f"{entry!r} is no host, address or network") from None
 
     def opens(self, host: str, address: Address) -> bool:
-        """Whether it speaks of this."""
+        """Report whether it speaks of this."""
         if isinstance(self._network, IPv4Network | IPv6Network):
             return address.version == self._network.version and address in self._network
         return host == self._name

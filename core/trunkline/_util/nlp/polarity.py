@@ -51,7 +51,7 @@ _NOT = re.compile(r"\b\w+n['’]t\b", re.IGNORECASE)
 
 
 def is_negated(text: str, language: str | None = None) -> bool:
-    """Whether an odd number of negations is in a text."""
+    """Report whether an odd number of negations is in a text."""
     words = tokenize(text)
     negations = NEGATIONS.get(language or language_of(words), frozenset())
     return (sum(word in negations for word in words) + len(_NOT.findall(text))) % 2 == 1
@@ -63,7 +63,7 @@ def without_negations(text: str, language: str | None = None) -> str:
 
 
 def sentiment(text: str, language: str | None = None) -> Literal["for", "against"] | None:
-    """Whether a text likes or dislikes something: not liking is against, not hating is for. None: neither."""
+    """Report whether a text likes or dislikes something: not liking is against, not hating is for. None: neither."""
     words = tokenize(text)
     language = language or language_of(words)
     disliked = not DISLIKING.get(language, frozenset()).isdisjoint(words)

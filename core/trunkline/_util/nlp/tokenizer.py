@@ -25,7 +25,7 @@ def fold_case(text: str) -> str:
 
 
 def has_spaceless_script(text: str) -> bool:
-    """Whether a text has some of a script without spaces."""
+    """Report whether a text has some of a script without spaces."""
     return not text.isascii() and _SPACELESS.search(text) is not None
 
 
@@ -38,7 +38,7 @@ def query_tokens(text: str) -> list[str]:
 
 
 def is_spaceless(word: str) -> bool:
-    """Whether a word is of a script without spaces."""
+    """Report whether a word is of a script without spaces."""
     return _SPACELESS.fullmatch(word) is not None
 
 

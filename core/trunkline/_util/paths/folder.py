@@ -87,7 +87,7 @@ class Folder:
             return _entry(place.shown(), _look(parent, name) if name else os.fstat(parent))
 
     def exists(self, path: str) -> bool:
-        """Whether anything stands at the path, be it a link that leads nowhere."""
+        """Report whether anything stands at the path, be it a link that leads nowhere."""
         try:
             self.stat(path)
         except (FileNotFoundError, NotADirectoryError):

@@ -26,7 +26,7 @@ class PathRefused(ToolError):
 
 
 def is_absolute_path(path: str) -> bool:
-    """Whether the path is not one of the block's folder: absolute, or in a person's own folder."""
+    """Report whether the path is not one of the block's folder: absolute, or in a person's own folder."""
     return path.startswith(("/", "~"))
 
 
@@ -89,7 +89,7 @@ def check_movable(path: str, names: Sequence[str]) -> None:
 
 
 def is_protected(names: Sequence[str]) -> bool:
-    """Whether the names of a path, in order, end in one where secrets are kept (MB-F15)."""
+    """Report whether the names of a path, in order, end in one where secrets are kept (MB-F15)."""
     plain = tuple(map(_plain, names))
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True

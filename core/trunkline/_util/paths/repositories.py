@@ -31,8 +31,9 @@ _PASSWORD = re.compile(
 
 
 def is_bare(folder: int) -> bool:
-    """Whether an open folder is a bare repository: one without files of its own, into which others are pushed. One that
-    serves worktrees is none: a commit in any of these changes it."""
+    """Report whether an open folder is a bare repository: one without files of its own, into which others are pushed.
+    One that serves worktrees is none: a commit in any of these changes it.
+    """
     try:
         kinds = [os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode for name in ("objects", "refs")]
         os.stat("HEAD", dir_fd=folder, follow_symlinks=False)
@@ -45,7 +46,9 @@ def is_bare(folder: int) -> bool:
 
 
 def hides_password(folder: int, name: str) -> bool:
-    """Whether a file of an open folder holds settings of git with a password, a token or a header for a server."""
+    """Report whether a file of an open folder holds settings of git with a password, a token or a header for a
+    server.
+    """
     if name not in SETTINGS:
         return False
     settings = _read(folder, name)

@@ -49,7 +49,7 @@ class PathScope:
         raise PathRefused(f"{path!r} leads outside of what this block may reach ({roots}).")
 
     def contains_closed(self, real: str) -> bool:
-        """Whether something closed lies below a resolved path, or is it."""
+        """Report whether something closed lies below a resolved path, or is it."""
         return any(_within(place, real) for place in self._closed())
 
     def _closed(self) -> Iterator[str]:

@@ -59,7 +59,7 @@ LOGIN_PASSWORDS = re.compile(
 
 
 def may_hold_login(text: str) -> bool:
-    """Whether a text may match ``LOGIN_PASSWORDS``; that is sooner told than tried."""
+    """Report whether a text may match ``LOGIN_PASSWORDS``; that is sooner told than tried."""
     return "://" in text or "login" in text or "curl" in text
 
 

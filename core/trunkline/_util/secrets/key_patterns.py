@@ -90,5 +90,7 @@ KEY_REGEX = re.compile(
 
 
 def may_hold_key(text: str) -> bool:
-    """Whether a text may match ``KEY_REGEX``. Most texts cannot, and that is told ten times as fast as it is tried."""
+    """Report whether a text may match ``KEY_REGEX``. Most texts cannot, and that is told ten times as fast as it is
+    tried.
+    """
     return any(len(word) >= _LEAST for word in text.split()) or any(sign in text for sign in _OPENINGS)

@@ -50,8 +50,9 @@ class NamedSecretFinder:
         )
 
     def may_match(self, text: str) -> bool:
-        """Whether a name may stand in a text: sooner told than found. Beyond ASCII letters have likenesses that only
-        the pattern knows (``ſecret``), so that such a text may always hold one."""
+        """Report whether a name may stand in a text: sooner told than found. Beyond ASCII letters have likenesses
+        that only the pattern knows (``ſecret``), so that such a text may always hold one.
+        """
         if not text.isascii():
             return True
         lowered = text.lower()
@@ -72,7 +73,7 @@ class NamedSecretFinder:
                     break
 
     def could_be(self, value: str) -> bool:
-        """Whether a value is more than a placeholder, and not the name itself again: ``token=access_token``."""
+        """Report whether a value is more than a placeholder, and not the name itself again: ``token=access_token``."""
         plain = re.sub(r"[\W_]", "", value.casefold())
         return not is_placeholder(value) and not plain.endswith(self._words)
 
@@ -124,12 +125,14 @@ class NamedSecretFinder:
 
 
 def is_ambiguous_name(name: str) -> bool:
-    """Whether other things than secrets go by a name, too: a token of a text, the secret of a good soup."""
+    """Report whether other things than secrets go by a name, too: a token of a text, the secret of a good soup."""
     return name.casefold().endswith(_SPOKEN_OF)
 
 
 def _goes_on(name: str, found: Assignment) -> bool:
-    """Whether ``name: value`` is the beginning of a sentence, or an annotation, rather than a name and its value."""
+    """Report whether ``name: value`` is the beginning of a sentence, or an annotation, rather than a name and its
+    value.
+    """
     said = found.value.rstrip(".!?…")
     if is_status_word(said) or found.rest.startswith(" = "):
         return True

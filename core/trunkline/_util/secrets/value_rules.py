@@ -43,32 +43,36 @@ _SMALL = re.compile(r"[A-Z]?[^\W\d_A-Z]+(?:['’-][^\W\d_A-Z]+)*")
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value is too short for a secret, or stands for one: a type, a reference, a word such as "your"."""
+    """Report whether a value is too short for a secret, or stands for one: a type, a reference, a word such as
+    "your".
+    """
     return len(value) < 3 or _HARMLESS.fullmatch(value) is not None
 
 
 def is_status_word(value: str) -> bool:
-    """Whether a word tells how a secret is, and not what it is: "expired", "wrong", "minimum"."""
+    """Report whether a word tells how a secret is, and not what it is: "expired", "wrong", "minimum"."""
     return _SAID.fullmatch(value) is not None
 
 
 def is_descriptive(value: str) -> bool:
-    """Whether a word ends as those do that tell how something is. A password may, too."""
+    """Report whether a word ends as those do that tell how something is. A password may, too."""
     return _DESCRIBES.fullmatch(value) is not None
 
 
 def is_word(value: str) -> bool:
-    """Whether a value could stand in a dictionary: letters alone, capital ones at the beginning at most."""
+    """Report whether a value could stand in a dictionary: letters alone, capital ones at the beginning at most."""
     return _SMALL.fullmatch(value) is not None
 
 
 def is_random(value: str) -> bool:
-    """Whether nobody would say a value: letters and digits together, signs or capital letters within."""
+    """Report whether nobody would say a value: letters and digits together, signs or capital letters within."""
     return _RANDOM.fullmatch(value) is not None and _COUNTED.fullmatch(value) is None
 
 
 def opens_with_word(text: str) -> bool:
-    """Whether a plain word comes next, behind a blank, that is no name of something else (``user=``, ``user:``)."""
+    """Report whether a plain word comes next, behind a blank, that is no name of something else (``user=``,
+    ``user:``).
+    """
     if not text.startswith(" "):
         return False
     found = _WORD.match(text, 1)

@@ -36,7 +36,7 @@ class AuditFilter:
     decision: str | None = None
 
     def matches(self, entry: AuditEntry) -> bool:
-        """Whether the entry is one of them."""
+        """Report whether the entry is one of them."""
         named = ("block", "tool", "effect", "event", "decision")
         wishes = ((getattr(self, name), getattr(entry, name)) for name in named)
         return entry.at >= self.since and all(wish in (None, has) for wish, has in wishes)

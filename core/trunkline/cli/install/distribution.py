@@ -34,7 +34,7 @@ class DistributionInfo:
 
     @property
     def is_plugin(self) -> bool:
-        """Whether Trunkline would load it."""
+        """Report whether Trunkline would load it."""
         return PROJECT in self.entry_points
 
     @property

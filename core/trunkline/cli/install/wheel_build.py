@@ -161,7 +161,7 @@ def _require_index_only(name: str, text: str) -> None:
 
 
 def _is_regular(place: Path) -> bool:
-    """Whether code that nobody trusts has made a plain file there: a link would lead out of the workspace."""
+    """Report whether code that nobody trusts has made a plain file there: a link would lead out of the workspace."""
     return place.is_file() and not place.is_symlink()
 
 

@@ -62,7 +62,7 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
 
 
 def _started(look: bool) -> "list[MemoryFinding]":
-    """Whether memory starts now."""
+    """Report whether memory starts now."""
     from trunkline.contracts.memory.messages import ListMemory, MemoryFinding
     from trunkline.contracts.memory.subjects import MEMORY_LIST
     from trunkline.errors import TrunklineError

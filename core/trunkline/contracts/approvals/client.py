@@ -47,7 +47,7 @@ async def watch_approvals(bus: Bus) -> AsyncGenerator[Approval, None]:
 
 
 def _is_news(approval: Approval, told: "OrderedDict[str, Stage]") -> bool:
-    """Whether it has come further than was told. What was settled before anybody was told of it is no news."""
+    """Report whether it has come further than was told. What was settled before anybody was told of it is no news."""
     stage = (approval.settled is not None, approval.reminded_at is not None)
     before = told.get(approval.id)
     told[approval.id] = max(stage, before or stage)

@@ -68,7 +68,7 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def is_question(self) -> bool:
-        """Whether an answer is wanted, and not a yes or no."""
+        """Report whether an answer is wanted, and not a yes or no."""
         return self.kind == "question"
 
 

@@ -8,7 +8,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 
 def is_block_name(text: str) -> bool:
-    """Whether a text keeps the rule for block names (MB-F3)."""
+    """Report whether a text keeps the rule for block names (MB-F3)."""
     return _NAME.fullmatch(text) is not None
 
 

@@ -254,7 +254,7 @@ class ChunkMemory(MemoryClientBase):
             await self._check_layer(layer)
 
     async def _is_unrestricted(self, action: Literal["read", "write"]) -> bool:
-        """Whether all of memory may be read or written so, and no file need be looked at."""
+        """Report whether all of memory may be read or written so, and no file need be looked at."""
         try:
             await self.check_access("/", action, True)
         except ToolError:
@@ -268,7 +268,7 @@ class ChunkMemory(MemoryClientBase):
         return tuple([one for one in found if await self._may_show(one.chunk)])
 
     async def _may_show(self, chunk: Chunk) -> bool:
-        """Whether whoever asks may be told of a chunk."""
+        """Report whether whoever asks may be told of a chunk."""
         if self.recipient is not None and is_chunk_withheld(chunk.path, chunk.metadata, self.recipient):
             return False
         return await self._visible(chunk.path)

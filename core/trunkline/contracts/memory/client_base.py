@@ -49,7 +49,7 @@ class MemoryClientBase:
         self._patience = patience
 
     async def _visible(self, path: str) -> bool:
-        """Whether a path, from the memory root, may be read."""
+        """Report whether a path, from the memory root, may be read."""
         if is_private_to_another(path, self._actor):
             return False
         try:

@@ -159,7 +159,7 @@ def _stable_id(name: str) -> str:
 
 
 def _is_allowed_path(names: Sequence[str]) -> bool:
-    """Whether memory accepts a path. Memory checks it again when it reads the archive."""
+    """Report whether memory accepts a path. Memory checks it again when it reads the archive."""
     return all(
         name not in ("", ".", "..")
         and not name.startswith((".git", "~"))
@@ -171,7 +171,7 @@ def _is_allowed_path(names: Sequence[str]) -> bool:
 
 
 def _is_secret_name(path: str) -> bool:
-    """Whether a file has a name that files with keys or passwords have."""
+    """Report whether a file has a name that files with keys or passwords have."""
     name = PurePosixPath(path).name.casefold()
     if name.endswith((".md", ".txt", ".jsonl")):
         return False

@@ -53,7 +53,7 @@ class Source:
         self._known = frozenset(self.paths)
 
     def has(self, path: str) -> bool:
-        """Whether there is a file of that path."""
+        """Report whether there is a file of that path."""
         return path in self._known
 
     def below(self, folder: str, suffix: str = "") -> Iterator[str]:
@@ -128,7 +128,7 @@ class Importer(ABC):
 
     @abstractmethod
     def recognises(self, source: Source) -> bool:
-        """Whether this is that system's. Looks at little; must not be wrong about others' folders."""
+        """Report whether this is that system's. Looks at little; must not be wrong about others' folders."""
 
     @abstractmethod
     def read(self, source: Source) -> Iterator[Imported]:

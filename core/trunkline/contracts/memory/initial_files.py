@@ -139,8 +139,9 @@ INSTRUCTIONS = "AGENT.md"
 
 
 def is_untouched(path: str, text: str) -> bool:
-    """Whether a file of memory still is what memory began with, and so says nothing of this place or its owner yet.
-    The instructions in it count all the same; see ``INSTRUCTIONS``."""
+    """Report whether a file of memory still is what memory began with, and so says nothing of this place or its owner
+    yet. The instructions in it count all the same; see ``INSTRUCTIONS``.
+    """
     if path in INITIAL_FILES:
         return INITIAL_FILES[path] == text.encode(errors="surrogatepass")
     folder, block, name = (*path.split("/", 2), "", "")[:3]

@@ -42,7 +42,7 @@ class _Learned(msgspec.Struct, frozen=True):
     outcome: str = ""
 
 
-class _Chunk(msgspec.Struct, frozen=True):
+class _LearnedChunk(msgspec.Struct, frozen=True):
     metadata: ChunkMetadata
 
 
@@ -52,14 +52,15 @@ def recipient_of(block: str, actor: str) -> Recipient:
 
 
 def may_hold_learned(path: str) -> bool:
-    """Whether what lies at a path, from the memory root, may have been learned: then its text decides."""
+    """Report whether what lies at a path, from the memory root, may have been learned: then its text decides."""
     plain = _plain(path)
     return is_chunk_path(plain) or _FILE.match(plain) is not None or plain.casefold() == _PROFILE
 
 
 def is_withheld(path: str, text: str, to: Recipient) -> bool:
-    """Whether a file of memory holds what was learned of somebody else, or in another block. A damaged one is shown to
-    the owner alone, who has to mend it."""
+    """Report whether a file of memory holds what was learned of somebody else, or in another block. A damaged one is
+    shown to the owner alone, who has to mend it.
+    """
     if not may_hold_learned(path):
         return False
     plain = _plain(path)
@@ -67,7 +68,7 @@ def is_withheld(path: str, text: str, to: Recipient) -> bool:
         return to.person != ""
     try:
         if is_chunk_path(plain):
-            return is_chunk_withheld(plain, msgspec.json.decode(text, type=_Chunk).metadata, to)
+            return is_chunk_withheld(plain, msgspec.json.decode(text, type=_LearnedChunk).metadata, to)
         learned = msgspec.json.decode(text, type=_Learned)
     except (msgspec.DecodeError, RecursionError):
         return to.person != ""

@@ -160,7 +160,7 @@ class HitExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_additive(self) -> bool:
-        """Whether it adds to the score; otherwise it multiplies it."""
+        """Report whether it adds to the score; otherwise it multiplies it."""
         return self.signal in _ADDING
 
 
@@ -460,7 +460,7 @@ class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v
 
     @property
     def idle(self) -> bool:
-        """Whether nothing was to be done."""
+        """Report whether nothing was to be done."""
         return not (self.commits or self.added or self.changed or self.removed or self.joined)
 
 

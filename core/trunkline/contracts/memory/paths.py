@@ -51,27 +51,30 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 
 def is_owner_only(path: str) -> bool:
-    """Whether a path is the owner's alone to change, by whatever way: what agents may do (C37, policies and each
-    block's settings) and what was done. Preferences are choices and no limits, so agents may write them, by a call
-    that shows a person their text; they do not come unseen with an archive (``is_preferences``)."""
+    """Report whether a path is the owner's alone to change, by whatever way: what agents may do (C37, policies and
+    each block's settings) and what was done. Preferences are choices and no limits, so agents may write them, by a
+    call that shows a person their text; they do not come unseen with an archive (``is_preferences``).
+    """
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
     settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
     return settings or parts[:1] in (["policies"], ["audit"])
 
 
 def is_preferences(path: str) -> bool:
-    """Whether a path is that of the owner's preferences: which models are asked, for how much."""
+    """Report whether a path is that of the owner's preferences: which models are asked, for how much."""
     return [part.casefold() for part in path.split("/") if part not in ("", ".")] == ["preferences.toml"]
 
 
 def is_chunk_path(path: str) -> bool:
-    """Whether a path lies in or is a folder of chunks: these are made and changed as chunks, within their policy."""
+    """Report whether a path lies in or is a folder of chunks: these are made and changed as chunks, within their
+    policy.
+    """
     plain = "/".join(part for part in path.split("/") if part not in ("", "."))
     return _CHUNKS.match(plain) is not None
 
 
 def is_private_to_another(path: str, actor: str) -> bool:
-    """Whether a path of memory lies in the private folder of somebody else, or is the folder that holds them."""
+    """Report whether a path of memory lies in the private folder of somebody else, or is the folder that holds them."""
     plain = "/".join(part for part in path.split("/") if part not in ("", "."))
     found = _PRIVATE.match(plain)
     return found is not None and actor != OWNER and found[1] != agent_folder(actor)

@@ -30,11 +30,11 @@ class ActorPermissions:
         return tuple(dict.fromkeys((*theirs, *own)))
 
     def allows_tool(self, *names: str) -> bool:
-        """Whether a tool may be called; ``names`` are all of its own."""
+        """Report whether a tool may be called; ``names`` are all of its own."""
         return any(fnmatchcase(name, pattern) for pattern in self._of("tools") for name in names)
 
     def allows_memory(self, path: str, whole: bool = False) -> bool:
-        """Whether a path from the memory root may be reached; with ``whole``, all that lies below it."""
+        """Report whether a path from the memory root may be reached; with ``whole``, all that lies below it."""
         return any(_covers(pattern, path, whole) for pattern in self._of("memory"))
 
     def _of(self, area: str) -> Iterable[str]:

@@ -103,7 +103,7 @@ class DetachedProgram:
         return None
 
     def status(self) -> ProgramStatus:
-        """Whether it runs, has ended, or was lost with its keeper: to a crash or a restart of the machine."""
+        """Report whether it runs, has ended, or was lost with its keeper: to a crash or a restart of the machine."""
         held = self._is_held()
         if self.exit_record() is not None:
             return "ended"

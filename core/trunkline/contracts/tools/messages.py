@@ -106,17 +106,17 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def mcp(self) -> bool:
-        """Whether an MCP server runs it."""
+        """Report whether an MCP server runs it."""
         return self.source.startswith(MCP_SOURCE)
 
     @property
     def is_remote(self) -> bool:
-        """Whether it runs on another host."""
+        """Report whether it runs on another host."""
         return self.source.startswith(REMOTE_SOURCE)
 
     @property
     def repeatable(self) -> bool:
-        """Whether running the call a second time does no harm."""
+        """Report whether running the call a second time does no harm."""
         return self.effect == "read" or self.idempotent
 
 
@@ -175,7 +175,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
 
     @property
     def has_decisions(self) -> bool:
-        """Whether it carries what people decided. Only the monitor may say that, and on a subject of its own."""
+        """Report whether it carries what people decided. Only the monitor may say that, and on a subject of its own."""
         return self.approved is not None or bool(self.answers)
 
 
@@ -276,7 +276,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the call has begun and is held in its middle, until it has its answer."""
+        """Report whether the call has begun and is held in its middle, until it has its answer."""
         return self.status == "approval" and not isinstance(self.within, msgspec.UnsetType)
 
 

@@ -27,7 +27,7 @@ class Planning(ABC):
 
     @abstractmethod
     async def holds(self) -> bool:
-        """Whether the agent has bound itself. Raises ToolError when that cannot be known."""
+        """Report whether the agent has bound itself. Raises ToolError when that cannot be known."""
 
 
 class NoPlanning(Planning):

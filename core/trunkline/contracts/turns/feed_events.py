@@ -43,7 +43,7 @@ JOURNAL_EPOCH = 1_000_000_000
 
 
 def is_finished(record: TurnRecord) -> bool:
-    """Whether the record ends its turn."""
+    """Report whether the record ends its turn."""
     return any(isinstance(entry, TurnFinished) for entry in record.entries)
 
 

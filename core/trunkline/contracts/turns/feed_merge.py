@@ -106,12 +106,12 @@ class FeedMerge:
 
     @property
     def has_gap(self) -> bool:
-        """Whether something that came is held up by something that did not."""
+        """Report whether something that came is held up by something that did not."""
         return bool(self._waiting)
 
     @property
     def is_ready(self) -> bool:
-        """Whether ``take`` has something to hand out, or nothing will ever come."""
+        """Report whether ``take`` has something to hand out, or nothing will ever come."""
         return self.ended or self._next in self._waiting
 
     @property
@@ -200,7 +200,9 @@ class FeedMerge:
                     yield event, True
 
     def _is_new(self, item: FeedItem) -> bool:
-        """Whether an event that is no text was not handed out yet: by its number, where it has one, and by its id."""
+        """Report whether an event that is no text was not handed out yet: by its number, where it has one, and by its
+        id.
+        """
         key = _event_key(item.event)
         new = key not in self._seen
         self._seen.add(key)
@@ -210,7 +212,9 @@ class FeedMerge:
         return new
 
     def _in_doubt(self, step: int) -> bool:
-        """Whether this is the first that a new epoch tells of a step of which nobody knows what the reader has."""
+        """Report whether this is the first that a new epoch tells of a step of which nobody knows what the reader
+        has.
+        """
         if not -1 < self._doubtful < self._epoch or step in self._sure:
             return False
         self._sure.add(step)

@@ -230,7 +230,9 @@ class FeedReader:
         return await self._is_known()
 
     async def _is_known(self) -> bool:
-        """Whether somebody accepted the turn. The inbox comes first: a turn leaves it only after its journal began."""
+        """Report whether somebody accepted the turn. The inbox comes first: a turn leaves it only after its journal
+        began.
+        """
         try:
             async for stored in self._bus.history(INBOX, conversation=self._conversation):
                 if self._turn in turns_of(stored.data):
@@ -259,7 +261,7 @@ class _LiveItems:
         self._some.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Whether there is an item before ``seconds`` have passed."""
+        """Report whether there is an item before ``seconds`` have passed."""
         with anyio.move_on_after(seconds):
             while not self._items:
                 self._some = anyio.Event()
@@ -273,14 +275,14 @@ class _LiveItems:
 
 
 def _covers_position(items: list[FeedItem], chain: Chain) -> bool:
-    """Whether the item at the end of a position is among these; always for none and for one of the journal."""
+    """Report whether the item at the end of a position is among these; always for none and for one of the journal."""
     if not chain or chain[-1][0] == JOURNAL_EPOCH:
         return True
     return any((item.epoch, item.index) == chain[-1] for item in items)
 
 
 def _has_later_epoch(items: list[FeedItem], chain: Chain) -> bool:
-    """Whether a later epoch than the position's began among these."""
+    """Report whether a later epoch than the position's began among these."""
     return any(item.epoch > chain[-1][0] for item in items)
 
 

@@ -230,7 +230,7 @@ class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_ask
 
     @property
     def is_question(self) -> bool:
-        """Whether an answer is wanted, and not a yes or no."""
+        """Report whether an answer is wanted, and not a yes or no."""
         return isinstance(self.detail, ApprovalDetail) and self.detail.is_question
 
 

@@ -157,7 +157,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_own_origin(headers: dict[str, str]) -> bool:
-    """Whether an unsafe request comes from our own pages, or from no browser at all."""
+    """Report whether an unsafe request comes from our own pages, or from no browser at all."""
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return False
     origin = headers.get("origin")

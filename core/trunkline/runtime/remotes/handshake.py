@@ -109,5 +109,5 @@ class HandshakeTranscript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def proofs_match(shown: str, wanted: str) -> bool:
-    """Whether two proofs are the same, compared in constant time."""
+    """Report whether two proofs are the same, compared in constant time."""
     return hmac.compare_digest(shown.encode(), wanted.encode())

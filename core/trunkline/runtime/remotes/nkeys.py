@@ -22,7 +22,7 @@ def new_key() -> tuple[str, str]:
 
 
 def is_public_key(text: str) -> bool:
-    """Whether the text is a user's public key, checksum included."""
+    """Report whether the text is a user's public key, checksum included."""
     try:
         raw = base64.b32decode(text, casefold=False)
     except (binascii.Error, ValueError):

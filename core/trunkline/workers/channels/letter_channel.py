@@ -88,8 +88,9 @@ class LetterChannel(Channel):
         """
 
     def is_owner(self, letter: Letter) -> bool:
-        """Whether the owner wrote this letter, so that it may decide about calls. Nobody's does unless the channel
-        says so: whoever can write a letter can write "approve" too."""
+        """Report whether the owner wrote this letter, so that it may decide about calls. Nobody's does unless the
+        channel says so: whoever can write a letter can write "approve" too.
+        """
         return False
 
     async def run(self, gateway: Gateway) -> None:

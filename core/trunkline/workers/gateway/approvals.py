@@ -159,7 +159,9 @@ class ApprovalService:
     async def _is_same_decision(
         self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState
     ) -> bool:
-        """Whether it was decided so already, by the same: then the reply was lost. Refused when others were first."""
+        """Report whether it was decided so already, by the same: then the reply was lost. Refused when others were
+        first.
+        """
         first = await self._first_decision(decision, state)
         if first is None:
             return False
@@ -262,7 +264,7 @@ class ApprovalService:
 
 
 def _is_open(approval: Approval) -> bool:
-    """Whether a person can still decide. What ran out while nothing ran is settled a little later."""
+    """Report whether a person can still decide. What ran out while nothing ran is settled a little later."""
     return approval.settled is None and approval.expires_at > utc_now()
 
 

@@ -69,7 +69,7 @@ class BlockStore:
         return [entry_name(entry) for entry in await self.entries(folder) if entry.kind == "folder"]
 
     async def has_history(self, name: str) -> bool:
-        """Whether history knows a block of this name."""
+        """Report whether history knows a block of this name."""
         try:
             wish = MemoryHistory(path=block_file_path(name), limit=1)
             return bool((await self._bus.call(MEMORY_HISTORY, wish, timeout=MEMORY_TIMEOUT)).changes)

@@ -167,7 +167,7 @@ def _titled(text: str) -> str:
 
 
 def is_public(message: Message) -> bool:
-    """Whether PA's public view shows a message: what people and the agent said, and no tools (conflict C5)."""
+    """Report whether PA's public view shows a message: what people and the agent said, and no tools (conflict C5)."""
     return message.role == "user" or (
         message.role == "assistant" and bool(message.content or not message.tool_calls)
     )

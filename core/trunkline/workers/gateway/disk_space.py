@@ -25,7 +25,7 @@ class BusDiskSpace:
 
     @property
     def is_full(self) -> bool:
-        """Whether a new message must be refused."""
+        """Report whether a new message must be refused."""
         try:
             return self._store is not None and shutil.disk_usage(self._store).free < RESERVED_BYTES
         except FileNotFoundError:  # the server has made no folder yet
@@ -33,7 +33,7 @@ class BusDiskSpace:
 
     @property
     def is_failing(self) -> bool:
-        """Whether it is full, or was a moment ago."""
+        """Report whether it is full, or was a moment ago."""
         return self.is_full or anyio.current_time() - self._refused_at < REFUSAL_SECONDS
 
     def note_refusal(self) -> None:

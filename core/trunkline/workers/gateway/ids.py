@@ -23,5 +23,5 @@ def message_id(turn: str, preceding: int | None = None) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be an id at all; what cannot names nothing."""
+    """Report whether a text can be an id at all; what cannot names nothing."""
     return _KEY.fullmatch(text) is not None

@@ -254,7 +254,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
 
 
 def _answers_a_tool(message: SendMessage) -> bool:
-    """Whether a message without content brings the result of a tool that the client ran."""
+    """Report whether a message without content brings the result of a tool that the client ran."""
     return bool(message.preceding) and message.preceding[-1].role == "tool"
 
 

@@ -88,7 +88,7 @@ class QueueLimiter:
             line.coming += 1
 
     async def has_turn(self, conversation: str, turn: str) -> bool:
-        """Whether a message of a full conversation is one that waits there: its sender did not hear of it."""
+        """Report whether a message of a full conversation is one that waits there: its sender did not hear of it."""
         now = anyio.current_time()
         self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_SECONDS}
         if conversation not in self._known:

@@ -100,7 +100,7 @@ class TranscriptIndex:
             log.warning("the end of %s is not kept, so a client's next request begins anew: %s", turn, error)
 
     async def _is_last(self, head: TranscriptHead) -> bool:
-        """Whether nobody said anything in the conversation since, on any channel."""
+        """Report whether nobody said anything in the conversation since, on any channel."""
         return await self._turns.newest_turn(head.conversation) in (head.turn, None)
 
     async def _fork(self, head: TranscriptHead) -> ForkedConversation | None:

@@ -78,7 +78,7 @@ class TurnState:
 
     @property
     def is_parked(self) -> bool:
-        """Whether it waits for a person."""
+        """Report whether it waits for a person."""
         return bool(self.entries) and isinstance(self.entries[-1], TurnParked)
 
     @property
@@ -146,7 +146,7 @@ class TurnLookup:
         return TurnState(waiting[0]) if waiting else await self.find_begun(turn)
 
     async def has_journal(self, conversation: str, turn: str) -> bool:
-        """Whether the turn has a journal."""
+        """Report whether the turn has a journal."""
         return await self._bus.last(JOURNAL, conversation=conversation, turn=turn) is not None
 
     async def block_of(self, conversation: str) -> str | None:

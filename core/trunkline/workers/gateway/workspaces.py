@@ -24,7 +24,7 @@ class Workspaces:
         self._home = home
 
     async def has(self, block: str) -> bool:
-        """Whether a block has a folder here with anything in it."""
+        """Report whether a block has a folder here with anything in it."""
         return await run_sync(_has_files, self._home.workspace(block))
 
     async def archived(self) -> frozenset[str]:

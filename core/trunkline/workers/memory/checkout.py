@@ -177,7 +177,7 @@ class _Recovery:
 def _is_partial_append(
     repository: Repository, states: tuple[str | None, str | None], data: bytes | None
 ) -> bool:
-    """Whether a file is on its way from the old to the longer new content."""
+    """Report whether a file is on its way from the old to the longer new content."""
     old, new = states
     if data is None or old is None or new is None:
         return False

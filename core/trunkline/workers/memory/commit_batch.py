@@ -92,7 +92,7 @@ class CommitBatch:
         return head
 
     def _overlaps(self, changes: dict[str, BlobEntry | None]) -> bool:
-        """Whether a path is touched already, or is a folder of one that is, or lies below one."""
+        """Report whether a path is touched already, or is a folder of one that is, or lies below one."""
         return any(
             path in self._touched
             or path + "/" in self._touched

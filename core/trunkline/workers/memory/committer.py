@@ -82,7 +82,7 @@ class _FreedPaths:
         self._above = {above for path in self._gone for above in parents(path)}
 
     def covers(self, path: str) -> bool:
-        """Whether a file goes where the path needs a folder, or a folder where the path is to be."""
+        """Report whether a file goes where the path needs a folder, or a folder where the path is to be."""
         return path in self._above or not self._gone.isdisjoint(parents(path))
 
 
@@ -308,5 +308,5 @@ class _CommitAttempt:
 
 
 def _may_be_concurrent_git(error: Exception) -> bool:
-    """Whether an error can come from a git that packs and prunes beside us. libgit2's errors bear no number."""
+    """Report whether an error can come from a git that packs and prunes beside us. libgit2's errors bear no number."""
     return not isinstance(error, OSError) or error.errno in (None, errno.ENOENT)

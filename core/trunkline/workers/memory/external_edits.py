@@ -47,7 +47,7 @@ class ExternalEditScanner:
         return self._resting.unstable_files()
 
     def is_being_written(self, path: str) -> bool:
-        """Whether a file was being written when it was last looked at."""
+        """Report whether a file was being written when it was last looked at."""
         return self._resting.is_being_written(path)
 
     def _scan_folder(self, base: Snapshot, prefix: str, at_rest: bool) -> dict[str, BlobEntry | None]:

@@ -51,7 +51,7 @@ class StabilityTracker:
         return not look.waits
 
     def is_being_written(self, path: str) -> bool:
-        """Whether a file was being written when it was last looked at."""
+        """Report whether a file was being written when it was last looked at."""
         look = self._looks.get(path)
         return look is not None and time.monotonic() - look.since < STABLE_SECONDS
 

@@ -33,7 +33,7 @@ class Packer:
         self._syncer = syncer
 
     def is_due(self) -> bool:
-        """Whether there are many loose objects, judged by a sample."""
+        """Report whether there are many loose objects, judged by a sample."""
         found = sum(1 for first in range(_SAMPLE) for _ in self._loose_in(f"{first * 32 + 7:02x}"))
         return found * (256 / _SAMPLE) > LOOSE_LIMIT
 

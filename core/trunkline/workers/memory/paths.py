@@ -47,7 +47,7 @@ def normalize_folder(path: str) -> str:
 
 
 def is_normalized(path: str) -> bool:
-    """Whether a path keeps the rules and is in its plain form."""
+    """Report whether a path keeps the rules and is in its plain form."""
     try:
         return normalize_path(path) == path
     except Refusal:
@@ -72,19 +72,21 @@ def name_problem(name: str) -> str:
 
 
 def is_git_name(name: str) -> bool:
-    """Whether some file system takes the name for one of git's (``.git``, ``.GIT``, ``.g\\u200cit``, ``git~1``)."""
+    """Report whether some file system takes the name for one of git's (``.git``, ``.GIT``, ``.g\u200cit``,
+    ``git~1``).
+    """
     plain = _folded(name)
     return plain.startswith(".git") or plain.split(":")[0] == "git~1"
 
 
 def is_git_folder(name: str) -> bool:
-    """Whether some file system takes the name for that of git's own folder."""
+    """Report whether some file system takes the name for that of git's own folder."""
     plain = _folded(name)
     return plain.split(":")[0].rstrip(" .") in (".git", "git~1")
 
 
 def is_protected(names: list[str]) -> bool:
-    """Whether a path's names are those that keys and passwords go by (MB-F15)."""
+    """Report whether a path's names are those that keys and passwords go by (MB-F15)."""
     plain = [_folded(name) for name in names]
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True
@@ -117,7 +119,7 @@ def parents(path: str) -> list[str]:
 
 
 def is_under(path: str, prefix: str) -> bool:
-    """Whether a path is the prefix itself or lies below it; everything lies below the empty prefix."""
+    """Report whether a path is the prefix itself or lies below it; everything lies below the empty prefix."""
     return not prefix or path == prefix or path.startswith(prefix + "/")
 
 

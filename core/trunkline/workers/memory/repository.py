@@ -132,7 +132,7 @@ class Repository:
         return found if isinstance(found, pygit2.Commit) else None
 
     def includes(self, head: pygit2.Oid | None, version: str) -> bool:
-        """Whether a version is ``head`` or one before it."""
+        """Report whether a version is ``head`` or one before it."""
         found = self.version(version)
         if head is None or found is None:
             return False
@@ -268,7 +268,7 @@ class Snapshot:
         self._folders = {"": tree.raw if tree is not None else None}
 
     def is_folder(self, path: str) -> bool:
-        """Whether a path is a folder's. "" is the tree itself, if there is one."""
+        """Report whether a path is a folder's. "" is the tree itself, if there is one."""
         return self._folder(path) is not None
 
     def names(self, path: str) -> set[str]:

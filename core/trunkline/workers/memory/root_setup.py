@@ -137,7 +137,7 @@ def _insist_on_history(git: pygit2.Repository, places: RootLayout) -> None:
 
 
 def _is_blank(git: Path) -> bool:
-    """Whether a repository folder holds no history yet (perhaps it was made and then the process died)."""
+    """Report whether a repository folder holds no history yet (perhaps it was made and then the process died)."""
     objects = [entry for entry in (git / "objects").rglob("*") if entry.is_file()] if git.is_dir() else []
     references = [entry for entry in (git / "refs").rglob("*") if entry.is_file()] if git.is_dir() else []
     return not objects and not references and not (git / "packed-refs").exists()

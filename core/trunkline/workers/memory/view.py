@@ -38,7 +38,7 @@ class View(ABC):
         return self.blob(self.existing(path))
 
     def is_folder(self, path: str) -> bool:
-        """Whether files lie below a path."""
+        """Report whether files lie below a path."""
         return bool(self.files_under(path))
 
     def blocking_file(self, path: str) -> str | None:
@@ -78,7 +78,7 @@ class GitView(View):
         return found
 
     def is_folder(self, path: str) -> bool:
-        """Whether files lie below a path."""
+        """Report whether files lie below a path."""
         if not any(is_under(changed, path) for changed in self.pending):
             return self.base.is_folder(path)
         return bool(self.files_under(path))

@@ -77,7 +77,7 @@ class MemoryWorker(Worker):
         self._keeper, self._answers = self._make_handlers()
 
     def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
-        """Whether it can write."""
+        """Report whether it can write."""
         return replace(beat, trouble=self._writes.problem)
 
     def _choose_store(self) -> MemoryStore:

@@ -157,7 +157,7 @@ class BlockProfileCache:
         files.update({file.path: file for file in found.files})
 
     def _is_relevant(self, path: str) -> bool:
-        """Whether a change of this file changes what stands."""
+        """Report whether a change of this file changes what stands."""
         if path == PREFERENCES or path.rpartition("/")[2] == "block.toml":
             return True
         inside = path.removeprefix("blocks/").partition("/")[2]

@@ -26,8 +26,8 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import TRANSIENT_CODES
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, PublishedApprovals
+from trunkline.workers.monitor.claimed_item import ClaimedItem, RecoveredItem
 from trunkline.workers.monitor.inbox import Inbox
-from trunkline.workers.monitor.inbox_item import HeldItem, RecoveredItem
 from trunkline.workers.monitor.journal import Fenced, Journal
 from trunkline.workers.monitor.mailbox import TurnMailbox, is_immediate_cancel
 from trunkline.workers.monitor.membership import Membership
@@ -66,7 +66,7 @@ class ConversationQueue:
         self._slots = slots
         self._membership = membership
         self._inbox = inbox
-        self._queue: list[HeldItem] = []
+        self._queue: list[ClaimedItem] = []
         """In the order in which they were accepted, however they came here."""
         self._messages: list[Message] = []
         self._mailbox: TurnMailbox | None = None
@@ -77,22 +77,22 @@ class ConversationQueue:
         """Whether nothing more is begun here, because the partition is given up."""
 
     @property
-    def waiting(self) -> tuple[HeldItem, ...]:
+    def waiting(self) -> tuple[ClaimedItem, ...]:
         """The items that have not begun."""
         return tuple(self._queue)
 
-    def offer(self, held: HeldItem) -> None:
+    def offer(self, held: ClaimedItem) -> None:
         """Take an item in: hand it to the running turn if it is about that, else queue it. Opens a closed queue."""
         self.partition, self.closed = held.partition, False
         if self._mailbox is None or not self._mailbox.put(held):
             self._enqueue(held)
 
-    def close(self) -> tuple[HeldItem, ...]:
+    def close(self) -> tuple[ClaimedItem, ...]:
         """Begin nothing more, and return what has not begun. A running turn goes on."""
         self.closed = True
         return self.drop()
 
-    def drop(self) -> tuple[HeldItem, ...]:
+    def drop(self) -> tuple[ClaimedItem, ...]:
         """Let go of everything that has not begun, and return it."""
         dropped = self.waiting
         self._queue.clear()
@@ -101,14 +101,16 @@ class ConversationQueue:
         return dropped
 
     async def has_stale_items(self) -> bool:
-        """Whether another monitor went on with the conversation while items wait here for a person. As long as they are
-        held here, the server gives them to nobody else. Where a turn runs, its next write tells. Raises BusError."""
+        """Report whether another monitor went on with the conversation while items wait here for a person. As long as
+        they are held here, the server gives them to nobody else. Where a turn runs, its next write tells. Raises
+        BusError.
+        """
         return self._has_waiting_items() and await self._journal.is_fenced() and self._has_waiting_items()
 
     def _has_waiting_items(self) -> bool:
         return bool(self._queue) and not self.working
 
-    def _enqueue(self, *items: HeldItem) -> None:
+    def _enqueue(self, *items: ClaimedItem) -> None:
         """Put items where they belong: what comes back from a turn or a dead owner may be older than the rest."""
         for held in items:
             insort(self._queue, held, key=lambda other: other.seq)
@@ -122,7 +124,7 @@ class ConversationQueue:
             self.drop()
             raise
 
-    async def _handle_next(self, expected: HeldItem) -> None:
+    async def _handle_next(self, expected: ClaimedItem) -> None:
         """Work on an item in a slot of its own, so that a conversation that always has one leaves room for others.
 
         ``expected`` is what is next as it looks now; by the time there is a slot it may be another item, or none.
@@ -133,7 +135,7 @@ class ConversationQueue:
                 self._queue.remove(held)
                 await self._handle_with_retry(held)
 
-    def _next(self) -> HeldItem | None:
+    def _next(self) -> ClaimedItem | None:
         """The next item to work on: what is about the turn that has not ended, if there is one, else the oldest.
 
         While a turn is parked nothing else is next; one that runs no more is brought back by whatever waits behind it.
@@ -143,8 +145,10 @@ class ConversationQueue:
         oldest = None if self._journal.parked else next(iter(self._queue), None)
         return next(about, oldest)
 
-    async def _has_begun(self, held: HeldItem) -> bool:
-        """Whether the item is about a turn that has begun. What was delivered for the first time needs no look."""
+    async def _has_begun(self, held: ClaimedItem) -> bool:
+        """Report whether the item is about a turn that has begun. What was delivered for the first time needs no
+        look.
+        """
         if held.first and isinstance(held.item, TurnRequested):
             return False
         try:
@@ -153,7 +157,7 @@ class ConversationQueue:
             log.debug("whether turn %s has begun could not be seen: %s", held.item.turn, error)
             return False
 
-    async def _handle_with_retry(self, held: HeldItem) -> None:
+    async def _handle_with_retry(self, held: ClaimedItem) -> None:
         """Work on an item until it is done. While others are away it keeps its place."""
         pause, tries = 0.2, 0
         while True:
@@ -173,7 +177,7 @@ class ConversationQueue:
             await anyio.sleep(pause)
             pause = min(pause * 2, 5.0)
 
-    async def _handle(self, held: HeldItem) -> None:
+    async def _handle(self, held: ClaimedItem) -> None:
         # The item leaves the inbox last, in every branch: until then the server delivers it again after a crash, and
         # the journal tells how far the turn came (ADR 0002, 0005). So each branch may run twice, in two monitors.
         #
@@ -216,7 +220,7 @@ class ConversationQueue:
         # A new epoch even after a crash of this same monitor: readers of the feed tell the two runs apart (ADR 0004).
         await self._run(held, turn, request, records[-1].epoch + 1 if records else 1)
 
-    async def _requeue_behind(self, ahead: str, held: HeldItem) -> None:
+    async def _requeue_behind(self, ahead: str, held: ClaimedItem) -> None:
         """Put the item back, and have the turn before it run first, unless that one waits for a person."""
         if not self._journal.parked and not any(other.item.turn == ahead for other in self._queue):
             request = await self._journal.request_of(ahead)
@@ -231,7 +235,7 @@ class ConversationQueue:
 
     async def _run(
         self,
-        held: HeldItem,
+        held: ClaimedItem,
         turn: Turn,
         request: TurnRequested,
         epoch: int,
@@ -270,7 +274,7 @@ class ConversationQueue:
         await self._approvals.publish_missing(turn, run.published)
         await self._inbox.settle(held)
 
-    async def _settled_records(self, current: HeldItem) -> list[TurnRecord]:
+    async def _settled_records(self, current: ClaimedItem) -> list[TurnRecord]:
         """The turn's journal, once nobody who is about to leave in good order still writes to it.
 
         A cancel is not kept waiting: it takes the turn from whoever has it.
@@ -288,7 +292,7 @@ class ConversationQueue:
             records = await self._journal.replay(turn)
         return records
 
-    async def _give_up(self, held: HeldItem) -> None:
+    async def _give_up(self, held: ClaimedItem) -> None:
         """End the turn, so that nobody waits for it for ever and the next one has its place."""
         entries, epoch = await self._journal.salvage(held.item.turn)
         turn = await self._readable_turn(held.item.turn)
@@ -314,7 +318,7 @@ class ConversationQueue:
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether waiting may help: the bus or a worker is away, or said that it cannot work now."""
+    """Report whether waiting may help: the bus or a worker is away, or said that it cannot work now."""
     if isinstance(error, RemoteFault):
         return error.code in TRANSIENT_CODES
     return isinstance(error, BusError) and not isinstance(error, DecodeError | SubjectError)
@@ -329,7 +333,7 @@ def _replay_turn(records: list[TurnRecord]) -> Turn:
 
 
 def _is_too_late(turn: Turn, steered: TurnSteered) -> bool:
-    """Whether the turn ended, or never was, without having taken the message in."""
+    """Report whether the turn ended, or never was, without having taken the message in."""
     if turn.phase is Phase.NEW:
         return True
     return turn.phase is Phase.DONE and not turn.has_message(steered.request.message.id)

@@ -19,7 +19,7 @@ from trunkline.contracts.streams import inbox_consumer
 from trunkline.contracts.turns.messages import InboxItem
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.runtime.partitions import require_partition_count, waiting_pulls
-from trunkline.workers.monitor.inbox_item import HeldItem, nak_all
+from trunkline.workers.monitor.claimed_item import ClaimedItem, nak_all
 from trunkline.workers.monitor.membership import Membership
 from trunkline_bus import Bus, BusError, Delivery, StoredMessage
 
@@ -36,8 +36,8 @@ TAKEOVER_LOOKAHEAD = 1_000
 MEMBERSHIP_INTERVAL = 1.0
 """How often is looked who else lives: as often as they say so."""
 
-OfferCallback = Callable[[HeldItem], Awaitable[None]]
-LeaveCallback = Callable[[int], Sequence[HeldItem]]
+OfferCallback = Callable[[ClaimedItem], Awaitable[None]]
+LeaveCallback = Callable[[int], Sequence[ClaimedItem]]
 AnnounceCallback = Callable[[], Awaitable[None]]
 
 
@@ -62,7 +62,7 @@ class Inbox:
         self._offer = offer
         self._leave = leave
         self._announce = announce
-        self._holding: dict[str, HeldItem] = {}
+        self._holding: dict[str, ClaimedItem] = {}
         self._done: OrderedDict[str, None] = OrderedDict()
         self._pins: dict[int, str] = {}
         self._searched: dict[int, str] = {}
@@ -96,12 +96,12 @@ class Inbox:
         """Stop taking items, so that another monitor gets the partitions. What is held stays held."""
         self._pulling.cancel()
 
-    async def settle(self, held: HeldItem) -> None:
+    async def settle(self, held: ClaimedItem) -> None:
         """The item is done and leaves the inbox."""
         await held.finish()
         self.release(held)
 
-    def release(self, held: HeldItem) -> None:
+    def release(self, held: ClaimedItem) -> None:
         """The item is done, or given up: the server is told nothing more about it."""
         self._holding.pop(held.id, None)
         if not held.done:
@@ -179,7 +179,7 @@ class Inbox:
         else:
             await self._take_earlier(delivery)
             if self._is_new(delivery):
-                await self._hold(HeldItem(self._bus, delivery))
+                await self._hold(ClaimedItem(self._bus, delivery))
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
         """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
@@ -201,7 +201,7 @@ class Inbox:
                 break
             if self._is_new(stored):
                 same = stored.envelope.id == delivery.envelope.id
-                await self._hold(HeldItem(self._bus, delivery if same else stored))
+                await self._hold(ClaimedItem(self._bus, delivery if same else stored))
 
     async def _delete_done(self) -> None:
         """Take what was done out of the inbox. A server whose disk was full may come back with an item that it could
@@ -214,7 +214,7 @@ class Inbox:
     def _is_new(self, stored: StoredMessage[InboxItem]) -> bool:
         return stored.envelope.id not in self._holding and stored.envelope.id not in self._done
 
-    async def _hold(self, held: HeldItem) -> None:
+    async def _hold(self, held: ClaimedItem) -> None:
         self._holding[held.id] = held
         await self._offer(held)
 

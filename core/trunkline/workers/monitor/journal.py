@@ -69,7 +69,9 @@ class Journal:
         self._last = None
 
     async def has_turn(self, turn: str) -> bool:
-        """Whether anything is recorded of a turn. Does not learn where the journal ends. Raises StreamError kinds."""
+        """Report whether anything is recorded of a turn. Does not learn where the journal ends. Raises StreamError
+        kinds.
+        """
         return await self._bus.last_seq(JOURNAL, conversation=self._conversation, turn=turn) > 0
 
     async def replay(self, turn: str) -> list[TurnRecord]:
@@ -95,7 +97,7 @@ class Journal:
             self.forget_last_seq()
 
     async def is_fenced(self) -> bool:
-        """Whether another owner has written since this one knew the end. Raises StreamError kinds."""
+        """Report whether another owner has written since this one knew the end. Raises StreamError kinds."""
         known = self._last
         return (
             known is not None and await self._bus.last_seq(JOURNAL, conversation=self._conversation) != known

@@ -18,7 +18,7 @@ from trunkline.contracts.turns.messages import (
     TurnSteered,
 )
 from trunkline.policy.turn_permissions import initial_permissions
-from trunkline.workers.monitor.inbox_item import HeldItem
+from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.turn import Turn
 
 
@@ -27,11 +27,11 @@ class TurnMailbox:
 
     def __init__(self, turn: str) -> None:
         self._turn = turn
-        self._items: deque[HeldItem] = deque()
-        self._taken: list[HeldItem] = []
+        self._items: deque[ClaimedItem] = deque()
+        self._taken: list[ClaimedItem] = []
         self._on_put: Callable[[], None] = lambda: None
 
-    def put(self, held: HeldItem) -> bool:
+    def put(self, held: ClaimedItem) -> bool:
         """Take the item if it is for this turn."""
         if isinstance(held.item, TurnRequested) or held.item.turn != self._turn:
             return False
@@ -39,7 +39,7 @@ class TurnMailbox:
         self._on_put()
         return True
 
-    def take_cancels(self) -> list[HeldItem]:
+    def take_cancels(self) -> list[ClaimedItem]:
         """Take out the cancels, so that they are heeded before anything is begun."""
         found = [held for held in self._items if isinstance(held.item, TurnCancelRequested)]
         for held in found:
@@ -53,29 +53,29 @@ class TurnMailbox:
         for _ in self._items:
             on_put()
 
-    def take(self) -> HeldItem | None:
+    def take(self) -> ClaimedItem | None:
         """The next item."""
         if not self._items:
             return None
         self._taken.append(self._items.popleft())
         return self._taken[-1]
 
-    def settle(self, held: HeldItem) -> None:
+    def settle(self, held: ClaimedItem) -> None:
         """The journal has what became of the item."""
         if held in self._taken:
             self._taken.remove(held)
 
-    def unsettled(self) -> list[HeldItem]:
+    def unsettled(self) -> list[ClaimedItem]:
         """What was not settled: it came too late for the turn, or the run failed before."""
         return [*self._taken, *self._items]
 
 
 def is_immediate_cancel(item: InboxItem) -> bool:
-    """Whether the item ends its turn at once, whatever is under way."""
+    """Report whether the item ends its turn at once, whatever is under way."""
     return isinstance(item, TurnCancelRequested) and item.mode == "now"
 
 
-def journal_entry_for(held: HeldItem, turn: Turn) -> JournalEntry | None:
+def journal_entry_for(held: ClaimedItem, turn: Turn) -> JournalEntry | None:
     """What a control item means to the turn; None when it means nothing (a decision about another call)."""
     match held.item:
         case TurnCancelRequested(by=by, mode=mode, of_block=of_block):

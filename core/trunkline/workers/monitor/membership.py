@@ -45,7 +45,7 @@ class Membership:
         self._seen = {key: seen for key, seen in self._seen.items() if key in present}
 
     async def is_finishing(self, monitor: str, conversation: str) -> bool:
-        """Whether another monitor lives and is about to end the turn that it runs there, and to begin no other.
+        """Report whether another monitor lives and is about to end the turn that it runs there, and to begin no other.
 
         Asks the server: a look may be a second old. Raises BusError.
         """
@@ -102,8 +102,9 @@ class Membership:
         return current_time() - self._seen[monitor].since >= STEADY_SECONDS
 
     def _has_pin(self, monitor: str, partition: int) -> bool:
-        """Whether the monitor was given something of the partition. Before that a standby would only be in its way:
-        an unheld partition goes to whichever of those who pull it asked first."""
+        """Report whether the monitor was given something of the partition. Before that a standby would only be in its
+        way: an unheld partition goes to whichever of those who pull it asked first.
+        """
         return partition in self._seen[monitor].beat.pins
 
 

@@ -71,7 +71,7 @@ class AnswerBuilder:
 
     @property
     def is_full(self) -> bool:
-        """Whether more came than there is room for; what was too much is gone."""
+        """Report whether more came than there is room for; what was too much is gone."""
         return self._room < 0
 
     def add(self, event: ModelEvent) -> None:
@@ -121,7 +121,7 @@ class AnswerBuilder:
         return fitting.decode(errors="ignore")
 
     def _fits(self, call: ToolCall) -> bool:
-        """Whether there is room for the call, which then is taken."""
+        """Report whether there is room for the call, which then is taken."""
         self._room -= len(msgspec.json.encode(call))
         return not self.is_full
 

@@ -7,8 +7,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from trunkline.contracts.streams import FAILOVER_SECONDS
+from trunkline.workers.monitor.claimed_item import ClaimedItem, nak_all
 from trunkline.workers.monitor.conversation_queue import ConversationQueue
-from trunkline.workers.monitor.inbox_item import HeldItem, nak_all
 from trunkline.workers.monitor.journal import Fenced
 from trunkline_bus import BusError
 
@@ -34,7 +34,7 @@ class QueueRegistry:
         self._draining = False
         self._idle = anyio.Event()
 
-    async def offer(self, held: HeldItem) -> None:
+    async def offer(self, held: ClaimedItem) -> None:
         """Put an item into the queue of its conversation, and start the queue's work."""
         conversation = held.conversation
         self._finishing.pop(conversation, None)
@@ -71,11 +71,11 @@ class QueueRegistry:
             if not queue.working and not queue.waiting:
                 del self._queues[conversation]
 
-    def release_partition(self, partition: int) -> list[HeldItem]:
+    def release_partition(self, partition: int) -> list[ClaimedItem]:
         """Start nothing more of a partition, and return the items that have not started. Turns that run are ended
         here, and ``finishing_conversations`` names them. Other queues are forgotten: another owner may write to their
         journals."""
-        returned: list[HeldItem] = []
+        returned: list[ClaimedItem] = []
         for conversation, queue in tuple(self._queues.items()):
             if queue.partition == partition:
                 returned.extend(queue.close())

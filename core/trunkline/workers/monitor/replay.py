@@ -72,7 +72,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Report whether nothing differs."""
         return self.entries_same and False not in (self.end_same, self.told_same, self.feed_same)
 
 

@@ -35,9 +35,9 @@ from trunkline.contracts.turns.messages import (
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.call_limit import refuse_excess_calls
+from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.context_builder import TurnContext
 from trunkline.workers.monitor.feed_writer import FeedSink, TextStream, replayed_events
-from trunkline.workers.monitor.inbox_item import HeldItem
 from trunkline.workers.monitor.mailbox import TurnMailbox, journal_entry_for
 from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
@@ -67,7 +67,7 @@ tracer = trace.get_tracer("trunkline.monitor")
 RecordCallback = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
 StoreCallback = Callable[[AppendConversation, Callable[[], Awaitable[None]]], Awaitable[None]]
 """Stores; calls back once when that takes long."""
-SettleCallback = Callable[[HeldItem], Awaitable[None]]
+SettleCallback = Callable[[ClaimedItem], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class TurnRunner:
         """Text of an interrupted model call that the next one continues, or that a cancel keeps."""
 
     async def run(
-        self, first: Sequence[JournalEntry], controls: tuple[HeldItem, ...] = (), partial_text: str = ""
+        self, first: Sequence[JournalEntry], controls: tuple[ClaimedItem, ...] = (), partial_text: str = ""
     ) -> None:
         """Begin with these entries and go on until the turn is done or parked. ``partial_text`` is what people have
         seen of an interrupted model call.
@@ -155,7 +155,7 @@ class TurnRunner:
         """Have the turn end now, as if a person had cancelled it; what it was doing is cut."""
         self._send.send_nowait(CancelRecorded(by=by, mode="now"))
 
-    async def _next_input(self) -> tuple[list[JournalEntry], tuple[HeldItem, ...]]:
+    async def _next_input(self) -> tuple[list[JournalEntry], tuple[ClaimedItem, ...]]:
         """What happened next. Results of parallel tools that are there already are taken together."""
         entry = await self._receive.receive()
         if entry is None:
@@ -171,7 +171,7 @@ class TurnRunner:
         return entries, ()
 
     async def _advance(
-        self, inputs: list[JournalEntry], controls: tuple[HeldItem, ...], tasks: TaskGroup
+        self, inputs: list[JournalEntry], controls: tuple[ClaimedItem, ...], tasks: TaskGroup
     ) -> None:
         """Let the machine take it in, record what it says, show it, and begin what it commands."""
         control_entries = [(held, journal_entry_for(held, self.turn)) for held in controls]

@@ -31,17 +31,17 @@ class ToolAction:
 
     @property
     def open(self) -> bool:
-        """Whether our side still owes a result."""
+        """Report whether our side still owes a result."""
         return self.outcome is None and not self.client
 
     @property
     def waiting(self) -> bool:
-        """Whether a person has to decide or answer before anything can happen."""
+        """Report whether a person has to decide or answer before anything can happen."""
         return self.open and self.asked is not None and self.decision is None
 
     @property
     def due(self) -> bool:
-        """Whether the call is to be sent to a tools worker."""
+        """Report whether the call is to be sent to a tools worker."""
         return self.open and not self.waiting and not self.sent
 
 
@@ -85,7 +85,7 @@ class Step:
 
     @property
     def open(self) -> bool:
-        """Whether our side still owes a result of any call."""
+        """Report whether our side still owes a result of any call."""
         return bool(self.due or self.running or self.waiting)
 
     @property

@@ -123,7 +123,7 @@ class UnattendedToolCaller(ToolCaller):
 
 
 def _is_asked_again(request: CallTool, outcome: ToolOutcome) -> bool:
-    """Whether a person is to be asked for the very approval that the request carries. The first yes counts."""
+    """Report whether a person is to be asked for the very approval that the request carries. The first yes counts."""
     return (
         outcome.status == "approval"
         and request.approved is not None

@@ -153,7 +153,7 @@ class Turn:
         return self.steps[-1].actions if self.steps else ()
 
     def has_message(self, message_id: str) -> bool:
-        """Whether this message was taken into the turn already."""
+        """Report whether this message was taken into the turn already."""
         assert self.request is not None
         taken = [message.id for step in self.steps for message in step.steered]
         return message_id in {
@@ -163,7 +163,7 @@ class Turn:
         }
 
     def accepts(self, entry: JournalEntry) -> bool:
-        """Whether the table has a place for the entry now. A turn that is about to stop answers nobody else."""
+        """Report whether the table has a place for the entry now. A turn that is about to stop answers nobody else."""
         return type(entry) in TRANSITIONS[self.phase] and not (
             self.stopping and isinstance(entry, SteerRecorded)
         )

@@ -8,9 +8,9 @@ from trunkline.contracts.turns.feed_events import JournalTranslator
 from trunkline.contracts.turns.messages import JournalEntry, TurnFinished, TurnRequested
 from trunkline.errors import ErrorCode
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, PublishedApprovals
+from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.feed_writer import FeedRegistry, FeedWriter
 from trunkline.workers.monitor.inbox import Inbox
-from trunkline.workers.monitor.inbox_item import HeldItem
 from trunkline.workers.monitor.journal import Fenced, Journal
 from trunkline.workers.monitor.message_writer import MessageWriter
 from trunkline.workers.monitor.model_call import model_attributes
@@ -104,7 +104,7 @@ class TurnExecutor:
         async def record(entries: tuple[JournalEntry, ...]) -> None:
             await self._recorder.record(run, entries)
 
-        async def settle(held: HeldItem) -> None:
+        async def settle(held: ClaimedItem) -> None:
             # The carrier stays in the inbox until the queue has published what the turn leaves behind: until then it
             # is what brings the turn back after a crash (ADR 0002).
             if held is not run.carrier:

@@ -107,7 +107,7 @@ class TurnPreparer:
 
 
 def _needs_partial_text(run: TurnRun, choice: SelectedModel | ModelError) -> bool:
-    """Whether the interrupted text counts: the model can continue it, or a cancel ends the turn with it."""
+    """Report whether the interrupted text counts: the model can continue it, or a cancel ends the turn with it."""
     if run.turn.phase is not Phase.THINKING:
         return False
     can_continue = isinstance(choice, SelectedModel) and choice.adapter.continues

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.workers.monitor.approval_publisher import PublishedApprovals
-from trunkline.workers.monitor.inbox_item import HeldItem
+from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.journal import Journal
 from trunkline.workers.monitor.mailbox import TurnMailbox
 from trunkline.workers.monitor.parked_turns import ParkedTurn
@@ -23,8 +23,8 @@ class TurnRun:
     turn: Turn
     request: TurnRequested
     epoch: int
-    carrier: HeldItem
-    controls: tuple[HeldItem, ...]
+    carrier: ClaimedItem
+    controls: tuple[ClaimedItem, ...]
     mailbox: TurnMailbox
     journal: Journal
     messages: list[Message]

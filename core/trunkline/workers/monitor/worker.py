@@ -20,6 +20,7 @@ from trunkline.telemetry.otlp_settings import is_exported
 from trunkline.workers.monitor.answerer_handler import AnswererHandler
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
 from trunkline.workers.monitor.block_status import BlockStatusPublisher
+from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.completion_handler import CompletionHandler
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.context_builder import ContextBuilder
@@ -27,7 +28,6 @@ from trunkline.workers.monitor.conversation_queue import ConversationQueue
 from trunkline.workers.monitor.engine_server import EngineServer
 from trunkline.workers.monitor.feed_writer import FeedRegistry
 from trunkline.workers.monitor.inbox import Inbox
-from trunkline.workers.monitor.inbox_item import HeldItem
 from trunkline.workers.monitor.journal import Journal
 from trunkline.workers.monitor.membership import Membership
 from trunkline.workers.monitor.message_writer import MessageWriter
@@ -166,7 +166,7 @@ class MonitorWorker(Worker):
             address=self._engine.url, purpose="the bare agent loop (monitor.engine)", credential=credential
         )
 
-    async def _offer(self, held: HeldItem) -> None:
+    async def _offer(self, held: ClaimedItem) -> None:
         await self._queues.offer(held)
 
     def _make_executor(self, tasks: anyio.abc.TaskGroup) -> TurnExecutor:

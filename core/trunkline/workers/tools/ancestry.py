@@ -40,7 +40,7 @@ class ConversationAncestry:
             current = await self._origin(block, current)
 
     async def exists(self, block: str, conversation: str) -> bool:
-        """Whether memory has the conversation."""
+        """Report whether memory has the conversation."""
         return (await self._load(block, conversation))[0]
 
     async def _origin(self, block: str, conversation: str) -> str | None:

@@ -66,7 +66,7 @@ class CallAuthorizer:
         self._quotas = quotas
 
     async def decide(self, invocation: ToolInvocation) -> Decision:
-        """Whether the call may be made, and whether a person must be asked."""
+        """Report whether the call may be made, and whether a person must be asked."""
         policies = await self.policies(invocation.context.block)
         wishes = [*_call_requests(invocation, policies), *_memory_requests(invocation, policies)]
         return await self._decided(invocation.context.block, wishes, policies)
@@ -133,7 +133,7 @@ class CallAuthorizer:
         )
 
     async def decide_memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
-        """Whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
+        """Report whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         wish = AccessRequest(
             subjects=_subjects(call.block, call.actor),
@@ -166,7 +166,7 @@ class CallAuthorizer:
 
 
 def _is_preapproved(of_tool: Decision, policies: list[Policy]) -> bool:
-    """Whether a person has allowed calls of this very shape for longer, with all that they do."""
+    """Report whether a person has allowed calls of this very shape for longer, with all that they do."""
     ruling = (policy for policy in policies if policy.id in of_tool.by)
     return not of_tool.asks and any(policy.conditions.shape is not None for policy in ruling)
 
@@ -309,7 +309,7 @@ def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
 
 
 def _is_plan(path: str) -> bool:
-    """Whether a path is that of a plan: Markdown below ``plans/`` in the block's folder."""
+    """Report whether a path is that of a plan: Markdown below ``plans/`` in the block's folder."""
     if is_absolute_path(path):
         return False
     names = check_path(path).split("/")

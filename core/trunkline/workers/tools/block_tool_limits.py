@@ -37,7 +37,7 @@ class BlockToolLimits:
     block: str = ""
 
     def allow(self, spec: ToolSpec) -> bool:
-        """Whether the block may use the tool."""
+        """Report whether the block may use the tool."""
         if spec.blocks and self.block not in spec.blocks:
             return False
         if spec.is_remote and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
@@ -46,7 +46,7 @@ class BlockToolLimits:
 
 
 def _is_platform_tool(spec: ToolSpec) -> bool:
-    """Whether it is the platform's, so that who may use any tool may use it: what the others gave or are."""
+    """Report whether it is the platform's, so that who may use any tool may use it: what the others gave or are."""
     return spec.source == PLATFORM_SOURCE
 
 

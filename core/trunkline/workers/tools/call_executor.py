@@ -175,9 +175,10 @@ class CallExecutor:
         return NoSuchTool(missing.name, catalogue.suggest(missing.name, limits))
 
     async def _is_final(self, run: ActiveCall, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
-        """Whether the outcome may be told. A refusal of a call that another worker may have, under other rules or by
-        other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited for. So is
-        a question to a person: none begins the call but with that approval."""
+        """Report whether the outcome may be told. A refusal of a call that another worker may have, under other rules
+        or by other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited
+        for. So is a question to a person: none begins the call but with that approval.
+        """
         unmade = outcome is not None and outcome.status in ("error", "approval") and not attempt.started
         if outcome is None or not (unmade and run.call.again) or (attempt.spec and attempt.spec.repeatable):
             return True

@@ -190,7 +190,7 @@ class CallRegistry:
         return run
 
     def has(self, key: str) -> bool:
-        """Whether a call is under way here."""
+        """Report whether a call is under way here."""
         return key in self._runs
 
     def stop(self, key: str, why: str) -> None:

@@ -42,7 +42,7 @@ class _CachedRestrictions:
     names: tuple[str, ...]
 
     def is_valid(self, catalogue: Catalogue, limits: BlockToolLimits, policies: list[Policy]) -> bool:
-        """Whether they still follow."""
+        """Report whether they still follow."""
         same = self.catalogue is catalogue and self.limits == limits and self.policies == policies
         return same and anyio.current_time() < self.until
 

@@ -41,8 +41,9 @@ def incident_outcome(
 
 
 def leaves_doubt(spec: ToolSpec) -> bool:
-    """Whether a call that was cut off leaves a doubt behind: not if it can be repeated. One on another host can be
-    under its own key alone, which the model's next call does not have."""
+    """Report whether a call that was cut off leaves a doubt behind: not if it can be repeated. One on another host
+    can be under its own key alone, which the model's next call does not have.
+    """
     return spec.effect != "read" if spec.is_remote else not spec.repeatable
 
 
@@ -87,7 +88,7 @@ def tool_error_in(error: BaseException) -> ToolError | None:
 
 
 def is_being_cancelled() -> bool:
-    """Whether the running task is asked to end; if not, a cancellation exception is the tool's own doing."""
+    """Report whether the running task is asked to end; if not, a cancellation exception is the tool's own doing."""
     return anyio.current_effective_deadline() == -math.inf
 
 

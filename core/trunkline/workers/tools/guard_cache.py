@@ -96,7 +96,7 @@ class GuardCache(Generic[T]):
                 await anyio.sleep(PAUSE)
 
     async def _is_answered(self, name: str) -> bool:
-        """Whether waiting is of no more use: it is known, or memory says why not."""
+        """Report whether waiting is of no more use: it is known, or memory says why not."""
         try:
             await self._usable(name)
         except BusError as error:

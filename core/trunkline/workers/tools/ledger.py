@@ -118,7 +118,7 @@ class Ledger:
         """What came of calls of which the ledger still says that they are under way here."""
 
     def has_unrecorded(self, call: str) -> bool:
-        """Whether this worker has an outcome of the call that it could not record yet."""
+        """Report whether this worker has an outcome of the call that it could not record yet."""
         return call in self._late
 
     async def settled_state(self, call: str, *, patient: bool) -> SettledState:

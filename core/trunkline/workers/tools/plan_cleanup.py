@@ -52,7 +52,7 @@ class PlanCleanup:
         return not await self._ancestry.exists(block, conversation)  # it may have been restored meanwhile
 
     async def _is_archived(self, block: str) -> bool:
-        """Whether a block of that name can be restored, with its conversations."""
+        """Report whether a block of that name can be restored, with its conversations."""
         try:
             wish = ListMemory(path=ARCHIVE_FOLDER)
             found = await self._bus.call(MEMORY_LIST, wish, timeout=SECONDS, repeatable=True)

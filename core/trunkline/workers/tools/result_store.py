@@ -170,7 +170,7 @@ def _name(block: str, conversation: str, id: str) -> str:
 
 
 def _longer(text: str, size: int) -> bool:
-    """Whether the text has more than so many bytes."""
+    """Report whether the text has more than so many bytes."""
     if len(text) * 4 <= size:
         return False
     return len(text) > size or len(text.encode()) > size

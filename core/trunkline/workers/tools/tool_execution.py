@@ -29,7 +29,7 @@ async def run_tool(
     """Run the tool for at most ``timeout`` seconds, in a task of its own in ``tasks``, so that one which ignores
     being cancelled can be left behind. ``limit``, a fresh scope, is where its end can be put off. ``noted`` is entered
     while it runs. Raises nothing but the cancellation of the caller."""
-    job = _Job(tool, invocation, noted)
+    job = _ToolJob(tool, invocation, noted)
     tasks.start_soon(job.run)
     try:
         limit.deadline = anyio.current_time() + timeout
@@ -41,7 +41,7 @@ async def run_tool(
 
 
 @dataclass(slots=True)
-class _Job:
+class _ToolJob:
     tool: Tool
     invocation: ToolInvocation
     noted: AbstractContextManager[None]

@@ -17,5 +17,5 @@ def image_media_type(head: bytes) -> str | None:
 
 
 def is_document(head: bytes) -> bool:
-    """Whether it is PDF, or in a format that office programs pack their documents in."""
+    """Report whether it is PDF, or in a format that office programs pack their documents in."""
     return head.startswith(_DOCUMENTS)

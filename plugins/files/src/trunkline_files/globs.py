@@ -10,8 +10,9 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a path matches, capitals or not: a pattern with ``/`` against the whole path, where ``**`` is any number
-    of folders, another one against the last name. ``{a,b}`` is one or the other."""
+    """Report whether a path matches, capitals or not: a pattern with ``/`` against the whole path, where ``**`` is
+    any number of folders, another one against the last name. ``{a,b}`` is one or the other.
+    """
     return any(_matches(one, path.lower()) for one in _alternatives(pattern.lower()))
 
 

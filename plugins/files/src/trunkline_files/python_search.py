@@ -46,7 +46,7 @@ def _files(folder: Folder, path: str) -> Iterator[str]:
 
 
 def is_git_internal(path: str) -> bool:
-    """Whether the file is one of git's own."""
+    """Report whether the file is one of git's own."""
     return path.startswith(".git/") or "/.git/" in path
 
 

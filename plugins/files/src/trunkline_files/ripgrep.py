@@ -28,7 +28,7 @@ _SHARE = SandboxLimits(processes=16, writable=False)
 
 
 def can_search(wanted: SearchQuery) -> bool:
-    """Whether it may be there, and finds what is wanted as Python does."""
+    """Report whether it may be there, and finds what is wanted as Python does."""
     known = not wanted.regex or to_ripgrep(wanted.query) is not None
     return known and not is_absolute_path(wanted.path) and shutil.which(PROGRAM) is not None
 

@@ -79,7 +79,7 @@ class SearchQuery:
         return 1 if self.output == "files_with_matches" else MOST_PER_FILE + 1
 
     def may_match(self, lines: bytes) -> bool:
-        """Whether any of these lines may hold it: quick, and never wrong about a no."""
+        """Report whether any of these lines may hold it: quick, and never wrong about a no."""
         anchored = self.regex and ("\\A" in self.query or "\\z" in self.query)
         return anchored or self.pattern.search(lines) is not None
 

@@ -106,7 +106,7 @@ def encode_text(content: str) -> bytes:
 
 
 def is_binary(head: bytes) -> bool:
-    """Whether the beginning of a file is not that of a text: it holds NUL, or is not UTF-8."""
+    """Report whether the beginning of a file is not that of a text: it holds NUL, or is not UTF-8."""
     if b"\0" in head:
         return True
     try:

@@ -45,7 +45,7 @@ class RefUpdate(msgspec.Struct, frozen=True):
 
     @property
     def forces(self) -> bool:
-        """Whether commits that are there are no longer there after it."""
+        """Report whether commits that are there are no longer there after it."""
         return self.sign in "+-"
 
 

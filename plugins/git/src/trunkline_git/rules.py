@@ -131,7 +131,7 @@ PUSH_LETTERS = "fuvqnd46"
 
 
 def _is_push_option(word: str) -> bool:
-    """Whether it is one that is known, by its whole name; those with a value have it attached."""
+    """Report whether it is one that is known, by its whole name; those with a value have it attached."""
     if word.startswith("--"):
         return word in PUSH_FLAGS or word.startswith(("--force-with-lease=", "--push-option="))
     return len(word) > 1 and all(letter in PUSH_LETTERS for letter in word[1:])
@@ -364,12 +364,14 @@ def _confirm_word(words: Sequence[str], wanted: Sequence[str], why: str) -> Verd
 
 
 def _has(words: Sequence[str], letters: str, *options: str) -> bool:
-    """Whether one of these options is among the words: in full, shortened, in capitals, or as a letter in a cluster."""
+    """Report whether one of these options is among the words: in full, shortened, in capitals, or as a letter in a
+    cluster.
+    """
     return any(any(_means(word, option) for option in options) or _holds(word, letters) for word in words)
 
 
 def _means(word: str, option: str) -> bool:
-    """Whether git could take the word for the option."""
+    """Report whether git could take the word for the option."""
     name = word.lower().partition("=")[0]
     return len(name) > 2 and name.startswith("--") and option.startswith(name)
 

@@ -39,7 +39,7 @@ _HERE = re.compile(r"\b(now|currently|today|these days|since .*|since|for now)\b
 
 
 def is_same_statement(one: str, other: str) -> bool:
-    """Whether they say the same in nearly the same words."""
+    """Report whether they say the same in nearly the same words."""
     language = common_language(one, other)
     alike = is_negated(one, language) == is_negated(other, language) and similarity(one, other) >= SAME
     return alike and not _changed(one, other)
@@ -68,7 +68,7 @@ def contradicted_facts(fact: Fact, known: Iterable[Fact]) -> tuple[tuple[Fact, K
 
 
 def _changed(one: str, other: str) -> bool:
-    """Whether both give the same thing a value, and not the same one."""
+    """Report whether both give the same thing a value, and not the same one."""
     first, second = _slot(one), _slot(other)
     if first is None or second is None or first[0] != second[0]:
         return False

@@ -60,7 +60,7 @@ def episode_id(turn: str) -> str:
 
 
 def is_worth_remembering(turn: FinishedTurn) -> bool:
-    """Whether there is anything to remember: a tool was used, or the answer is not short."""
+    """Report whether there is anything to remember: a tool was used, or the answer is not short."""
     return bool(turn.task.strip()) and (bool(turn.tools) or len(turn.answer) >= SHORT_ANSWER)
 
 

@@ -172,19 +172,19 @@ def _fields(fact: Fact) -> dict[str, str]:
 
 
 def is_echo(fact: Fact, known: Iterable[str]) -> bool:
-    """Whether the agent only says again what it was told as known: that is no new evidence for it."""
+    """Report whether the agent only says again what it was told as known: that is no new evidence for it."""
     return fact.role == "assistant" and any(
         similarity(fact.text, one) >= REWORDING_SIMILARITY for one in known
     )
 
 
 def _is_superseded(fact: Fact, known: Iterable[Fact]) -> bool:
-    """Whether something that contradicts a fact was said after it."""
+    """Report whether something that contradicts a fact was said after it."""
     return any(other.said_at > fact.said_at for other, _ in contradicted_facts(fact, known))
 
 
 def _is_rewording(new: Fact, earlier: Fact) -> bool:
-    """Whether a model, asked again about a turn, says what it said when it was asked before in other words."""
+    """Report whether a model, asked again about a turn, says what it said when it was asked before in other words."""
     models = new.by == earlier.by == "model"
     return (
         models

@@ -42,13 +42,13 @@ def metrics_path(folder: str) -> str:
 
 
 def is_strategy(path: str) -> bool:
-    """Whether it is the file of a strategy."""
+    """Report whether it is the file of a strategy."""
     parts = path.strip("/").split("/")
     return len(parts) == 4 and parts[0] == MODELS and parts[2] == "playbook" and path.endswith(".json")
 
 
 def is_episode(path: str) -> bool:
-    """Whether it is the file of an episode."""
+    """Report whether it is the file of an episode."""
     parts = path.strip("/").split("/")
     return len(parts) == 5 and parts[0] == MODELS and parts[2] == "episodes" and path.endswith(".json")
 

@@ -37,13 +37,14 @@ class LearningPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
     @property
     def uses_model(self) -> bool:
-        """Whether a model is asked."""
+        """Report whether a model is asked."""
         return self.model != NO_MODEL and self.max_cost_usd > 0
 
 
 def is_remembered(block_file: str | None) -> bool:
-    """Whether a block's policy lets anything be remembered; one that cannot be read does not, nor does a block that is
-    not there: it was archived or deleted meanwhile (RLM-F21)."""
+    """Report whether a block's policy lets anything be remembered; one that cannot be read does not, nor does a block
+    that is not there: it was archived or deleted meanwhile (RLM-F21).
+    """
     if block_file is None:
         return False
     try:

@@ -81,6 +81,6 @@ def _related(one: Strategy, task: str) -> bool:
 
 
 def _names(task: str, tools: Sequence[str]) -> bool:
-    """Whether the task asks for what one of the tools does: ``run the tests`` for ``execute_bash``."""
+    """Report whether the task asks for what one of the tools does: ``run the tests`` for ``execute_bash``."""
     verbs = {concept for tool in tools for concept in concepts(tool.replace("_", " ")) if concept != "file"}
     return bool(verbs.intersection(concepts(task)))

@@ -99,7 +99,7 @@ async def _format_chunk(context: ToolContext, chunk: Chunk) -> dict[str, Any]:
 
 
 def _belongs_to(chunk: Chunk, person: str) -> bool:
-    """Whether it is a fact of this person; facts of others who speak in the block stay with them."""
+    """Report whether it is a fact of this person; facts of others who speak in the block stay with them."""
     fact = fact_of(chunk, None)
     return fact is None or fact.source.person == person
 

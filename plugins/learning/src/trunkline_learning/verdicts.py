@@ -85,7 +85,7 @@ def verdict_change(
 
 
 def _has_unrecovered_failure(turn: FinishedTurn) -> bool:
-    """Whether a tool's last word was an error: a failed call that a later one made good is no failure."""
+    """Report whether a tool's last word was an error: a failed call that a later one made good is no failure."""
     last = {tool.name: tool.failed for tool in turn.tools}
     return any(last.values())
 

@@ -34,7 +34,7 @@ class FormField:
 
     @property
     def is_optional(self) -> bool:
-        """Whether the server does without an answer, or says what it takes instead."""
+        """Report whether the server does without an answer, or says what it takes instead."""
         return not self.required or "default" in self.schema
 
     @property

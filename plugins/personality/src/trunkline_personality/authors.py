@@ -40,7 +40,7 @@ class AuthorCache:
         self._rests_until: dict[str, float] = {}
 
     async def is_written_by_owner(self, memory: Memory, path: str, file: MemoryFile) -> bool:
-        """Whether every line of the file as it is given here is the owner's."""
+        """Report whether every line of the file as it is given here is the owner's."""
         if is_untouched(file.path.lstrip("/"), file.content):
             return True
         key = (file.path, file.hash)

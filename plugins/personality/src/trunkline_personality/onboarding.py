@@ -78,7 +78,7 @@ def _has_content(turn: TurnInfo, path: str) -> bool:
 
 
 async def _has_other_conversations(memory: Memory, conversation: str) -> bool:
-    """Whether memory keeps any other conversation, in whichever block. Looks no further than the first one."""
+    """Report whether memory keeps any other conversation, in whichever block. Looks no further than the first one."""
     folders = [f"{block.path}/conversations" for block in await _list_folder(memory, "/blocks")]
     while folders:
         for entry in await _list_folder(memory, folders.pop()):

@@ -83,7 +83,7 @@ def parse_phrases(text: str) -> tuple[StateChange, ...]:
 
 
 def is_command(text: str) -> bool:
-    """Whether all of a message is such phrases."""
+    """Report whether all of a message is such phrases."""
     try:
         return bool(parse_phrases(text))
     except InvalidPhraseError:

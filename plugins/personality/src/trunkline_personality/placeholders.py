@@ -45,7 +45,7 @@ def _without_empty_headings(lines: list[str]) -> Iterator[str]:
 
 
 def _has_text(after: list[str], level: int) -> bool:
-    """Whether text follows before the next heading that is as high."""
+    """Report whether text follows before the next heading that is as high."""
     for line in after:
         heading = _HEADING.match(line)
         if heading is not None and len(heading[1]) <= level:

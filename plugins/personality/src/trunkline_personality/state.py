@@ -53,7 +53,7 @@ class PersonalityState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_customized(self) -> bool:
-        """Whether anything was chosen about how to speak."""
+        """Report whether anything was chosen about how to speak."""
         return bool(self.mode or self.personality or self.sliders or self.auto_calibrate)
 
 

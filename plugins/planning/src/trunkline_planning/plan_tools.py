@@ -94,7 +94,7 @@ async def present_plan(context: trunkline.ToolContext) -> str:
 
 @trunkline.tool(effect="read", plan=True, data=True, derived=True)
 async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
-    """Whether you are planning in this conversation, and how far the plan is."""
+    """Report whether you are planning in this conversation, and how far the plan is."""
     text = await read_text(context.memory, plan_path(context))
     plan = PlanDocument(text)
     return {

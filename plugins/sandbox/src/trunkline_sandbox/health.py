@@ -14,7 +14,7 @@ TUN = Path("/dev/net/tun")
 
 
 async def limits_check(backend: str, workspace: int) -> HealthResult:
-    """Whether the limits of a program hold for all of its processes together, and what bounds its workspace."""
+    """Report whether the limits of a program hold for all of its processes together, and what bounds its workspace."""
     bound = f"a workspace may hold {workspace} MiB"
     if sys.platform != "linux" or backend == "docker":
         held = f"Docker bounds the programs, and {bound}"
@@ -34,7 +34,7 @@ async def limits_check(backend: str, workspace: int) -> HealthResult:
 
 
 async def network_check(backend: str) -> HealthResult:
-    """Whether a program can have a network without this machine's own services."""
+    """Report whether a program can have a network without this machine's own services."""
     if sys.platform != "linux" or backend == "docker":
         return HealthResult("ok", "Bubblewrap is not used here: Docker makes the networks of programs")
     if shutil.which("slirp4netns") is None:

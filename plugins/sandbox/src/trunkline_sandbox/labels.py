@@ -32,7 +32,7 @@ def container_labels(home: Path, guardian: str, label: str) -> dict[str, str]:
 
 
 def is_owner_gone(owner: str) -> bool:
-    """Whether the process that made a container has ended; False for one that cannot be seen from here."""
+    """Report whether the process that made a container has ended; False for one that cannot be seen from here."""
     here, _, rest = owner.partition(" ")
     process = rest.partition(" ")[0]
     return here == _pid_namespace() and process.isdigit() and _owner_id(int(process)) != owner

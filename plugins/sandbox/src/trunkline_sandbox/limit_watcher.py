@@ -56,7 +56,7 @@ class LimitWatcher:
 
     @property
     def is_running(self) -> bool:
-        """Whether the program has not ended, as far as is known."""
+        """Report whether the program has not ended, as far as is known."""
         return not self._over.is_set()
 
     def stop(self) -> None:
@@ -106,7 +106,7 @@ class _DiskUsage:
         self._most = max(most, self._measure() + SLACK)
 
     def is_exceeded(self) -> bool:
-        """Whether the workspace, or its file system, is fuller than it may be."""
+        """Report whether the workspace, or its file system, is fuller than it may be."""
         free = usage.free_bytes(self._workspace)
         if free < self._least:
             return True

@@ -35,7 +35,7 @@ class ProjectFolder:
         return ""
 
     def has_table(self, *keys: str) -> bool:
-        """Whether ``pyproject.toml`` has a table of this name, or one within it, by its heading.
+        """Report whether ``pyproject.toml`` has a table of this name, or one within it, by its heading.
 
         The file is a stranger's, and looked at before anybody is asked: a parser of TOML takes memory by the square of
         how long a key is.
@@ -66,7 +66,7 @@ class ProjectType:
     picks: bool = True
 
     def matches(self, project: ProjectFolder) -> bool:
-        """Whether the project is of this kind."""
+        """Report whether the project is of this kind."""
         return not project.names.isdisjoint(self.known_by)
 
 

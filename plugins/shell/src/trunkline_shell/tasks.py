@@ -125,7 +125,7 @@ def command_line(order: ProgramSpec | None) -> str:
 
 
 def describe_state(record: DetachedProgram) -> str:
-    """Whether it runs, and how it ended, in words."""
+    """Report whether it runs, and how it ended, in words."""
     standing, order, ending = record.status(), record.spec(), record.exit_record()
     if standing == "running":
         return f"running for {(datetime.now(UTC) - order.at).total_seconds():.0f} s" if order else "running"

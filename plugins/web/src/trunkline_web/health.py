@@ -13,7 +13,7 @@ HINT = "export BRAVE_API_KEY=..., or set searxng_url in [plugins.web], such as h
 
 
 def search_check(settings: WebSettings) -> Check:
-    """Whether a search engine is configured."""
+    """Report whether a search engine is configured."""
 
     async def check() -> HealthResult:
         wrong = configuration_problem(settings)
@@ -25,7 +25,7 @@ def search_check(settings: WebSettings) -> Check:
 
 
 def answer_check(settings: WebSettings) -> Check:
-    """Whether it answers, by a search for one word."""
+    """Report whether it answers, by a search for one word."""
 
     async def check() -> HealthResult:
         if configuration_problem(settings):

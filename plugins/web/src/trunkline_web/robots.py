@@ -24,7 +24,7 @@ class RobotsRule(msgspec.Struct, frozen=True):
     allow: bool
 
     def matches(self, target: str) -> bool:
-        """Whether a path with its query fits: ``*`` is any text, ``$`` the end."""
+        """Report whether a path with its query fits: ``*`` is any text, ``$`` the end."""
         whole = self.pattern.endswith("$")
         first, *rest = self.pattern.removesuffix("$").split("*")
         if not target.startswith(first):
@@ -49,7 +49,9 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
     delay: float = 0.0
 
     def is_allowed(self, target: str) -> bool:
-        """Whether a path may be asked for: the longest pattern that fits counts, of equal ones the one that allows."""
+        """Report whether a path may be asked for: the longest pattern that fits counts, of equal ones the one that
+        allows.
+        """
         fitting = [(len(rule.pattern), rule.allow) for rule in self.rules if rule.matches(target)]
         return max(fitting)[1] if fitting else True
 

@@ -48,7 +48,7 @@ def services_of(request: Request) -> Services:
 
 
 def is_owner(request: Request) -> bool:
-    """Whether who asks has the token of the home. What a provider says of a failure is told to nobody else."""
+    """Report whether who asks has the token of the home. What a provider says of a failure is told to nobody else."""
     return cast(Identity, request.scope[IDENTITY]) == OWNER
 
 

@@ -65,7 +65,9 @@ async def _checks(parts: AppState) -> dict[str, str]:
 
 
 async def _is_attended(bus: Bus) -> bool:
-    """Whether a monitor waits for the messages of each partition: a dead one's are another's only after a moment."""
+    """Report whether a monitor waits for the messages of each partition: a dead one's are another's only after a
+    moment.
+    """
     dealt = await read_partitioning(bus)
     if dealt.shut:
         return False

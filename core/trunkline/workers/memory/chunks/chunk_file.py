@@ -52,7 +52,7 @@ def new_chunk_id(created: datetime) -> str:
 
 
 def is_chunk_id(text: str) -> bool:
-    """Whether a text is a chunk's id."""
+    """Report whether a text is a chunk's id."""
     return _ID.fullmatch(text) is not None
 
 

@@ -41,7 +41,7 @@ def layer_location(layer: Layer, block: str | None, actor: str) -> LayerLocation
 
 
 def is_no_layer(folder: str) -> bool:
-    """Whether no layer lies at a folder."""
+    """Report whether no layer lies at a folder."""
     return _PLACE.fullmatch(folder) is None
 
 

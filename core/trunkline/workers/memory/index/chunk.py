@@ -7,7 +7,7 @@ from trunkline.workers.memory.index.plain_text import plain_passages
 
 
 def is_chunk(path: str) -> bool:
-    """Whether a path is a chunk's."""
+    """Report whether a path is a chunk's."""
     return parse_chunk_path(path) is not None
 
 

@@ -9,7 +9,7 @@ _DOCUMENT = re.compile(r"(blocks/[^/]+/)?documents/.+")
 
 
 def is_document(path: str) -> bool:
-    """Whether a path is a document's."""
+    """Report whether a path is a document's."""
     return _DOCUMENT.fullmatch(path) is not None
 
 

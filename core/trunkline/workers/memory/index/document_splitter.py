@@ -98,7 +98,7 @@ class _PartBuilder:
         return self._letters
 
     def has_room(self, line: str) -> bool:
-        """Whether one more line has room."""
+        """Report whether one more line has room."""
         return self._letters + len(line) <= LETTERS and len(self._lines) < LINES
 
     def add(self, number: int, line: str) -> None:

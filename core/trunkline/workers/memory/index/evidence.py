@@ -53,19 +53,19 @@ _BEGINS = re.compile(
 
 
 def is_derived(message: Message) -> bool:
-    """Whether a message only repeats what memory holds."""
+    """Report whether a message only repeats what memory holds."""
     if message.derived is not None:
         return message.derived
     return message.role == "tool" and message.name in DERIVED_TOOLS
 
 
 def ends_with_question(text: str) -> bool:
-    """Whether a message ends with a question."""
+    """Report whether a message ends with a question."""
     return _ends_asking(text[-LONGEST_QUESTION:])
 
 
 def is_only_question(text: str) -> bool:
-    """Whether a message says nothing beside what it asks."""
+    """Report whether a message says nothing beside what it asks."""
     if len(text) > LONGEST_QUESTION:
         return False
     if text.startswith("/"):

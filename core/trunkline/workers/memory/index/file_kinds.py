@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def is_episode(path: str) -> bool:
-    """Whether a file retells what a turn was about: the turn itself is evidence."""
+    """Report whether a file retells what a turn was about: the turn itself is evidence."""
     return _EPISODE.match(path) is not None
 
 

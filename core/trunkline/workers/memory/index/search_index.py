@@ -60,7 +60,7 @@ class SearchIndex:
         self.repository.close()
 
     def is_made(self) -> bool:
-        """Whether it holds some state of memory."""
+        """Report whether it holds some state of memory."""
         return bool(self.database.use(lambda c: c.execute("SELECT 1 FROM meta WHERE key = 'head'").get))
 
     def _catch_up(

@@ -48,14 +48,14 @@ class _Metadata(msgspec.Struct):
     conversation_id: str | None = None
 
 
-class _Chunk(msgspec.Struct):
+class _ChunkFields(msgspec.Struct):
     metadata: _Metadata
 
 
 def _chunk_conversation(data: bytes) -> str | None:
     """The conversation that a chunk came of, wherever its file lies."""
     try:
-        return msgspec.json.decode(data, type=_Chunk).metadata.conversation_id
+        return msgspec.json.decode(data, type=_ChunkFields).metadata.conversation_id
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -79,8 +79,9 @@ def _without_content(line: bytes, purge: Purge, paths: Mapping[str, str]) -> byt
 
 
 def _mentions(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
-    """Whether a call was given or told one of these files by its path, as seen from the memory root or from its block:
-    in other letters too, and among other words. A longer path of another folder is another file."""
+    """Report whether a call was given or told one of these files by its path, as seen from the memory root or from
+    its block: in other letters too, and among other words. A longer path of another folder is another file.
+    """
     said = "\n".join((*(entry.arguments or {}).values(), entry.output, entry.why))
     if not said.strip():
         return False

@@ -29,7 +29,7 @@ class ObjectSweeper:
         self._syncer.sync([str(self._note), str(self._places.state_folder)])
 
     def is_unfinished(self) -> bool:
-        """Whether a sweep was announced and not finished."""
+        """Report whether a sweep was announced and not finished."""
         return self._note.exists()
 
     def sweep(self) -> None:

@@ -233,7 +233,7 @@ class PurgeScan:
 
 
 def _is_append_only(path: str) -> bool:
-    """Whether a file only gets longer, so that its last version holds the ones before."""
+    """Report whether a file only gets longer, so that its last version holds the ones before."""
     return conversation_of(path) is not None or path.startswith("audit/")
 
 

@@ -16,12 +16,12 @@ from trunkline.contracts.memory.purger import Purge, Purger
 from trunkline.contracts.memory.store import MemoryStore, PurgeResult
 from trunkline.workers.memory.purge.boilerplate import without_boilerplate
 from trunkline.workers.memory.purge.external_data import ExternalData
+from trunkline.workers.memory.purge.kept_summary import merge_by_conversation
 from trunkline.workers.memory.purge.memory_purger import MemoryPurger, combined_filter
 from trunkline.workers.memory.purge.purge_log import PurgeLog, PurgeRecord
 from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
 from trunkline.workers.memory.purge.scan import empty_purge, merge_purges
 from trunkline.workers.memory.purge.target import parse_conversation_id
-from trunkline.workers.memory.purge.telling import merge_by_conversation
 from trunkline.workers.memory.transfer.purge_check import PURGE_LOG_PATH
 from trunkline_bus import Refusal, Scope
 

@@ -21,7 +21,7 @@ class Target(ABC):
 
     @abstractmethod
     def matches(self, path: str) -> bool:
-        """Whether a file goes, by its whole path."""
+        """Report whether a file goes, by its whole path."""
 
     @abstractmethod
     def select(self, folders: list[str]) -> TreeSelection:

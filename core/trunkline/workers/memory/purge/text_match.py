@@ -27,7 +27,7 @@ def significant_lines(data: bytes) -> frozenset[bytes]:
 
 
 def is_similar(one: frozenset[bytes], other: frozenset[bytes]) -> bool:
-    """Whether at least half of the smaller text stands in the other."""
+    """Report whether at least half of the smaller text stands in the other."""
     smaller = min(total_bytes(one), total_bytes(other))
     return smaller > 0 and 2 * total_bytes(one & other) >= smaller
 
@@ -45,7 +45,7 @@ class TextMatcher:
         self._sought = sorted(lines, key=len, reverse=True)[:MAX_SUBSTRING_LINES]
 
     def is_most_of(self, lines: frozenset[bytes]) -> bool:
-        """Whether at least half of a text is this one."""
+        """Report whether at least half of a text is this one."""
         return bool(lines) and 2 * total_bytes(lines & self._lines) >= total_bytes(lines)
 
     def count_lines(self, data: bytes) -> int:

@@ -148,8 +148,10 @@ class VersionIndex:
                     self._link(gone, version)
 
     def _is_rename(self, gone: Version, come: Version, closely: bool) -> bool:
-        """Whether a file that was taken out goes on under another name. Two conversations are never one, however much
-        of what agents always say is in both; what was said in one is another file only when that is all of it."""
+        """Report whether a file that was taken out goes on under another name. Two conversations are never one,
+        however much of what agents always say is in both; what was said in one is another file only when that is all
+        of it.
+        """
         said, told = parse_conversation_path(gone[0]), parse_conversation_path(come[0])
         if said is not None and told is not None:
             return said[1] == told[1]

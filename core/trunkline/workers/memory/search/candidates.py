@@ -66,7 +66,7 @@ class PassageCandidate:
         self.parts.append(HitExplanation(signal=signal, weight=weight, detail=detail))
 
     def has_signal(self, *signals: str) -> bool:
-        """Whether one of some signals speaks for it."""
+        """Report whether one of some signals speaks for it."""
         return any(part.signal in signals for part in self.parts)
 
     def weight(self, signal: str) -> float:

@@ -50,7 +50,7 @@ class ParsedQuery(msgspec.Struct, frozen=True):
     meaning: QueryVector | None
 
     def is_semantic_match(self, one: PassageCandidate) -> bool:
-        """Whether a passage is meant, whatever its words."""
+        """Report whether a passage is meant, whatever its words."""
         return self.meaning is not None and one.weight("meaning") >= SEMANTIC_WEIGHT * self.meaning.least
 
     @property

@@ -44,12 +44,12 @@ class SearchFilter:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether anything is restricted."""
+        """Report whether anything is restricted."""
         return bool(self._parts)
 
     @property
     def restricts_more_than_path(self) -> bool:
-        """Whether something else than the path is restricted."""
+        """Report whether something else than the path is restricted."""
         return len(self._parts) > self._by_path
 
     @property
@@ -66,7 +66,7 @@ class SearchFilter:
         return f"SELECT passages.id FROM {joined} WHERE {self.condition}"
 
     def is_narrow(self, connection: apsw.Connection) -> bool:
-        """Whether something is restricted, and few passages are left."""
+        """Report whether something is restricted, and few passages are left."""
         if self._narrow is None:
             count = f"SELECT count(*) FROM ({self.passages} LIMIT {MAX_NARROW_PASSAGES + 1})"
             self._narrow = self.is_restricted and bool(

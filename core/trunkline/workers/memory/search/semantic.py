@@ -37,7 +37,7 @@ class PassageFilter(Protocol):
     @property
     def values(self) -> Sequence[str | int | float]: ...
     def is_narrow(self, connection: apsw.Connection) -> bool:
-        """Whether they are few enough to be looked at one by one."""
+        """Report whether they are few enough to be looked at one by one."""
         ...
 
 

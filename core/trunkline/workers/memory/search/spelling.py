@@ -9,7 +9,7 @@ def max_typos(word: str) -> int:
 
 
 def is_too_far(one: str, other: str, limit: int) -> bool:
-    """Whether two words are further apart, seen at a glance: by their lengths and by which letters they have."""
+    """Report whether two words are further apart, seen at a glance: by their lengths and by which letters they have."""
     return abs(len(one) - len(other)) > limit or len(set(one) ^ set(other)) > 2 * limit
 
 

@@ -48,7 +48,7 @@ def all_of(terms: Iterable[Term]) -> str:
 
 
 def has_term(connection: apsw.Connection, term: Term, passage: int) -> bool:
-    """Whether a passage has a term, itself or around it."""
+    """Report whether a passage has a term, itself or around it."""
     found = "SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?"
     return connection.execute(found, (term.expression(), passage)).get is not None
 

@@ -93,7 +93,7 @@ class HistoryMerge:
         self._rule = rule
 
     def is_merged(self, head: pygit2.Oid | None) -> bool:
-        """Whether the other history is part of this one already."""
+        """Report whether the other history is part of this one already."""
         return self._repository.includes(head, str(self.theirs))
 
     def plan(self, view: GitView) -> MergeResult:

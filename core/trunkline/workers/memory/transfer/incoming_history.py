@@ -185,7 +185,7 @@ class _FreshObjects:
             return []  # this memory has lost it, which is no fault of the archive
 
     def _is_known(self, oid: pygit2.Oid) -> bool:
-        """Whether an object was seen, or is in this memory; else it is noted."""
+        """Report whether an object was seen, or is in this memory; else it is noted."""
         if oid in self._seen or self._own.exists(oid):
             return True
         self._seen[oid] = None

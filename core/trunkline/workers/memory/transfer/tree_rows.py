@@ -58,7 +58,7 @@ def parse_raw_rows(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
 
 
 def is_sorted(found: list[tuple[bytes, bytes, bytes]]) -> bool:
-    """Whether no row is there twice, or before one that git sorts before it."""
+    """Report whether no row is there twice, or before one that git sorts before it."""
     orders = [name + b"/" if mode == FOLDER else name for mode, name, _ in found]
     return all(map(lt, orders, orders[1:])) and len({name for _, name, _ in found}) == len(found)
 

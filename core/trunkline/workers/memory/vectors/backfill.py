@@ -182,7 +182,7 @@ class VectorBackfill:
         return True
 
     def _check_model(self, connection: apsw.Connection) -> bool:
-        """Whether there are vectors of this model. Without, none of them counts."""
+        """Report whether there are vectors of this model. Without, none of them counts."""
         ready = self.space.attach(connection)
         if not ready:  # lost, or those of another model
             connection.execute("UPDATE passages SET vector = NULL WHERE vector > 0")

@@ -52,7 +52,7 @@ class VectorStore:
         return found.get("model") == self._model and found.get("version") == VERSION
 
     def accepts(self, connection: apsw.Connection, packed: bytes) -> bool:
-        """Whether there are vectors of this model, as long as this one: what is not cannot be compared."""
+        """Report whether there are vectors of this model, as long as this one: what is not cannot be compared."""
         return self.attach(connection) and self._length(connection) == len(packed)
 
     def check_lengths(self, connection: apsw.Connection, lengths: Iterable[int]) -> None:

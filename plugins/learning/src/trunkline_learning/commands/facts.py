@@ -26,7 +26,7 @@ class FactFilter:
     limit: int
 
     def covers(self, at: datetime) -> bool:
-        """Whether a time is within the bounds."""
+        """Report whether a time is within the bounds."""
         return (self.since is None or at >= self.since) and (self.before is None or at < self.before)
 
 

@@ -107,7 +107,7 @@ class ReplSession:
 
     @property
     def is_complete(self) -> bool:
-        """Whether ``FINAL`` was called."""
+        """Report whether ``FINAL`` was called."""
         return self._final.given
 
     @property
@@ -124,7 +124,7 @@ class ReplSession:
 
     @property
     def has_process(self) -> bool:
-        """Whether there is a process, and so variables of earlier runs."""
+        """Report whether there is a process, and so variables of earlier runs."""
         return self._process is not None
 
     def clear_output(self) -> None:

@@ -71,7 +71,7 @@ class ControlGroup:
             (folder / "cgroup.procs").write_text(str(process))
 
     def out_of_memory(self) -> bool:
-        """Whether the kernel ended a process because the group had no memory left."""
+        """Report whether the kernel ended a process because the group had no memory left."""
         file = "memory.events" if self._version == 2 else "memory.oom_control"
         with suppress(OSError):
             lines = (self._folders["memory"] / file).read_text().splitlines()
@@ -137,8 +137,9 @@ def _enabled_controllers(folder: Path) -> set[str]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether somebody left the group to this process. That it may write there is no proof for root, who may
-    everywhere."""
+    """Report whether somebody left the group to this process. That it may write there is no proof for root, who may
+    everywhere.
+    """
     if os.geteuid() != 0:
         return os.access(folder / "cgroup.subtree_control", os.W_OK)
     for name in DELEGATED:

@@ -47,7 +47,7 @@ def end_orphans(home: Path) -> None:
 
 
 def _is_namespace_init(process: int) -> bool:
-    """Whether it is the first one of a namespace within ours."""
+    """Report whether it is the first one of a namespace within ours."""
     numbers = _status(process, "NSpid:")
     return len(numbers) > 1 and numbers[-1] == "1"
 
@@ -66,8 +66,9 @@ def _open_handles(home: Path) -> Iterator[tuple[int, int]]:
 
 
 def _is_ours(folder: Path, wanted: str) -> bool:
-    """Whether the process is bubblewrap with the mark of the home; any program may write what it likes into its own
-    command line, but none in a sandbox is bubblewrap."""
+    """Report whether the process is bubblewrap with the mark of the home; any program may write what it likes into
+    its own command line, but none in a sandbox is bubblewrap.
+    """
     with suppress(OSError):
         words = (folder / "cmdline").read_bytes().split(b"\0")
         marked = words[1:3] == [b"--setenv", VARIABLE.encode()] and words[3].split()[:1] == [wanted.encode()]

@@ -34,7 +34,7 @@ class EngineError(Exception):
 
     @property
     def is_silent(self) -> bool:
-        """Whether the engine gave no answer at all."""
+        """Report whether the engine gave no answer at all."""
         return self.status in (0, BROKEN, LATE)
 
 
@@ -90,7 +90,7 @@ class DockerEngine:
             return await _hijack(connection, stream)
 
     async def ping(self) -> None:
-        """Whether it is there. Raises EngineError."""
+        """Report whether it is there. Raises EngineError."""
         with _deadline(PING_SECONDS):
             connection, stream = await self._send_request("GET", "/_ping", None)
             async with stream:

@@ -10,7 +10,7 @@ from trunkline.contracts.turns.subjects import INBOX
 from trunkline_bus import Bus, BusError, Delivery, StoredMessage
 
 
-class HeldItem:
+class ClaimedItem:
     """One inbox item until it is done.
 
     A delivered item is acknowledged through its delivery. An item recovered from the stream has no acknowledgement
@@ -52,13 +52,13 @@ class HeldItem:
             await self.delivery.nak(delay)
 
 
-class RecoveredItem(HeldItem):
+class RecoveredItem(ClaimedItem):
     """A turn that the journal brings back: what it ran for lies further behind in the inbox, or was taken in already.
 
     It comes before everything that waits. ``behind`` is what found it, and what the inbox keeps until it is done.
     """
 
-    def __init__(self, request: TurnRequested, behind: HeldItem) -> None:
+    def __init__(self, request: TurnRequested, behind: ClaimedItem) -> None:
         self.id = f"recalled-{request.turn}"
         self.seq = 0
         self.partition = behind.partition
@@ -73,7 +73,7 @@ class RecoveredItem(HeldItem):
         self.done = True
 
 
-async def nak_all(items: Iterable[HeldItem]) -> None:
+async def nak_all(items: Iterable[ClaimedItem]) -> None:
     """Hand all of them back."""
     for held in items:
         await held.nak()

@@ -1,0 +1,254 @@
+"""Names and docstrings use the terms of the glossary, and one name stands for one thing."""
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .test_layers import ROOT, packages
+
+GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
+
+RETIRED_MODULES = {
+    "acting", "asking", "asks", "away", "beneath", "briefing", "care", "carrier", "carrying", "crumbs",
+    "desk", "door", "drift", "errand", "fence", "foreign", "found", "gate", "given", "held", "items", "keeper", "known",
+    "lane", "lapsed", "latch", "lending", "lent", "lineage", "locked", "look", "loose", "means", "owned", "past",
+    "patience", "private", "pulse", "readable", "remembered", "roster", "sayable", "saying", "seed", "shares", "shelf",
+    "stamps", "standing", "standins", "strand", "telling", "tending", "trail", "visible", "wanted", "wish", "wishes",
+}  # fmt: skip
+"""Names that modules had before the glossary. Each stood for several things, or for none that a newcomer knows."""
+
+RETIRED_WORDS = {
+    "acting", "asking", "briefing", "carrier", "carrying", "crumbs", "desk", "door", "drift", "errand", "fence",
+    "foreign", "hears", "held", "keeper", "lane", "lapsed", "latch", "lending", "lent", "lineage", "look", "meant",
+    "means", "patience", "roster", "sayable", "seed", "shares", "shelf", "sitting", "standing", "standins", "strand",
+    "tending", "wish", "wishes",
+}  # fmt: skip
+"""Words that no class and no public function has in its name."""
+
+NOUNS_IN_ING = {
+    "embedding", "framing", "learning", "listing", "onboarding", "planning", "ranking", "spelling", "testing",
+    "tracing", "tuning",
+}  # fmt: skip
+"""Nouns of the field that a module may end in. Any other module ending in -ing is named by an activity."""
+
+STRUCTURAL_CLASSES: set[str] = set()
+"""Classes that may have the same name in several places."""
+
+OPENERS = re.compile(r"(?:What|Whether|How)\b")
+
+UNMENDED = {
+    "trunkline._util": 30,
+    "trunkline.acl": 2,
+    "trunkline.api": 1,
+    "trunkline.cli": 59,
+    "trunkline.config": 6,
+    "trunkline.contracts.approvals": 5,
+    "trunkline.contracts.audit": 1,
+    "trunkline.contracts.blocks": 3,
+    "trunkline.contracts.channels": 2,
+    "trunkline.contracts.documents": 5,
+    "trunkline.contracts.gateway": 3,
+    "trunkline.contracts.memory": 35,
+    "trunkline.contracts.plugins": 6,
+    "trunkline.contracts.policies": 3,
+    "trunkline.contracts.retention": 2,
+    "trunkline.contracts.sandbox": 12,
+    "trunkline.contracts.tools": 15,
+    "trunkline.contracts.topology": 1,
+    "trunkline.contracts.turns": 16,
+    "trunkline.contracts.workers": 2,
+    "trunkline.documents": 14,
+    "trunkline.home": 10,
+    "trunkline.plugins": 26,
+    "trunkline.policy": 16,
+    "trunkline.runtime": 22,
+    "trunkline.telemetry": 6,
+    "trunkline.testing": 30,
+    "trunkline.workers.channels": 4,
+    "trunkline.workers.gateway": 47,
+    "trunkline.workers.memory": 177,
+    "trunkline.workers.monitor": 60,
+    "trunkline.workers.plugin_process": 5,
+    "trunkline.workers.tools": 66,
+    "trunkline_bus": 19,
+    "trunkline_documents": 7,
+    "trunkline_engine": 1,
+    "trunkline_files": 11,
+    "trunkline_git": 11,
+    "trunkline_importers": 4,
+    "trunkline_learning": 43,
+    "trunkline_mcp": 27,
+    "trunkline_memory": 6,
+    "trunkline_offline": 2,
+    "trunkline_openai": 3,
+    "trunkline_personality": 24,
+    "trunkline_planning": 2,
+    "trunkline_platform": 3,
+    "trunkline_rlm": 18,
+    "trunkline_sandbox": 25,
+    "trunkline_shell": 5,
+    "trunkline_skills": 4,
+    "trunkline_terminal": 24,
+    "trunkline_web": 16,
+}
+"""Docstrings that still open with What, Whether or How, by area. The figures only fall; an area that is not here has
+none."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """The dotted names of all modules that are shipped, with their files."""
+    for package in [ROOT / "bus" / "trunkline_bus", ROOT / "core" / "trunkline", *packages()]:
+        for file in sorted(package.rglob("*.py")):
+            if "templates" not in file.parts:
+                parts = file.relative_to(package.parent).with_suffix("").parts
+                yield ".".join(part for part in parts if part != "__init__"), file
+
+
+MODULES = dict(modules())
+TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
+
+
+def words(name: str) -> list[str]:
+    """The words of a name in snake_case or CamelCase, in lower case."""
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)]
+
+
+def stem(word: str) -> str:
+    """A word without its plural's ending."""
+    return re.sub(r"ies$", "y", re.sub(r"(?<=ss|ox)es$", "", word)).removesuffix("s")
+
+
+def glossary_terms() -> list[str]:
+    """The terms of the glossary, in its order."""
+    return re.findall(r"^\| `?([^`|]+?)`? \| .+ \|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)[1:]
+
+
+def glossary_words() -> set[str]:
+    """The words that module names are made of."""
+    lists = GLOSSARY.read_text(encoding="utf-8").partition("## Words in module names")[2]
+    listed = [
+        word
+        for text in re.findall(r"^\* [^:]+: (.+(?:\n  .+)*)", lists, re.MULTILINE)
+        for word in words(text)
+    ]
+    return {stem(word) for word in [*listed, *(part for term in glossary_terms() for part in words(term))]}
+
+
+def public_definitions() -> Iterator[tuple[str, str]]:
+    """Every class, function and method without an underscore, with the place that it is defined in."""
+
+    def below(module: str, body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+        for node in body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                if not node.name.startswith("_"):
+                    yield node.name, f"{module}:{node.lineno}"
+                if isinstance(node, ast.ClassDef):
+                    yield from below(module, node.body)
+
+    for module, tree in TREES.items():
+        yield from below(module, tree.body)
+
+
+def area(module: str) -> str:
+    """The part of the code that a module is counted with: a worker, a domain, or a whole package."""
+    depth = 3 if module.startswith(("trunkline.workers.", "trunkline.contracts.")) else 2
+    return ".".join(module.split(".")[: depth if module.startswith("trunkline.") else 1])
+
+
+def test_the_glossary_defines_each_term_once_and_in_order() -> None:
+    """The terms stand in alphabetical order, each once."""
+    terms = glossary_terms()
+    assert len(terms) > 150
+    assert terms == sorted(set(terms), key=str.lower)
+
+
+def test_modules_are_named_with_words_of_the_glossary() -> None:
+    """A module's name is made of words that the glossary has."""
+    allowed = glossary_words()
+    wrong = {
+        module: missing
+        for module in MODULES
+        if (missing := [word for word in words(module.split(".")[-1]) if stem(word) not in allowed])
+    }
+    assert wrong == {}, "use words of docs/reference/glossary.md, or add the word there"
+
+
+def test_no_module_has_a_retired_name() -> None:
+    """No module is named by a word that the glossary replaced."""
+    assert [module for module in MODULES if module.split(".")[-1] in RETIRED_MODULES] == []
+
+
+def test_no_module_is_named_by_an_activity() -> None:
+    """A module is a noun: what it holds, not what is being done."""
+    wrong = [
+        module
+        for module in MODULES
+        if (last := words(module.split(".")[-1])[-1]).endswith("ing") and last not in NOUNS_IN_ING
+    ]
+    assert wrong == []
+
+
+def test_no_class_or_public_function_has_a_retired_word() -> None:
+    """The private vocabulary of earlier versions is gone from names, too."""
+    wrong = [
+        f"{place} {name}" for name, place in public_definitions() if RETIRED_WORDS.intersection(words(name))
+    ]
+    assert wrong == []
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    """No two classes have the same name, whatever their modules."""
+    places = defaultdict(list)
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{module}:{node.lineno}")
+    double = {
+        name: found for name, found in places.items() if len(found) > 1 and name not in STRUCTURAL_CLASSES
+    }
+    assert double == {}
+
+
+def test_docstrings_name_the_thing() -> None:
+    """A docstring's first sentence does not open with What, Whether or How."""
+    counted: Counter[str] = Counter()
+    places = defaultdict(list)
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if OPENERS.match(ast.get_docstring(node) or ""):
+                counted[area(module)] += 1
+                places[area(module)].append(f"{module}:{getattr(node, 'lineno', 1)}")
+    grown = {name: places[name][-9:] for name, count in counted.items() if count > UNMENDED.get(name, 0)}
+    assert grown == {}, "open with the thing or the verb: 'Return ...', 'Report whether ...'"
+
+
+@pytest.mark.parametrize("page", ["explanation/where-to-change.md", "explanation/architecture.md"])
+def test_the_files_that_a_map_names_exist(page: str) -> None:
+    """Every path in the pages that lead into the code is there."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    tops = "core|bus|plugins|adapters|channels|docs|tests|deploy"
+    named = re.findall(rf"`((?:{tops})/[^`*]*|pyproject\.toml)`", text)
+    assert len(named) > 30
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_architecture_page_has_every_part() -> None:
+    """Every entry of the core and every bundled plugin, adapter and channel has a line that says what it is."""
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", text, re.MULTILINE))
+    core = ROOT / "core" / "trunkline"
+    entries = [
+        *(path for path in core.iterdir() if (path / "__init__.py").exists()),
+        *(path for path in core.glob("*.py") if path.stem != "__init__"),
+        *(package.parents[1] for package in packages()),
+    ]
+    assert len(entries) > 30
+    assert [
+        str(path.relative_to(ROOT)) for path in entries if not rows.get(str(path.relative_to(ROOT)))
+    ] == []
