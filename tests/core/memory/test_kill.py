@@ -135,11 +135,11 @@ WRITER = textwrap.dedent(
 STEPS = [
     "Checkout:stage:before:1",
     "Checkout:stage:after:3",
-    "Checkout:announce:before:3",
-    "Checkout:announce:after:1",
-    "Checkout:announce:after:3",
-    "Repository:advance:after:1",
-    "Repository:advance:after:3",
+    "Checkout:write_intent:before:3",
+    "Checkout:write_intent:after:1",
+    "Checkout:write_intent:after:3",
+    "Repository:advance_branch:after:1",
+    "Repository:advance_branch:after:3",
     "Worktree:place:before:1",
     "Worktree:place:after:4",
     "Worktree:remove:after:1",
@@ -253,8 +253,8 @@ async def test_killed_while_it_begins(opened: Opened, git: Git, tmp_path: Path) 
     )
     for step in (
         "Checkout:stage:after:1",
-        "Checkout:announce:after:1",
-        "Repository:advance:after:1",
+        "Checkout:write_intent:after:1",
+        "Repository:advance_branch:after:1",
         "Worktree:place:after:2",
     ):
         die_at_once(script, tmp_path / step.replace(":", "-"), step)

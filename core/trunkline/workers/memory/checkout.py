@@ -1,4 +1,4 @@
-"""Bringing what was committed into the files a person sees, so that a kill at any instant can be mended.
+"""Brings what was committed into the files that a person sees, so that a kill at any instant can be mended.
 
 Before the branch moves, everything new lies finished in the stage folder, and a note (the *intent*) says which files
 are about to change. After a kill, ``recover`` finds the note and brings those files to one state: the new one if the
@@ -35,15 +35,15 @@ class Checkout:
     """One group's way into the files: ``stage``, then (the branch moves) ``place``, or ``discard``."""
 
     def __init__(
-        self, places: RootLayout, worktree: Worktree, repository: Repository, stamps: StatCache
+        self, layout: RootLayout, worktree: Worktree, repository: Repository, stat_cache: StatCache
     ) -> None:
-        self._places = places
+        self._layout = layout
         self._worktree = worktree
         self._repository = repository
-        self._stamps = stamps
+        self._stat_cache = stat_cache
         self._files: dict[str, tuple[StagedFile, BlobEntry]] = {}
-        self._gone: list[str] = []
-        self._growths: dict[str, tuple[FileAppend, BlobEntry]] = {}
+        self._removed: list[str] = []
+        self._appends: dict[str, tuple[FileAppend, BlobEntry]] = {}
         self._intent: StagedFile | None = None
 
     def stage(
@@ -51,24 +51,24 @@ class Checkout:
         version: pygit2.Oid,
         view: GitView,
         contents: dict[pygit2.Oid, bytes],
-        growths: dict[str, FileAppend],
+        appends: dict[str, FileAppend],
     ) -> list[str]:
         """Write all new files and the note aside; returns their paths, for syncing. Raises OSError."""
-        noted: dict[str, tuple[str | None, str | None]] = {}
+        files: dict[str, tuple[str | None, str | None]] = {}
         for path, before, after in view.files_to_write():
-            noted[path] = (_hex(before), _hex(after))
-            self._stage_one(path, after, contents, growths.get(path))
-        self._intent = self._worktree.stage(msgspec.json.encode(Intent(str(version), noted)))
+            files[path] = (_hex(before), _hex(after))
+            self._stage_one(path, after, contents, appends.get(path))
+        self._intent = self._worktree.stage(msgspec.json.encode(Intent(str(version), files)))
         staged = [self._intent, *(staged for staged, _ in self._files.values())]
         return [self._worktree.staged_path(one) for one in staged]
 
     def _stage_one(
-        self, path: str, after: BlobEntry | None, contents: dict[pygit2.Oid, bytes], growth: FileAppend | None
+        self, path: str, after: BlobEntry | None, contents: dict[pygit2.Oid, bytes], append: FileAppend | None
     ) -> None:
         if after is None:
-            self._gone.append(path)
-        elif growth is not None:
-            self._growths[path] = (growth, after)
+            self._removed.append(path)
+        elif append is not None:
+            self._appends[path] = (append, after)
         else:
             data = contents.get(after.blob)
             data = self._repository.data(after.blob) if data is None else data
@@ -77,7 +77,7 @@ class Checkout:
     def write_intent(self) -> None:
         """Leave the note: from here on a kill is mended by ``recover``."""
         assert self._intent is not None
-        (self._places.stage / self._intent.name).rename(self._places.intent)
+        (self._layout.stage / self._intent.name).rename(self._layout.intent)
 
     def place(self) -> None:
         """Change the files and bring them onto the disk. Raises OSError."""
@@ -85,16 +85,16 @@ class Checkout:
         # place, so each is whole. Appends alone change a file where it lies: a crash in the middle of one leaves a
         # beginning of the new content, which ``recover`` recognises. The note goes when all folders are on disk: until
         # then ``recover`` places the rest after a crash.
-        for path in self._gone:
+        for path in self._removed:
             self._worktree.remove(path)
-            self._stamps.forget(path)
+            self._stat_cache.forget(path)
         for path, (staged, entry) in self._files.items():
             self._worktree.place(staged, path)
-            self._stamps.set(path, staged.stamp, entry.blob)
-        for path, (growth, entry) in self._growths.items():
-            self._stamps.set(path, self._worktree.append(path, growth.size, growth.tail), entry.blob)
+            self._stat_cache.set(path, staged.stamp, entry.blob)
+        for path, (append, entry) in self._appends.items():
+            self._stat_cache.set(path, self._worktree.append(path, append.size, append.tail), entry.blob)
         self._worktree.sync_folders()
-        self._places.intent.unlink(missing_ok=True)
+        self._layout.intent.unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Drop what was staged."""
@@ -104,27 +104,27 @@ class Checkout:
             self._worktree.discard(self._intent)
 
 
-def recover(places: RootLayout, worktree: Worktree, repository: Repository, stamps: StatCache) -> None:
+def recover(layout: RootLayout, worktree: Worktree, repository: Repository, stat_cache: StatCache) -> None:
     """Finish or undo the checkout that was interrupted, if there was one. Raises OSError."""
     try:
-        text = places.intent.read_bytes()
+        text = layout.intent.read_bytes()
     except FileNotFoundError:
         return
     try:
-        _Recovery(worktree, repository, stamps).recover(_intent.decode(text))
+        _Recovery(worktree, repository, stat_cache).recover(_intent.decode(text))
     except msgspec.DecodeError as error:
-        _log.warning("%s cannot be read and is dropped: %s", places.intent, error)
+        _log.warning("%s cannot be read and is dropped: %s", layout.intent, error)
     worktree.sync_folders()
-    places.intent.unlink()
+    layout.intent.unlink()
 
 
 class _Recovery:
     """Brings the files of an intent to one state."""
 
-    def __init__(self, worktree: Worktree, repository: Repository, stamps: StatCache) -> None:
+    def __init__(self, worktree: Worktree, repository: Repository, stat_cache: StatCache) -> None:
         self._worktree = worktree
         self._repository = repository
-        self._stamps = stamps
+        self._stat_cache = stat_cache
 
     def recover(self, intent: Intent) -> None:
         """All files of the intent."""
@@ -163,7 +163,7 @@ class _Recovery:
             return
         if wanted is None:
             self._worktree.remove(path)
-            self._stamps.forget(path)
+            self._stat_cache.forget(path)
         else:
             self._restore(path, wanted)
 
@@ -171,7 +171,7 @@ class _Recovery:
         staged = self._worktree.stage(self._repository.data(wanted.blob), executable=wanted.executable)
         self._worktree.sync_staged(staged)
         self._worktree.place(staged, path)
-        self._stamps.set(path, staged.stamp, wanted.blob)
+        self._stat_cache.set(path, staged.stamp, wanted.blob)
 
 
 def _is_partial_append(

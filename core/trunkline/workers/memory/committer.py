@@ -1,4 +1,4 @@
-"""How a group of wishes becomes commits and files: the one writer. Runs in one thread at a time, off the event loop.
+"""Makes commits and files of a group of operations: the one writer. Runs in one thread at a time, off the event loop.
 
 The order makes every step safe to die in: plan → blobs, trees and commits → stage files → sync all → note the intent →
 move the branch → place files → acknowledge.
@@ -51,7 +51,7 @@ UNSTABLE_EDIT_REASON = "Edited by hand, while it was being written"
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """What became of a wish: the version that holds it, and the plan's count."""
+    """The result of an operation: the version that holds it, and the plan's count."""
 
     version: str
     count: int = 0
@@ -59,7 +59,7 @@ class OperationResult:
 
 @dataclass(slots=True)
 class CommitResult:
-    """What became of a group: one outcome or refusal per wish, in order, and the commits made."""
+    """The result of a group: one outcome or refusal for each operation, in order, and the commits made."""
 
     outcomes: list[OperationResult | Refusal]
     commits: list[MemoryChanged] = field(default_factory=list)
@@ -67,7 +67,7 @@ class CommitResult:
 
 @dataclass(slots=True)
 class _PlannedOperation:
-    """A wish that can be carried out: its commit, and what to do once it is made."""
+    """An operation that can be carried out: its commit, and what to do once that is made."""
 
     plan: ChangePlan
     entries: Entries
@@ -87,31 +87,31 @@ class _FreedPaths:
 
 
 class Committer:
-    """Carries out groups of wishes. Not safe between threads. ``rules`` see every wish but edits made by hand."""
+    """Carries out groups of operations. Not safe between threads. ``rules`` see all operations but edits by hand."""
 
     def __init__(
         self,
-        places: RootLayout,
+        layout: RootLayout,
         repository: Repository,
         worktree: Worktree,
         syncer: Syncer,
-        stamps: StatCache,
+        stat_cache: StatCache,
     ) -> None:
         self.rules: Sequence[MemoryRule] = ()
-        self._places = places
+        self._layout = layout
         self._repository = repository
         self._worktree = worktree
         self._syncer = syncer
-        self._stamps = stamps
-        self._drift = ExternalEditScanner(worktree, repository, stamps)
+        self._stat_cache = stat_cache
+        self._edits = ExternalEditScanner(worktree, repository, stat_cache)
 
-    def commit(self, wishes: Sequence[WriteOperation]) -> CommitResult:
-        """Carry out the wishes that can be; each other gets its Refusal. Returns when all is on disk."""
+    def commit(self, operations: Sequence[WriteOperation]) -> CommitResult:
+        """Carry out the operations that can be; each other gets its Refusal. Returns when all is on disk."""
         reason = "another program keeps changing the repository"
         for attempt in range(ATTEMPTS):
             try:
                 with self._worktree.keep_folders_open():
-                    return _CommitAttempt(self, wishes).run()
+                    return _CommitAttempt(self, operations).run()
             except HeadLocked as held:
                 reason = f"another program holds {held}; end it, or remove that file if nothing runs"
                 time.sleep(min(MAX_RETRY_DELAY, 0.005 * 2**attempt))
@@ -124,34 +124,34 @@ class Committer:
                     and self._repository.reopen()
                 ):
                     continue
-                if len(wishes) > 1:
-                    return self._commit_individually(wishes)
+                if len(operations) > 1:
+                    return self._commit_individually(operations)
                 _log.error("memory could not be written: %s", error)
                 return CommitResult([self._failure(error)])
         refusal = Refusal("write_failure", f"Nothing was written: {reason}.")
-        return CommitResult([refusal for _ in wishes])
+        return CommitResult([refusal for _ in operations])
 
     def unstable_files(self) -> frozenset[str]:
         """The files that ``CommitExternalEdits`` left, because somebody was writing them."""
-        return self._drift.unstable_files()
+        return self._edits.unstable_files()
 
     def recover(self) -> None:
         """Mend what an interrupted checkout left. Raises OSError."""
-        recover(self._places, self._worktree, self._repository, self._stamps)
+        recover(self._layout, self._worktree, self._repository, self._stat_cache)
 
     def _failure(self, error: Exception) -> Refusal:
         if isinstance(error, OSError):
             reason = error.strerror.lower() if error.strerror else str(error) or "storage failed"
             return Refusal("write_failure", f"Nothing was written: {reason}.")
         where = f"{self._repository.folder} ({error_text(error)})"
-        said = f"Nothing was written: git failed in {where}. Run: trunkline memory doctor. The files are as they were."
-        return Refusal("write_failure", said)
+        text = f"Nothing was written: git failed in {where}. Run: trunkline memory doctor. The files are as they were."
+        return Refusal("write_failure", text)
 
-    def _commit_individually(self, wishes: Sequence[WriteOperation]) -> CommitResult:
+    def _commit_individually(self, operations: Sequence[WriteOperation]) -> CommitResult:
         """One of a group made it fail, so each goes alone."""
         total = CommitResult([])
-        for wish in wishes:
-            result = self.commit([wish])
+        for operation in operations:
+            result = self.commit([operation])
             total.outcomes += result.outcomes
             total.commits += result.commits
         return total
@@ -160,19 +160,19 @@ class Committer:
 class _CommitAttempt:
     """One attempt at one group."""
 
-    def __init__(self, committer: Committer, wishes: Sequence[WriteOperation]) -> None:
-        self._of = committer
+    def __init__(self, committer: Committer, operations: Sequence[WriteOperation]) -> None:
+        self._committer = committer
         self._repository = committer._repository
-        self._wishes = wishes
+        self._operations = operations
         self._batch = CommitBatch()
         self._contents: dict[pygit2.Oid, bytes] = {}
-        self._growths: dict[str, FileAppend] = {}
+        self._appends: dict[str, FileAppend] = {}
 
     def run(self) -> CommitResult:
-        self._of.recover()
+        self._committer.recover()
         head = self._repository.head()
         self._view = GitView(self._repository, head)
-        planned = [self._try(wish) for wish in self._wishes]
+        planned = [self._try(operation) for operation in self._operations]
         new = self._batch.write(self._repository, head) if self._batch.drafts else head
         if new is not None and new != head:
             self._write(head, new)
@@ -183,36 +183,39 @@ class _CommitAttempt:
 
     # Planning ------------------------------------------------------------------------------------------------
 
-    def _try(self, wish: WriteOperation) -> _PlannedOperation | Refusal:
+    def _try(self, operation: WriteOperation) -> _PlannedOperation | Refusal:
         try:
-            return self._plan(wish)
+            return self._plan(operation)
         except Refusal as refusal:
             return refusal
         except AccessDenied as shut:
             return Refusal("write_failure", f"Nothing was written: {shut.reason}.")
 
-    def _plan(self, wish: WriteOperation) -> _PlannedOperation:
+    def _plan(self, operation: WriteOperation) -> _PlannedOperation:
         # Edits by hand are committed before the operation is planned, so that it is planned upon them, its conditions
         # hold against them, and they are in history before they are overwritten (ADR 0052). They stay in the batch if
         # the operation is refused: they happened. The rules come next, because they may change the files that the
         # checks below are about. A draft is added last: a refusal above leaves nothing of it in the batch.
-        for path in wish.affected_paths:
-            self._commit_external_edits(path, at_rest=isinstance(wish, CommitExternalEdits))
-        plan = self._apply_rules(wish, wish.plan(self._view))
-        room = _FreedPaths(plan)
+        for path in operation.affected_paths:
+            self._commit_external_edits(path, at_rest=isinstance(operation, CommitExternalEdits))
+        plan = self._apply_rules(operation, operation.plan(self._view))
+        freed = _FreedPaths(plan)
         for path, content in plan.files.items():
-            if not room.covers(path):
-                self._of._worktree.probe(path)
-            if content is not None and self._of._worktree.folds:
+            if not freed.covers(path):
+                self._committer._worktree.probe(path)
+            if content is not None and self._committer._worktree.folds:
                 self._refuse_case_variants(path, plan)
         entries = {path: self._entry(path, content) for path, content in plan.files.items()}
         entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
         if not entries and plan.joins is None:
             return _PlannedOperation(plan, {}, None)
-        self._note_growths(plan, entries)
+        self._merge_appends(plan, entries)
         self._view.apply(entries)
         draft = self._batch.add(
-            CommitOrigin.from_scope(wish.actor, wish.scope), entries, wish.reason or plan.reason, plan.joins
+            CommitOrigin.from_scope(operation.actor, operation.scope),
+            entries,
+            operation.reason or plan.reason,
+            plan.joins,
         )
         return _PlannedOperation(plan, entries, draft)
 
@@ -227,26 +230,26 @@ class _CommitAttempt:
     def _commit_external_edits(self, path: str, *, at_rest: bool) -> None:
         """Commit first what a person changed by hand, so that it is in history and conditions see it. What is about to
         be changed cannot wait until it is at rest."""
-        edits = self._of._drift.scan(self._view.base, path, at_rest=at_rest)
+        edits = self._committer._edits.scan(self._view.base, path, at_rest=at_rest)
         fresh = {edited: entry for edited, entry in edits.items() if edited not in self._view.pending}
         self._view.apply_external(fresh)
         for moves, reason in ((False, EXTERNAL_EDIT_REASON), (True, UNSTABLE_EDIT_REASON)):
             part = {
                 path: entry
                 for path, entry in fresh.items()
-                if self._of._drift.is_being_written(path) is moves
+                if self._committer._edits.is_being_written(path) is moves
             }
             if part:
                 self._batch.add(CommitOrigin(OWNER), part, reason)
 
-    def _apply_rules(self, wish: WriteOperation, plan: ChangePlan) -> ChangePlan:
+    def _apply_rules(self, operation: WriteOperation, plan: ChangePlan) -> ChangePlan:
         """The plan after all rules have seen it."""
-        if not self._of.rules or not plan.files or plan.ruled:
+        if not self._committer.rules or not plan.files or plan.ruled:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
-        for home in block_files(files):
-            self._commit_external_edits(home, at_rest=False)
-        change = apply_rules(self._of.rules, wish, plan, files, self._view)
+        for block_file in block_files(files):
+            self._commit_external_edits(block_file, at_rest=False)
+        change = apply_rules(self._committer.rules, operation, plan, files, self._view)
         if change.files == files:
             return plan
         return ChangePlan(dict(change.files), change.reason or plan.reason, count=plan.count)
@@ -262,15 +265,15 @@ class _CommitAttempt:
         before = self._view.entry(path)
         return BlobEntry(blob, before is not None and before.executable)
 
-    def _note_growths(self, plan: ChangePlan, entries: Entries) -> None:
+    def _merge_appends(self, plan: ChangePlan, entries: Entries) -> None:
         """A file that only ever grew in this group is appended to; any other is written whole."""
         for path in entries:
-            growth, earlier = plan.growth.get(path), self._growths.pop(path, None)
-            if growth is None or (path in self._view.pending and earlier is None):
+            append, earlier = plan.growth.get(path), self._appends.pop(path, None)
+            if append is None or (path in self._view.pending and earlier is None):
                 continue
             if earlier is not None:
-                growth = FileAppend(earlier.base, earlier.size, earlier.tail + growth.tail)
-            self._growths[path] = growth
+                append = FileAppend(earlier.base, earlier.size, earlier.tail + append.tail)
+            self._appends[path] = append
 
     # Carrying out --------------------------------------------------------------------------------------------
 
@@ -282,11 +285,11 @@ class _CommitAttempt:
         # ``recover`` brings them to the new one before anything else is planned. A note whose branch did not move is
         # dropped the same way, also after an error that is no crash. The caller is told after ``place``, so what it
         # was told survives; a crash just before that leaves a commit whose caller has no answer.
-        of = self._of
-        checkout = Checkout(of._places, of._worktree, self._repository, of._stamps)
+        committer = self._committer
+        checkout = Checkout(committer._layout, committer._worktree, self._repository, committer._stat_cache)
         try:
-            staged = checkout.stage(new, self._view, self._contents, self._growths)
-            of._syncer.sync([*self._repository.take_new_objects(), *staged])
+            staged = checkout.stage(new, self._view, self._contents, self._appends)
+            committer._syncer.sync([*self._repository.take_new_objects(), *staged])
             checkout.write_intent()
             self._repository.advance_branch(head, new)
         except BaseException:
@@ -298,7 +301,7 @@ class _CommitAttempt:
             # The branch goes back first: ``recover`` takes its direction from it. A crash between the two lines has
             # the next start restore the old files, one before them the new ones. Both are whole.
             self._repository.rollback_branch(new, head)
-            self._of.recover()
+            self._committer.recover()
             raise OSError(getattr(error, "errno", None), "a file could not be put in its place") from error
 
     def _finish(self, planned: _PlannedOperation, head: pygit2.Oid | None) -> OperationResult:

@@ -68,14 +68,14 @@ class BlockProfile:
     problem: str = ""
     there: bool = True
 
-    def preferred_model(self, wish: str | None) -> str | None:
+    def preferred_model(self, preference: str | None) -> str | None:
         """The model that is wished for: by whoever asks, else the block, else the owner; None when nobody says.
 
         Raises:
             ModelError: a file that may say which one cannot be read, so no model is given the text.
         """
         self.raise_if_unreadable()
-        return wish or self.block.model or self.preferences.model
+        return preference or self.block.model or self.preferences.model
 
     def raise_if_unreadable(self) -> None:
         """Raises ModelError when nobody knows which models the block and the owner chose."""
@@ -145,15 +145,15 @@ class BlockProfileCache:
 
     async def _load_tools(self, block: str) -> None:
         known = self._tools.setdefault(block, BlockTools())
-        wish = ListTools(block=block, version=known.version)
-        found = await self._bus.call(LIST_TOOLS, wish, timeout=REPLY_TIMEOUT, repeatable=True)
+        request = ListTools(block=block, version=known.version)
+        found = await self._bus.call(LIST_TOOLS, request, timeout=REPLY_TIMEOUT, repeatable=True)
         if found.tools is not None:
             self._tools[block] = BlockTools.from_catalogue(found)
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
         named = (root_path(block, name) for name in self._files)
-        wish = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, _block_file(block), *named))))
-        found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=REPLY_TIMEOUT, repeatable=True)
+        request = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, _block_file(block), *named))))
+        found = await self._bus.call(MEMORY_READ_MANY, request, timeout=REPLY_TIMEOUT, repeatable=True)
         files.update({file.path: file for file in found.files})
 
     def _is_relevant(self, path: str) -> bool:

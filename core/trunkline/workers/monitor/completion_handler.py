@@ -58,7 +58,7 @@ class CompletionHandler:
         self._idle.set()
 
     async def complete(self, request: Request[Complete]) -> AsyncIterator[Completion]:
-        """The one answer. When the asker goes away the bus cancels this, and with it the call at the vendor.
+        """The one answer. When the caller goes away the bus cancels this, and with it the call at the vendor.
 
         Raises:
             Refusal: with a code; see ``Completer``.
@@ -75,14 +75,14 @@ class CompletionHandler:
             scope.cancel()
 
     async def _complete(self, request: Request[Complete]) -> Completion:
-        wish = request.data
+        question = request.data
         with anyio.CancelScope() as stopping:
             self._running.add(stopping)
             self._idle = anyio.Event() if self._idle.is_set() else self._idle
             try:
-                with anyio.move_on_after(wish.timeout):
+                with anyio.move_on_after(question.timeout):
                     return await self._call_model(request)
-                raise Refusal(TIMEOUT, f"The model did not end its answer within {wish.timeout:g} s.")
+                raise Refusal(TIMEOUT, f"The model did not end its answer within {question.timeout:g} s.")
             finally:
                 self._running.discard(stopping)
                 if not self._running:
@@ -90,35 +90,35 @@ class CompletionHandler:
         raise _refused(ErrorCode.ENGINE_UNAVAILABLE)
 
     async def _call_model(self, request: Request[Complete]) -> Completion:
-        wish, block = request.data, request.envelope.block or self._block
-        choice = await self._choose(wish, block)
+        question, block = request.data, request.envelope.block or self._block
+        choice = await self._choose(question, block)
         rate = self._call_config.prices.find_rate(
             choice.label, self._answered_by.get(choice.label, choice.label)
         )
-        asked = ModelRequest(
-            messages=wish.messages,
+        model_request = ModelRequest(
+            messages=question.messages,
             model=choice.model,
-            max_tokens=_token_limit(wish, rate),
-            temperature=wish.temperature,
+            max_tokens=_token_limit(question, rate),
+            temperature=question.temperature,
             block=block,
             conversation=request.envelope.conversation or "",
             turn=request.envelope.turn or "",
-            actor=wish.actor,
-            purpose=wish.purpose,
+            actor=question.actor,
+            purpose=question.purpose,
             adapter=choice.adapter.name,
         )
-        asker = ModelCaller(self._models.ask(choice), choice, self._call_config)
-        entry = await asker.call(asked, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
+        caller = ModelCaller(self._models.ask(choice), choice, self._call_config)
+        entry = await caller.call(model_request, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
         if isinstance(entry, ModelCallFailed):
             raise _refused(entry.code)
-        return self._completion(wish, choice, asker.model, entry)
+        return self._completion(question, choice, caller.model, entry)
 
-    async def _choose(self, wish: Complete, block: str) -> SelectedModel:
+    async def _choose(self, question: Complete, block: str) -> SelectedModel:
         try:
             profile = await self._profile(block)
-            if any(message.images for message in wish.messages):
-                return self._choose_vision_model(wish, profile)
-            return self._models.choose(profile.preferred_model(wish.model))
+            if any(message.images for message in question.messages):
+                return self._choose_vision_model(question, profile)
+            return self._models.choose(profile.preferred_model(question.model))
         except BusError as error:
             log.warning("a question for %s cannot be asked: %s", block, error)
             raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
@@ -126,10 +126,10 @@ class CompletionHandler:
             log.warning("a question for %s has no model: %s", block, error)
             raise _refused(error.code) from error
 
-    def _choose_vision_model(self, wish: Complete, profile: BlockProfile) -> SelectedModel:
+    def _choose_vision_model(self, question: Complete, profile: BlockProfile) -> SelectedModel:
         """The model that somebody chose to look at pictures: not every model can, and none can tell."""
         profile.raise_if_unreadable()
-        name = wish.model or profile.block.vision_model or profile.preferences.vision_model
+        name = question.model or profile.block.vision_model or profile.preferences.vision_model
         if name is None:
             raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_VISION_HINT}")
         choice = self._models.choose(name)
@@ -139,7 +139,7 @@ class CompletionHandler:
         return choice
 
     def _completion(
-        self, wish: Complete, choice: SelectedModel, model: str, entry: ModelCallFinished
+        self, question: Complete, choice: SelectedModel, model: str, entry: ModelCallFinished
     ) -> Completion:
         name = f"{choice.adapter.name}/{model}"
         rate = self._call_config.prices.find_rate(choice.label, name)
@@ -149,12 +149,12 @@ class CompletionHandler:
         elif not entry.usage.input_tokens:
             self._warn_once(f"{name} does not say how many tokens it used, and counts as free")
         cost = entry.cost or 0
-        trace.get_current_span().set_attributes({semconv.COST: cost, semconv.PURPOSE: wish.purpose})
+        trace.get_current_span().set_attributes({semconv.COST: cost, semconv.PURPOSE: question.purpose})
         return Completion(
             text=entry.text,
             adapter=choice.adapter.name,
             model=model,
-            purpose=wish.purpose,
+            purpose=question.purpose,
             usage=entry.usage,
             cost=cost,
             price=rate.name if rate is not None else "",
@@ -178,16 +178,16 @@ class _DiscardingSink:
         """Let them fall."""
 
 
-def _token_limit(wish: Complete, rate: Rate | None) -> int | None:
+def _token_limit(question: Complete, rate: Rate | None) -> int | None:
     """How long the answer may be. Raises Refusal when the question alone costs too much."""
-    if wish.max_cost is None or rate is None:
-        return wish.max_tokens
-    affordable = rate.affordable_tokens(wish.messages, wish.max_cost)
+    if question.max_cost is None or rate is None:
+        return question.max_tokens
+    affordable = rate.affordable_tokens(question.messages, question.max_cost)
     if affordable is None:
-        return wish.max_tokens
+        return question.max_tokens
     if affordable < 1:
-        raise Refusal(OVER_BUDGET, f"The question alone could cost more than {wish.max_cost} micro-USD.")
-    return affordable if wish.max_tokens is None else min(affordable, wish.max_tokens)
+        raise Refusal(OVER_BUDGET, f"The question alone could cost more than {question.max_cost} micro-USD.")
+    return affordable if question.max_tokens is None else min(affordable, question.max_tokens)
 
 
 def _refused(code: ErrorCode) -> Refusal:

@@ -78,9 +78,9 @@ class TurnContext:
     def selection_settings(self) -> ToolSelectionSettings:
         """How tools are shown: as the block says, else the owner, else by the number of those that may be used."""
         profile, tools = self.profile, self.profile.tools
-        wish = self.block.discovery or profile.preferences.discovery or "auto"
+        mode = self.block.discovery or profile.preferences.discovery or "auto"
         count = len(tools.specs) - len(tools.restricted)
-        return selection_settings(wish, profile.always_send, count, self.discovery_threshold)
+        return selection_settings(mode, profile.always_send, count, self.discovery_threshold)
 
     @property
     def missing_tools(self) -> tuple[str, ...]:
@@ -162,16 +162,16 @@ class ContextBuilder:
     async def context_messages(self, context: TurnContext, model: str) -> ContextMessages:
         """What the context sources give, within the budget for ``model``, after the bootstrap line."""
         turn, settings = context.request.turn, self._settings
-        given = await self._collect_items(self.info(context, model))
-        _trace_gaps(one for one in given if isinstance(one, ContextGap))
+        items = await self._collect_items(self.info(context, model))
+        _trace_gaps(one for one in items if isinstance(one, ContextGap))
         ours = (*_missing_tools_part(context.missing_tools), *_channel_part(context.request))
-        parts = [*ours, *(one for one in given if isinstance(one, ContextPart))]
+        parts = [*ours, *(one for one in items if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
         staying, changing = fit_parts(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", staying)]
         if changing:
             messages.append(_message(turn, "user", changing))
-        return ContextMessages(tuple(messages), tuple(one for one in given if isinstance(one, StatusShown)))
+        return ContextMessages(tuple(messages), tuple(one for one in items if isinstance(one, StatusShown)))
 
     def _window(self, model: str) -> int:
         return self._windows.get(model, self._settings.context_window)
@@ -210,8 +210,8 @@ class ContextBuilder:
         known.extend(found.messages)
 
     async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
-        wish = LoadConversation(block=request.block, conversation=request.conversation, after=after)
-        return await self._bus.call(LOAD_MESSAGES, wish, timeout=REPLY_TIMEOUT, repeatable=True)
+        query = LoadConversation(block=request.block, conversation=request.conversation, after=after)
+        return await self._bus.call(LOAD_MESSAGES, query, timeout=REPLY_TIMEOUT, repeatable=True)
 
 
 def _restricted(profile: BlockProfile, permissions: ActorPermissions) -> BlockProfile:

@@ -33,8 +33,8 @@ async def with_fork_history(bus: Bus, request: TurnRequested, fork: Fork) -> Tur
         raise JournalGone(f"there is no journal of turn {origin.turn}")
     before: Sequence[Message] | None = turn.request.history
     if before is None:
-        wish = LoadConversation(block=request.block, conversation=origin.conversation)
-        found = await bus.call(LOAD_MESSAGES, wish, timeout=LOAD_TIMEOUT, repeatable=True)
+        query = LoadConversation(block=request.block, conversation=origin.conversation)
+        found = await bus.call(LOAD_MESSAGES, query, timeout=LOAD_TIMEOUT, repeatable=True)
         before = messages_before_turn(found.messages, turn.request)
     return request_with_history(request, fork, (*before, *new_messages(turn, closing=True)))
 

@@ -40,29 +40,29 @@ class MessageWriter:
         """How many answers memory has not taken for longer than people are left without a word."""
         return len(self._late)
 
-    async def store(self, wish: AppendConversation, tell: LateCallback) -> None:
-        """Return when the messages are stored; ``tell`` is called once when that takes long.
+    async def store(self, request: AppendConversation, on_late: LateCallback) -> None:
+        """Return when the messages are stored; ``on_late`` is called once when that takes long.
 
         Asking again is harmless: each message is stored once, by its id. Raises RemoteFault if it is refused for good.
         """
-        key, pause, began = wish.turn or wish.conversation, PAUSE, anyio.current_time()
+        key, pause, began = request.turn or request.conversation, PAUSE, anyio.current_time()
         try:
-            while (problem := await self._try_store(wish)) is not None:
+            while (problem := await self._try_store(request)) is not None:
                 if pause == PAUSE:
                     log.warning("turn %s waits to be stored: %s", key, problem)
                 if key not in self._late and anyio.current_time() - began >= LATE_AFTER_SECONDS:
                     log.error("turn %s is not stored yet, and is kept until it is: %s", key, problem)
                     self._late.add(key)
-                    await tell()
+                    await on_late()
                 await anyio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
         finally:
             self._late.discard(key)
 
-    async def _try_store(self, wish: AppendConversation) -> BusError | None:
+    async def _try_store(self, request: AppendConversation) -> BusError | None:
         """Why the messages are not stored now; None when they are."""
         try:
-            await self._bus.call(STORE_MESSAGES, wish, timeout=TRY_SECONDS, repeatable=True)
+            await self._bus.call(STORE_MESSAGES, request, timeout=TRY_SECONDS, repeatable=True)
         except RemoteFault as fault:
             if fault.code not in RETRYABLE_CODES:
                 raise

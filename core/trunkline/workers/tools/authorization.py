@@ -68,8 +68,8 @@ class CallAuthorizer:
     async def decide(self, invocation: ToolInvocation) -> Decision:
         """Report whether the call may be made, and whether a person must be asked."""
         policies = await self.policies(invocation.context.block)
-        wishes = [*_call_requests(invocation, policies), *_memory_requests(invocation, policies)]
-        return await self._decided(invocation.context.block, wishes, policies)
+        requests = [*_call_requests(invocation, policies), *_memory_requests(invocation, policies)]
+        return await self._decided(invocation.context.block, requests, policies)
 
     async def decide_tools(
         self, specs: Sequence[ToolSpec], block: str, actor: str, conversation: str = ""
@@ -102,7 +102,7 @@ class CallAuthorizer:
     async def path_scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[FileScope]:
         """How far beyond the block's own folder the files of a call of this tool may reach."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
-        wish = AccessRequest(
+        request = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=(),
             action=_action(spec, {}),
@@ -111,55 +111,55 @@ class CallAuthorizer:
         return frozenset(
             scope
             for scope in FAR_SCOPES
-            if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
+            if decide(replace(request, resources=(f"files:{scope}",)), policies, now, {}).allowed
         )
 
     async def program_bounds(self, call: CallTool) -> ProgramBounds:
         """What the programs of a call may at most."""
-        wish = AccessRequest(
+        request = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=("system:network",),
             action="network",
             conversation=call.conversation,
         )
         policies, now = await self.policies(call.block), datetime.now(UTC)
-        decision = decide(wish, policies, now, {})
-        lent = decide(replace(wish, resources=(HOST_NETWORK,)), policies, now, {}).allowed
+        decision = decide(request, policies, now, {})
+        lent = decide(replace(request, resources=(HOST_NETWORK,)), policies, now, {}).allowed
         return ProgramBounds(
             network=decision.allowed or lent,
             host="lent" if lent else "no",
             seconds=(await self.table_of(call.block)).max_timeout,
-            hint=refusal_hint(call.block, wish, decision.by),
+            hint=refusal_hint(call.block, request, decision.by),
         )
 
     async def decide_memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
         """Report whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
-        wish = AccessRequest(
+        request = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=(),
             action=action,
             conversation=call.conversation,
         )
         return combine(
-            decide(one, policies, now, {}) for one in memory_access_requests(wish, path, whole, policies)
+            decide(one, policies, now, {}) for one in memory_access_requests(request, path, whole, policies)
         )
 
     async def policies(self, block: str) -> list[Policy]:
         """All policies: the owner's, and those that the block's table stands for."""
         return [*table_policies(block, await self.table_of(block)), *await self._owner_policies()]
 
-    async def _decided(self, block: str, wishes: list[AccessRequest], policies: list[Policy]) -> Decision:
+    async def _decided(self, block: str, requests: list[AccessRequest], policies: list[Policy]) -> Decision:
         now, used = datetime.now(UTC), dict[str, int | None]()
-        made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
-        decision = combine(decision for _, decision in made)
+        decisions = [(request, decide(request, policies, now, used)) for request in requests]
+        decision = combine(decision for _, decision in decisions)
         if decision.counts:
             used = await self._quotas.used([one for one in policies if one.id in decision.counts], now)
-            made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
-            decision = combine(decision for _, decision in made)
+            decisions = [(request, decide(request, policies, now, used)) for request in requests]
+            decision = combine(decision for _, decision in decisions)
         if decision.allowed:
-            return replace(decision, asks=decision.asks and not _is_preapproved(made[0][1], policies))
-        refused = next(wish for wish, one in made if not one.allowed)
+            return replace(decision, asks=decision.asks and not _is_preapproved(decisions[0][1], policies))
+        refused = next(request for request, one in decisions if not one.allowed)
         return replace(
             decision, why=refusal_reason(refused, decision), hint=refusal_hint(block, refused, decision.by)
         )
@@ -188,13 +188,15 @@ def _first_allowed(
 ) -> Decision:
     """What is decided about the first of several ways that is allowed, else about the first."""
     refusals = list[Decision]()
-    for wishes in ways:
-        made = [(wish, decide(wish, policies, now, {})) for wish in wishes]
-        refused = next(((wish, one) for wish, one in made if not one.allowed), None)
+    for requests in ways:
+        decisions = [(request, decide(request, policies, now, {})) for request in requests]
+        refused = next(((request, one) for request, one in decisions if not one.allowed), None)
         if refused is None:
-            return combine(one for _, one in made)
-        wish, one = refused
-        refusals.append(replace(one, why=refusal_reason(wish, one), hint=refusal_hint(block, wish, one.by)))
+            return combine(one for _, one in decisions)
+        request, one = refused
+        refusals.append(
+            replace(one, why=refusal_reason(request, one), hint=refusal_hint(block, request, one.by))
+        )
     return refusals[0]
 
 
@@ -202,14 +204,14 @@ def _possible_requests(spec: ToolSpec, who: _Caller) -> Iterator[list[AccessRequ
     """What a call of the tool wants, by each action that some call of it may be."""
     own, others = resource_names(spec)
     for action in actions_of(spec):
-        wish = AccessRequest(
+        request = AccessRequest(
             subjects=_subjects(who.block, who.actor),
             resources=own,
             aliases=others,
             action=action,
             conversation=who.conversation,
         )
-        yield [wish, replace(wish, action="network")] if spec.network else [wish]
+        yield [request, replace(request, action="network")] if spec.network else [request]
 
 
 def actions_of(spec: ToolSpec) -> tuple[str, ...]:
@@ -235,7 +237,7 @@ def _call_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterat
     spec, context = invocation.spec, invocation.context
     shaped = any(policy.conditions.shape is not None for policy in policies)
     own, others = resource_names(spec)
-    wish = AccessRequest(
+    request = AccessRequest(
         subjects=_subjects(context.block, context.actor),
         resources=own,
         aliases=others,
@@ -243,30 +245,30 @@ def _call_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterat
         conversation=context.conversation,
         shape=shape_of(spec, resolved_arguments(spec, invocation.arguments)) if shaped else "",
     )
-    yield wish
+    yield request
     if spec.network:
-        yield replace(wish, action="network")
-    yield from _host_requests(spec, invocation.arguments, wish)
+        yield replace(request, action="network")
+    yield from _host_requests(spec, invocation.arguments, request)
     for path in invocation_paths(invocation):
         for scope in scopes_of(path, context.workspace):
-            yield replace(wish, resources=(f"files:{scope}",), aliases=())
+            yield replace(request, resources=(f"files:{scope}",), aliases=())
 
 
 def _memory_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[AccessRequest]:
     """What the call wants of the paths of memory among its arguments."""
     spec, context = invocation.spec, invocation.context
-    wish = AccessRequest(
+    request = AccessRequest(
         subjects=_subjects(context.block, context.actor),
         resources=(),
         action="read" if spec.effect == "read" else "write",
         conversation=context.conversation,
     )
     for path, whole in memory_paths_of(invocation):
-        yield from memory_access_requests(wish, path, whole, policies)
+        yield from memory_access_requests(request, path, whole, policies)
 
 
 def _host_requests(
-    spec: ToolSpec, arguments: Mapping[str, Any], wish: AccessRequest
+    spec: ToolSpec, arguments: Mapping[str, Any], request: AccessRequest
 ) -> Iterator[AccessRequest]:
     """The same of each host that the arguments choose. Who owns a name owns it with ``www.``, and may send us there.
 
@@ -277,9 +279,9 @@ def _host_requests(
             page = parse_url(text)
             hosts = dict.fromkeys((page.host, page.site))
             yield replace(
-                wish,
-                resources=(*wish.resources, *(f"external:{host}" for host in hosts)),
-                aliases=(*wish.aliases, f"external:www.{page.site}"),
+                request,
+                resources=(*request.resources, *(f"external:{host}" for host in hosts)),
+                aliases=(*request.aliases, f"external:www.{page.site}"),
             )
 
 

@@ -59,18 +59,18 @@ class LiveCatalogue:
     def __init__(self, supply: ToolSupply, remotes: RemoteToolIndex) -> None:
         self._supply = supply
         self._remotes = remotes
-        self._seen = remotes.version
-        self._places = supply.config.settings.runtime.tool_sources
+        self._remotes_version = remotes.version
+        self._folders = supply.config.settings.runtime.tool_sources
         self._files = supply.plugins
-        self._marks = tuple(_manifest_stamps(self._places))
+        self._stamps = tuple(_manifest_stamps(self._folders))
         self._lock = anyio.Lock()
-        self._moving = self._versions()
+        self._index_versions = self._versions()
         self._catalogue = self._build()
 
     async def current(self) -> Catalogue:
         """The tools and guards that are there now."""
-        if self._moving != self._versions():
-            self._moving = self._versions()
+        if self._index_versions != self._versions():
+            self._index_versions = self._versions()
             self._catalogue = self._build()
         if self._changed():
             async with self._lock:
@@ -82,15 +82,15 @@ class LiveCatalogue:
         return self._supply.isolated.version, self._supply.sources.version
 
     def _changed(self) -> bool:
-        if self._remotes.version != self._seen:
+        if self._remotes.version != self._remotes_version:
             return True
-        return bool(self._places) and (
-            self._files.is_outdated() or tuple(_manifest_stamps(self._places)) != self._marks
+        return bool(self._folders) and (
+            self._files.is_outdated() or tuple(_manifest_stamps(self._folders)) != self._stamps
         )
 
     def _renew(self) -> None:
-        self._marks, self._seen = tuple(_manifest_stamps(self._places)), self._remotes.version
-        if self._places and self._files.is_outdated():
+        self._stamps, self._remotes_version = tuple(_manifest_stamps(self._folders)), self._remotes.version
+        if self._folders and self._files.is_outdated():
             self._files = Plugins.load(self._supply.config)
         self._catalogue = self._build()
 
@@ -100,13 +100,15 @@ class LiveCatalogue:
         tools = _merge_owned(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supply.built_in, *owned), fixed.record_activity)
-        apart = without_alias_clashes(tools, self._supply.isolated.tools())
+        isolated = without_alias_clashes(tools, self._supply.isolated.tools())
         own = (Owned(PLATFORM_OWNER, tool) for tool in self._supply.own)
-        settled = (*own, *tools, *apart, *self._programs(), *self._remotes.tools())
-        return Catalogue((*settled, *with_distinct_names(settled, self._supply.sources.tools())), dispatch)
+        tools_in_order = (*own, *tools, *isolated, *self._programs(), *self._remotes.tools())
+        return Catalogue(
+            (*tools_in_order, *with_distinct_names(tools_in_order, self._supply.sources.tools())), dispatch
+        )
 
     def _programs(self) -> Iterator[Owned[Tool]]:
-        for file, *_ in self._marks:
+        for file, *_ in self._stamps:
             try:
                 yield Owned(f"{FILE_OWNER_PREFIX}{file}", load_manifest_tool(file))
             except PluginError as error:
@@ -119,15 +121,15 @@ def _merge_owned(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[O
     return kept + [owned for owned in files if owned.owner.startswith(FILE_OWNER_PREFIX)]
 
 
-def find_manifests(places: Sequence[Path]) -> tuple[Path, ...]:
+def find_manifests(folders: Sequence[Path]) -> tuple[Path, ...]:
     """The manifests of tools in the tool sources, readable or not."""
-    return tuple(file for file, *_ in _manifest_stamps(places))
+    return tuple(file for file, *_ in _manifest_stamps(folders))
 
 
-def _manifest_stamps(places: Sequence[Path]) -> Iterator[ManifestStamp]:
-    for place in places:
-        for folder in (str(place), *_folders_in(place)):
-            file = Path(folder, MANIFEST_FILE)
+def _manifest_stamps(folders: Sequence[Path]) -> Iterator[ManifestStamp]:
+    for folder in folders:
+        for subfolder in (str(folder), *_folders_in(folder)):
+            file = Path(subfolder, MANIFEST_FILE)
             try:
                 status = file.stat()
             except OSError:
@@ -135,9 +137,9 @@ def _manifest_stamps(places: Sequence[Path]) -> Iterator[ManifestStamp]:
             yield file, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _folders_in(place: Path) -> list[str]:
+def _folders_in(folder: Path) -> list[str]:
     try:
-        with os.scandir(place) as found:
+        with os.scandir(folder) as found:
             return sorted(one.path for one in found if _is_folder(one))
     except OSError:
         return []

@@ -12,16 +12,16 @@ from trunkline.workers.tools.path_locks import argument_texts
 
 
 def memory_access_requests(
-    wish: AccessRequest, path: str, whole: bool, policies: Iterable[Policy]
+    request: AccessRequest, path: str, whole: bool, policies: Iterable[Policy]
 ) -> Iterator[AccessRequest]:
-    """The wish for a path from the memory root on. With ``whole`` besides for a name below it by each policy that
+    """The request for a path from the memory root on. With ``whole`` besides for a name below it by each policy that
     speaks of such names: who deletes or exports a folder does it to all that is in it."""
     name = f"memory:{normal_path(path)}"
     below = f"{name.rstrip('/')}/"
-    yield replace(wish, resources=(name,), aliases=(below,))
+    yield replace(request, resources=(name,), aliases=(below,))
     if whole:
         names = {nested_resource(policy.resource, below) for policy in policies}
-        yield from (replace(wish, resources=(one,)) for one in sorted(filter(None, names)))
+        yield from (replace(request, resources=(one,)) for one in sorted(filter(None, names)))
 
 
 def memory_paths_of(invocation: ToolInvocation) -> Iterator[tuple[str, bool]]:

@@ -54,8 +54,8 @@ class PlanCleanup:
     async def _is_archived(self, block: str) -> bool:
         """Report whether a block of that name can be restored, with its conversations."""
         try:
-            wish = ListMemory(path=ARCHIVE_FOLDER)
-            found = await self._bus.call(MEMORY_LIST, wish, timeout=SECONDS, repeatable=True)
+            request = ListMemory(path=ARCHIVE_FOLDER)
+            found = await self._bus.call(MEMORY_LIST, request, timeout=SECONDS, repeatable=True)
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return False
@@ -87,5 +87,5 @@ class PlanCleanup:
         ):
             return
         reason = f"nobody plans any more in {policy.conditions.conversation}"
-        wish = DeleteMemory(path=file.path, actor=PLATFORM_ACTOR, expected=file.hash, reason=reason)
-        await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+        request = DeleteMemory(path=file.path, actor=PLATFORM_ACTOR, expected=file.hash, reason=reason)
+        await self._bus.call(MEMORY_DELETE, request, timeout=SECONDS)

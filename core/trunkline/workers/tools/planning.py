@@ -23,7 +23,7 @@ from trunkline_bus import Bus, BusError, RemoteFault, key_of
 SECONDS = 10.0
 
 PLATFORM_ACTOR = "trunkline"
-"""Whom history names: the platform, at an agent's wish."""
+"""Whom history names: the platform, at an agent's request."""
 
 POLICY_ID_PREFIX = "planning-"
 """How the ids of these policies begin."""
@@ -36,32 +36,32 @@ class CallPlanning(Planning):
     """Planning in the conversation of one call. ``ends``: a person has allowed that very call to end it."""
 
     def __init__(
-        self, bus: Bus, rules: GuardCache[OwnerPolicies], call: CallTool, *, ends: bool = False
+        self, bus: Bus, owner_policies: GuardCache[OwnerPolicies], call: CallTool, *, ends: bool = False
     ) -> None:
         self._bus = bus
-        self._rules = rules
+        self._owner_policies = owner_policies
         self._call = call
         self._ends = ends
 
     def allowing_end(self) -> "CallPlanning":
         """The same for a call that may end it."""
-        return CallPlanning(self._bus, self._rules, self._call, ends=True)
+        return CallPlanning(self._bus, self._owner_policies, self._call, ends=True)
 
     async def begin(self) -> None:
         """See ``Planning.begin``."""
         if await self.holds():
             return
         files = {_path(id): _text(self._policy(id, action)) for id, action in self._ids().items()}
-        wish = WriteManyMemory(
+        request = WriteManyMemory(
             files=files, actor=PLATFORM_ACTOR, reason="the agent plans in this conversation"
         )
         try:
-            await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+            await self._bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
         except BusError as error:
             raise ToolError(
                 "Planning could not be begun: memory does not take it. Try again.", kind="unavailable"
             ) from error
-        await self._rules.invalidate()
+        await self._owner_policies.invalidate()
 
     async def end(self) -> None:
         """See ``Planning.end``."""
@@ -70,22 +70,22 @@ class CallPlanning(Planning):
                 "Only a person ends planning, by approving the call that asks for it. It goes on.",
                 kind="permission_denied",
             )
-        held = {policy.id for policy in await self._rules.get(POLICY_FOLDER)}
+        held = {policy.id for policy in await self._owner_policies.get(POLICY_FOLDER)}
         for id in held & self._ids().keys():
             await self._delete(id)
-        await self._rules.invalidate()
+        await self._owner_policies.invalidate()
 
     async def holds(self) -> bool:
         """See ``Planning.holds``."""
-        rules = await self._rules.get(POLICY_FOLDER)
+        rules = await self._owner_policies.get(POLICY_FOLDER)
         return self._ids().keys() <= {one.id for one in rules if one.conditions.until is None}
 
     async def _delete(self, id: str) -> None:
-        wish = DeleteMemory(
+        request = DeleteMemory(
             path=_path(id), actor=PLATFORM_ACTOR, reason="a person approved the end of planning"
         )
         try:
-            await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+            await self._bus.call(MEMORY_DELETE, request, timeout=SECONDS)
         except RemoteFault as fault:
             if fault.code != "not_found":
                 raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
