@@ -120,7 +120,7 @@ def test_no_pattern_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_search_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found until then is told, with a note."""
     monkeypatch.setattr(search_tool, "SEARCH_SECONDS", 0.0)
-    monkeypatch.setattr(search_tool.ripgrep, "can", lambda wanted: False)
+    monkeypatch.setattr(search_tool.ripgrep, "can_search", lambda wanted: False)
     for number in range(5):
         (tmp_path / f"{number}").write_text("hit\n")
     assert "[Truncated: stopped after" in run(search_tool.search_files, tmp_path, "hit")
