@@ -93,18 +93,19 @@ class DefaultCommandGroup(Group):
 
     def __init__(self, *arguments: Any, default: str, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self._default = default
+        self.default = default
+        """The name of the command."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """The words, with the default command before them where no command is named."""
         own = {option for parameter in self.get_params(context) for option in parameter.opts}
         if args and args[0] not in self.commands and args[0] not in own:
-            args = [self._default, *args]
+            args = [self.default, *args]
         return super().parse_args(context, args)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands that begin so, and what the default command's first argument may be."""
-        first = self.commands[self._default].params[0]
+        first = self.commands[self.default].params[0]
         return [*super().shell_complete(context, incomplete), *first.shell_complete(context, incomplete)]
 
 

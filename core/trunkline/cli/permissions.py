@@ -18,11 +18,11 @@ trunkline permissions rules list
 """
 
 EXAMPLES = """
-trunkline permissions main
-trunkline permissions main --allow-shell --approvals all
-trunkline permissions garden --scope workspace --deny-network
-trunkline permissions main --god 15
-trunkline permissions main --host-network 30
+trunkline permissions block main
+trunkline permissions block main --allow-shell --approvals all
+trunkline permissions block garden --scope workspace --deny-network
+trunkline permissions block main --god 15
+trunkline permissions block main --host-network 30
 """
 
 

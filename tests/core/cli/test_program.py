@@ -10,6 +10,7 @@ from collections.abc import Callable
 import click
 import pytest
 
+from trunkline.cli.command import DefaultCommandGroup
 from trunkline.cli.errors import run_and_report
 from trunkline.cli.main import COMMANDS, cli
 from trunkline.errors import TrunklineError
@@ -70,6 +71,8 @@ def test_every_example_is_a_command_that_there_is() -> None:
     for line, words in lines:
         command: click.Command | None = cli
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            if isinstance(command, DefaultCommandGroup) and words[0] not in command.commands:
+                words = [command.default, *words]
             command, words = command.get_command(click.Context(command), words[0]), words[1:]
         assert command is not None, line
         try:
