@@ -22,7 +22,9 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sender knows about where a message belongs. ``cause`` is the id of the message that led to it."""
+    """The block, conversation and turn that a message belongs to, as far as its sender knows them. ``cause`` is the
+    id of the message that led to it.
+    """
 
     block: str | None = None
     conversation: str | None = None

@@ -240,7 +240,9 @@ class Bus:
         await typed_stream.purge(self.link, topic, keys)
 
     def records(self, stream: str, filter: str = ">") -> AsyncIterator[StoredRecord]:
-        """What a stream keeps under matching subjects, as bytes, oldest first. Raises ``StreamError`` kinds."""
+        """Yield the messages that a stream keeps under matching subjects, as bytes, oldest first. Raises
+        ``StreamError`` kinds.
+        """
         return RawStream(self.link, stream).records(filter)
 
     async def body(self, record: StoredRecord) -> bytes:

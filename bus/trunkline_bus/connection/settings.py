@@ -1,4 +1,4 @@
-"""How to reach the bus, and the few limits of a connection. Plain data."""
+"""The address of the bus, and the limits of a connection. Plain data."""
 
 import re
 

@@ -341,7 +341,7 @@ def _interval(sync: str | float) -> str:
 
 
 def _room(store: Path) -> int:
-    """What JetStream may use: what it uses already and nine tenths of what is free.
+    """Return the bytes that JetStream may use: what it uses already and nine tenths of what is free.
 
     The server's own default is three quarters of what is free when it starts, without what it uses already, so that
     after a restart on a well filled disk it would refuse to store anything.

@@ -41,7 +41,7 @@ Rep = TypeVar("Rep")
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[Req]):
-    """What a handler gets: the payload's envelope, the keys of the subject and the subject."""
+    """The argument of a handler: the payload's envelope, the keys of the subject and the subject."""
 
     envelope: Envelope[Req]
     keys: dict[str, str]

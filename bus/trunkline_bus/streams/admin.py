@@ -1,4 +1,4 @@
-"""What people who operate a platform look at: stored messages as they are, streams and consumers; no payload types.
+"""The administration of streams and consumers, for operators: stored messages as they are, without payload types.
 
 Workers have no business here: they speak by topics and endpoints.
 """
@@ -27,7 +27,7 @@ from trunkline_bus.streams.typed_stream import stream_of
 
 
 class StreamState(msgspec.Struct, frozen=True, kw_only=True):
-    """How full a stream is, at ``at`` of the server's clock.
+    """The size of a stream, at ``at`` of the server's clock.
 
     ``bytes`` is what its messages take on the server, ``first`` the oldest one's time.
     ``max_bytes`` and ``max_age`` (seconds) are its limits, None without one; with ``refuses`` a full one takes no more,
@@ -46,12 +46,12 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fullness(self) -> float:
-        """How full it is by its size, from 0 to 1; 0 without a limit."""
+        """The share of its maximum size that the stream has, from 0 to 1; 0 without a limit."""
         return self.bytes / self.max_bytes if self.max_bytes else 0.0
 
 
 class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a consumer has come.
+    """The progress of a consumer.
 
     ``waiting`` messages were never delivered, ``held`` ones are delivered and not acknowledged. ``pulls`` is how many
     requests of living clients wait for messages. ``pin`` is the id of the client that the consumer is pinned to,
@@ -67,7 +67,7 @@ class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def stream_state(bus: Bus, name: str) -> StreamState:
-    """How full a stream is. Raises ``StreamError`` kinds."""
+    """Return the size of a stream. Raises ``StreamError`` kinds."""
     info = await request_api(bus.link, f"STREAM.INFO.{name}")
     state, config = info["state"], info["config"]
     return StreamState(
@@ -84,7 +84,7 @@ async def stream_state(bus: Bus, name: str) -> StreamState:
 
 
 async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
-    """How far a consumer has come. Raises ``StreamError`` kinds."""
+    """Return the progress of a consumer. Raises ``StreamError`` kinds."""
     info = await request_api(bus.link, f"CONSUMER.INFO.{stream}.{name}")
     group: dict[str, Any] = next(iter(info.get("priority_groups") or ()), {})
     pin = group.get("pinned_client_id", "")
@@ -119,7 +119,7 @@ async def resend(
 
 
 async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
-    """How many messages a stream has under each subject that matches. Raises ``StreamError`` kinds."""
+    """Return the number of messages of a stream under each subject that matches. Raises ``StreamError`` kinds."""
     found: dict[str, int] = {}
     while True:
         body = {"subjects_filter": filter, "offset": len(found)}

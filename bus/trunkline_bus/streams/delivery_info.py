@@ -1,4 +1,4 @@
-"""What JetStream puts into the reply subject of a delivered message. Parsing only."""
+"""The delivery data in the reply subject of a JetStream message. Parsing only."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class DeliveryInfo(msgspec.Struct, frozen=True):
-    """How often a message was delivered, its place in the stream and among the consumer's deliveries."""
+    """The number of deliveries of a message, its place in the stream and among the consumer's deliveries."""
 
     delivered: int
     seq: int

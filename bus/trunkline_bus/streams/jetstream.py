@@ -41,7 +41,7 @@ _PUB_ACK = msgspec.json.Decoder(_PubAck)
 
 
 class ExpectedSequence(msgspec.Struct, frozen=True):
-    """What a compare-and-set write expects: ``expect`` is the last sequence under ``filter`` in ``stream``."""
+    """The expectation of a compare-and-set write: ``expect`` is the last sequence under ``filter`` in ``stream``."""
 
     stream: str
     filter: str

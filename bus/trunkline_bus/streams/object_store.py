@@ -27,7 +27,7 @@ _ROLLUP = {"Nats-Rollup": "sub"}
 
 
 class ObjectInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the bucket knows of an object; the field names are those of NATS."""
+    """The metadata of an object in the bucket; the field names are those of NATS."""
 
     name: str
     bucket: str
@@ -124,7 +124,7 @@ class ObjectStore:
             raise DecodeError("object_broken", f"piece {count} of the object {info.name[:100]!r} is gone")
 
     async def info(self, name: str) -> ObjectInfo | None:
-        """What is known of ``name``; None when it does not exist, was deleted, or the bucket is missing."""
+        """Return the metadata of ``name``; None when it does not exist, was deleted, or the bucket is missing."""
         try:
             record = await last_record(self._link, self.spec.stream_name, self._meta(name))
         except StreamUnavailable as error:
@@ -158,7 +158,7 @@ class ObjectStore:
         return info is not None
 
     async def infos(self) -> list[ObjectInfo]:
-        """What is known of each object in the bucket, the one that was stored first at the beginning."""
+        """Return the metadata of each object in the bucket, the one that was stored first at the beginning."""
         found: list[ObjectInfo] = []
         async for record in records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.M.*"):
             info = msgspec.json.decode(record.data, type=ObjectInfo)

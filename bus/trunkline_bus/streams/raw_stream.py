@@ -1,4 +1,4 @@
-"""What a stream keeps, as bytes, and how single messages are erased: overwritten on the server's disk, not only
+"""The messages of a stream as bytes, and the erasing of single messages: overwritten on the server's disk, not only
 unlisted.
 
 ``delete`` and ``purge`` of the typed access free room; the server leaves the bytes in its files until it writes there

@@ -1,4 +1,5 @@
-"""What each kind of process does on the bus, in terms of ``contracts.subjects``. A table: no NATS subjects in here.
+"""The roles: each kind of process and its use of the bus, in terms of ``contracts.subjects``. A table: no NATS
+subjects in here.
 
 A new endpoint, topic or bucket is denied to everybody until it stands here.
 """

@@ -31,7 +31,7 @@ def inbox_prefix(user: str) -> str:
 
 
 def subject_permissions(role: Role, everybody: tuple[Role, ...]) -> SubjectPermissions:
-    """What ``role`` may do among ``everybody``."""
+    """Return the subject permissions of ``role`` among ``everybody``."""
     subscribe = {
         f"{inbox_prefix(role.name)}.>",
         *_served(role),

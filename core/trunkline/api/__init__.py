@@ -1,1 +1,1 @@
-"""What authors of plugins import besides ``trunkline`` itself: one module for each kind of extension."""
+"""The public API for authors of plugins besides ``trunkline`` itself: one module for each kind of extension."""

@@ -63,7 +63,7 @@ class Config:
         return with_absolute_paths(section, self.home)
 
     def plugin_host(self, *names: str) -> PluginHostSettings:
-        """How the plugin of these names (its entry point, its distribution) is hosted."""
+        """Return the host settings of the plugin of these names (its entry point, its distribution)."""
         for name in names:
             if self.has_section("plugins", name):
                 key = ("plugins", self._written("plugins", name))

@@ -59,8 +59,9 @@ def apply_settings(text: str, changes: Mapping[str, Any]) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """What stands above the first table, and the rest, which begins with the comment of that table: a new key is put
-    above that comment. All of it and nothing where that cannot be told."""
+    """Split the text into the part above the first table, and the rest, which begins with the comment of that
+    table: a new key is put above that comment. All of it and nothing where that cannot be told.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 

@@ -22,7 +22,7 @@ class NewerFormatError(StorageError):
 
 
 class FormatRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says: the form, and which version wrote it."""
+    """The content of the file: the form, and which version wrote it."""
 
     form: int
     version: str

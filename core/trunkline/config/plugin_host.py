@@ -1,4 +1,4 @@
-"""How a plugin is hosted: the keys of ``[plugins.NAME]`` that belong to the platform and not to the plugin."""
+"""The host settings of a plugin: the keys of ``[plugins.NAME]`` that belong to the platform and not to the plugin."""
 
 from typing import Annotated, Literal
 

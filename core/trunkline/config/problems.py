@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, said so that a person can mend it: all of it at once."""
+"""The problems of a configuration, each as a sentence that tells a person how to mend it: all of them at once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

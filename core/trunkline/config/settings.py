@@ -124,8 +124,9 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model costs, in US dollars per million tokens. ``cached`` is for input that the vendor had cached; without
-    it that costs as much as other input."""
+    """The price of a model, in US dollars per million tokens. ``cached`` is for input that the vendor had cached;
+    without it that costs as much as other input.
+    """
 
     input: Annotated[float, msgspec.Meta(ge=0)]
     output: Annotated[float, msgspec.Meta(ge=0)]

@@ -1,4 +1,4 @@
-"""How long things are kept, and how much of them: ``[retention]``. Plain data.
+"""The retention of streams and buckets, in time and size: ``[retention]``. Plain data.
 
 Whatever an installation writes by itself has a bound here or in the list of ``docs/how-to/operate.md``. What people
 made (memory, workspaces, backups) is theirs to delete.
@@ -46,7 +46,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def body_days(self) -> float:
-        """How long large bodies are kept, in days: as long as anything that may name one."""
+        """The days that large bodies are kept: as long as anything that may name one."""
         return max(self.journal_days, self.dead_letter_days)
 
 

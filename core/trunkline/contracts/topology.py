@@ -94,8 +94,9 @@ def topology(
 
 
 def remote_topology(retention: Retention = DEFAULT_RETENTION) -> Topology:
-    """What a remote keeps on its own server: the ledger and the audit log of its calls, who lives, and what it could
-    not read."""
+    """Return the topology of a remote's own server: the ledger and the audit log of its calls, who lives, and what
+    it could not read.
+    """
     whole = topology(retention=retention)
     streams = tuple(stream for stream in whole.streams if stream.name in REMOTE_STREAMS)
     claims = tuple(store for store in whole.objects if store.name == CLAIM_STORE.name)

@@ -41,7 +41,7 @@ ASIDE = "replaced"
 
 
 class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive says of itself, in its first member."""
+    """The manifest of a backup archive, its first member."""
 
     schema: int
     version: str
@@ -53,7 +53,7 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class RestoreResult:
-    """What a restore brought, and where what was there before lies now."""
+    """The parts that a restore brought, and the place where what was there before lies now."""
 
     label: BackupManifest
     aside: Path | None = None
@@ -140,7 +140,7 @@ def _add_folder(tar: tarfile.TarFile, name: str, folder: Path) -> None:
 
 
 def read_backup_manifest(archive: Path) -> BackupManifest:
-    """What an archive says of itself.
+    """Read the manifest of an archive.
 
     Raises:
         TrunklineError: it is no backup, or one of a newer version.
@@ -288,8 +288,9 @@ def _require_expected_place(memory: Path, home: Home) -> None:
 def _plan_moves_aside(
     home: Home, places: dict[str, Path], restored: RestoreResult, replace: bool
 ) -> tuple[tuple[Path, Path], ...]:
-    """What must be moved, and where to; what a bus of before has under way and what is derived does not fit another
-    memory."""
+    """Return the folders that must be moved, and where to; what a bus of before has under way and what is derived
+    does not fit another memory.
+    """
     wanted = [*places.values(), home.bus, home.cache]
     there = [
         path for path in dict.fromkeys(wanted) if path.is_file() or (path.is_dir() and any(path.iterdir()))

@@ -1,4 +1,6 @@
-"""What listens on this machine for a home: each process that opens a port writes it down in ``run/listeners``."""
+"""The ports that are open on this machine for a home: each process that opens a port writes it down in
+``run/listeners``.
+"""
 
 import os
 import socket
@@ -44,7 +46,7 @@ def registered_listener(run: Path, listener: Listener) -> Iterator[None]:
 
 
 def read_listeners(run: Path) -> list[Listener]:
-    """What listens now, by address. Notes of processes that died are removed."""
+    """Return the open ports, by address. Notes of processes that died are removed."""
     found = (_listener(file) for file in sorted((run / FOLDER).glob("*.json")))
     return sorted((one for one in found if one is not None), key=lambda one: one.address)
 

@@ -61,7 +61,7 @@ class Home:
 
     @property
     def run(self) -> Path:
-        """What belongs to the instance that runs: its run file and lock."""
+        """The folder of the instance that runs: its run file and lock."""
         return self.path / "run"
 
     @property

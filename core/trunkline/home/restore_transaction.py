@@ -20,7 +20,7 @@ PLAN_FILE = "restoring.json"
 
 
 class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is being moved: away to ``aside`` first (``out``: place, where to), then in (place, from)."""
+    """The folders that a restore moves: away to ``aside`` first (``out``: place, where to), then in (place, from)."""
 
     out: tuple[tuple[Path, Path], ...]
     into: tuple[tuple[Path, Path], ...]

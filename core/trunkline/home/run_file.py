@@ -1,4 +1,6 @@
-"""What a running instance leaves in ``run/``: a lock that says it lives, and a file that says how to reach it."""
+"""The files that a running instance leaves in ``run/``: a lock that says it lives, and a file that says how to
+reach it.
+"""
 
 import fcntl
 import os
@@ -21,8 +23,9 @@ class AlreadyRunning(TrunklineError):
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach the instance that runs. ``gateway`` is its HTTP address. The file holds the bus password, so its
-    mode is 0600."""
+    """The address of the instance that runs. ``gateway`` is its HTTP address. The file holds the bus password, so
+    its mode is 0600.
+    """
 
     pid: int
     started_at: datetime

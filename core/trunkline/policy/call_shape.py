@@ -14,8 +14,9 @@ from trunkline_bus import key_of
 
 
 def shape_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """What a lasting approval is bound to: the tool, its source, what that source says of it, and each argument by
-    value unless it is free."""
+    """Return the shape that a lasting approval is bound to: the tool, its source, what that source says of it, and
+    each argument by value unless it is free.
+    """
     bound = bound_arguments(spec, arguments)
     return key_of(
         "shape",

@@ -10,7 +10,7 @@ from trunkline.policy.policy_match import applies, permits, specificity
 
 
 class AccessRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants to do.
+    """An action that somebody wants to do.
 
     ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to. ``aliases`` are
     further names: a policy may deny, ask about or count by an alias, but never permit by one. ``action`` may be
@@ -26,7 +26,7 @@ class AccessRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of it.
+    """The decision about an access request.
 
     ``asks``: a person must say yes first. ``why`` is a sentence, ``by`` the ids of the policies that decided, ``hint``
     what a person could do about a refusal. ``counts`` are the policies of which this uses up one time today.

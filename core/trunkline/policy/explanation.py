@@ -1,4 +1,4 @@
-"""What holds for a block, in words: each thing that its agent may want to do, whether it may, and by which rule."""
+"""The permissions of a block in words: each action of its agent, whether it is allowed, and by which rule."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ class PermissionExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain_permissions(block: str, policies: Sequence[Policy], now: datetime) -> list[PermissionExplanation]:
-    """What the agent of the block may do by these policies."""
+    """Explain the permissions of the block's agent by these policies."""
     subjects = frozenset({"*", "type:agent", f"block:{block}"})
     lines = []
     for what, resource, action in QUESTIONS:

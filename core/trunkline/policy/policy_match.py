@@ -1,4 +1,4 @@
-"""Whether a policy applies to what is asked, and how particular it is."""
+"""The matching of policies to requests, and the specificity of a policy."""
 
 import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
@@ -55,8 +55,9 @@ def matches_resource(policy: Policy, resources: tuple[str, ...], aliases: tuple[
 
 
 def specificity(policy: Policy) -> Specificity:
-    """How particular a policy is: the shape of a call before a conversation, what ends before what lasts, a tool before
-    all, a block before all."""
+    """Return the specificity of a policy: the shape of a call before a conversation, what ends before what lasts, a
+    tool before all, a block before all.
+    """
     literal = policy.resource.replace("*", "")
     subjects = {"*": 0}
     kinds = {"type": 1, "block": 2}

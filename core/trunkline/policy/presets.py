@@ -85,7 +85,7 @@ class _PolicyBuilder:
         return self._made(name, resource, action, "allow", asks)
 
     def allow_outward(self, name: str, resource: str, action: str) -> Policy:
-        """What is read from a host of the model's choice tells that host something, by the address alone."""
+        """Allow reading from a host of the model's choice. Reading tells that host something, by the address alone."""
         return self._made(name, resource, action, "allow", self._approvals != "none")
 
     def allow_without_approval(self, name: str, resource: str, action: str) -> Policy:
@@ -123,7 +123,7 @@ def refusal_reason(asked: AccessRequest, decision: Decision) -> str:
 
 
 def refusal_hint(block: str, asked: AccessRequest, by: tuple[str, ...]) -> str:
-    """What a person could do about a refusal: a command, or the policies to look at."""
+    """Return the remedy for a refusal: a command, or the policies to look at."""
     owners = [one for one in by if not one.startswith("preset:")]
     if owners and all(one.startswith("planning-") for one in owners):
         return "It plans in this conversation: a person who approves its plan (approve_plan) ends that"

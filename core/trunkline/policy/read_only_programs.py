@@ -1,4 +1,5 @@
-"""Whether a program only reads, by its argument vector. No shell is involved, and nothing is guessed from text.
+"""The programs that only read, recognised by their argument vector. No shell is involved, and nothing is guessed
+from text.
 
 A program counts only with options that are known here by their whole names: what is not known might write
 (``sort -o``), run another program (``find -exec``), or be short for an option that does (``--outp``). Knowing too

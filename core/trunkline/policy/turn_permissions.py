@@ -1,5 +1,6 @@
-"""What the tool calls of a turn may do at most: what was given to the credential that began it, and to each that
-steered it since. Pure."""
+"""The upper bound of what the tool calls of a turn may do: what was given to the credential that began it, and to
+each that steered it since. Pure.
+"""
 
 from collections.abc import Iterable
 
@@ -13,7 +14,7 @@ OWNER_ACTOR, CHANNEL_ACTOR_PREFIX = "owner", "channel:"
 
 
 def initial_permissions(request: TurnRequested) -> ActorPermissions:
-    """What the credential permits that sent a message.
+    """Return the permissions of the credential that sent a message.
 
     An earlier version did not say: the owner and the owner's channels had everything, and of anybody else nobody knows.
     """
@@ -24,15 +25,16 @@ def initial_permissions(request: TurnRequested) -> ActorPermissions:
 
 
 def narrowed_by_steering(permissions: ActorPermissions, entry: SteerRecorded) -> ActorPermissions:
-    """What is left once somebody steered: a turn follows the words of all of them, and what one of them may not have
-    done is not done. An earlier version did not say who it was."""
+    """Return the permissions that are left once somebody steered: a turn follows the words of all of them, and what
+    one of them may not have done is not done. An earlier version did not say who it was.
+    """
     if isinstance(entry.permissions, UnsetType):
         return permissions
     return ActorPermissions(permissions.intersect(entry.permissions))
 
 
 def remaining_permissions(request: TurnRequested, entries: Iterable[JournalEntry]) -> ActorPermissions:
-    """What is left to a turn after these entries of its journal."""
+    """Return the permissions that are left to a turn after these entries of its journal."""
     permissions = initial_permissions(request)
     for entry in entries:
         if isinstance(entry, SteerRecorded):

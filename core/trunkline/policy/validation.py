@@ -1,4 +1,5 @@
-"""What no call can ever meet in a policy, by its words alone: a slip there would leave a denial without force. Pure.
+"""The check of policies for words that no call can ever match: a slip there would leave a denial without force.
+Pure.
 
 A block or a tool that is not there may come later, and is no slip here.
 """
@@ -49,7 +50,7 @@ def find_mistake(policy: Policy) -> PolicyMistake | None:
 
 
 def _subject_fault(subject: str) -> str:
-    """What is wrong with a subject; "" for nothing. A person's id may be any text that is no misspelt other form."""
+    """Return the fault of a subject; "" for none. A person's id may be any text that is no misspelt other form."""
     if subject in ("*", "type:agent") or BLOCK_SUBJECT.fullmatch(subject):
         return ""
     kind, colon, _ = subject.partition(":")

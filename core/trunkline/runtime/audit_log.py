@@ -77,7 +77,7 @@ class AuditLog:
         self._summaries.add(line)
 
     def describe_content(self, arguments: Mapping[str, Any] | str, output: str = "") -> dict[str, Any]:
-        """What a line says of arguments and result, as the detail wants it."""
+        """Return the part of a line about arguments and result, as the detail wants it."""
         if self._detail == "minimal":
             return {}
         most = VERBOSE_LENGTH if self._detail == "verbose" else STANDARD_LENGTH
@@ -162,7 +162,7 @@ class AuditSummaries:
         self._counted[kind] = (number + 1, first, line.at)
 
     def take(self) -> list[AuditEntry]:
-        """What was counted, a line a kind, and begin anew."""
+        """Return the counts, a line a kind, and begin anew."""
         counted, self._counted = self._counted, {}
         return [
             msgspec.structs.replace(kind, id=new_id("audit"), at=last, first=first, count=number)
@@ -174,7 +174,7 @@ class AuditSummaries:
 
 
 def _kinds(line: AuditEntry) -> tuple[AuditEntry, ...]:
-    """What the line is counted as, the most telling kind first. There is always room for the last."""
+    """Return the kinds that the line is counted as, the most telling kind first. There is always room for the last."""
     at = datetime.fromtimestamp(0, UTC)
     whose = AuditEntry(id="", at=at, event=line.event, block=line.block, actor=line.actor, why=SEVERAL)
     what = msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""How a process reaches the server, and how it runs one: settings from the configuration. Nothing is opened here."""
+"""The settings of the bus connection and of the embedded server, from the configuration. Nothing is opened here."""
 
 from pathlib import Path
 
@@ -79,7 +79,7 @@ def with_own_inbox(settings: BusSettings, who: str) -> BusSettings:
 
 
 def connection_hint(error: BusError) -> str:
-    """What a person can do about a server that cannot be used; "" when there is nothing to say."""
+    """Return the remedy for a server that cannot be used; "" when there is nothing to say."""
     if isinstance(error, ServerTooOld):
         return "Install a newer nats-server there, or leave out bus.url to use the one that comes with Trunkline."
     if isinstance(error, ConnectionFailed) and "authorization" in str(error).lower():

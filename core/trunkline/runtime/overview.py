@@ -43,7 +43,7 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
-    """How many turns began, parked, ended and failed in the last ``minutes``."""
+    """The numbers of turns that began, parked, ended and failed in the last ``minutes``."""
 
     minutes: float
     started: int

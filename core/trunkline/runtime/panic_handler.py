@@ -1,4 +1,4 @@
-"""How a worker heeds panic: by the latch in its home, which it looks at, and by the bus, which tells other machines."""
+"""The panic handler of a worker. It watches the kill switch in the home, and the bus, which tells other machines."""
 
 import logging
 from collections.abc import Awaitable, Callable

@@ -62,8 +62,9 @@ async def require_partition_count(bus: Bus) -> int:
 
 
 async def waiting_pulls(bus: Bus, partition: int) -> int:
-    """How many living monitors wait for messages of a partition; the pinned one is given them. Raises ``StreamError``
-    kinds."""
+    """Return the number of live monitors that wait for messages of a partition; the pinned one is given them.
+    Raises ``StreamError`` kinds.
+    """
     spec = inbox_consumer(partition)
     return (await consumer_state(bus, spec.stream, spec.name)).pulls
 

@@ -1,4 +1,4 @@
-"""How a command reaches a platform: the one that runs, or one of its own for as long as the command takes."""
+"""The connection of a command to a platform: the one that runs, or one of its own for as long as the command takes."""
 
 import dataclasses
 import logging

@@ -140,7 +140,7 @@ async def _end(process: Process) -> None:
 
 
 def environment(child: PluginProcess, config: Config, url: str) -> Iterator[tuple[str, str]]:
-    """What the process finds in its environment."""
+    """Yield the environment variables of the process."""
     wanted = {
         *PASSED_VARIABLES,
         *child.hosting.isolation_environ,

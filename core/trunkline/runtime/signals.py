@@ -1,4 +1,4 @@
-"""How a process is asked to stop, and how it ends: the first signal drains, a second one leaves at once.
+"""The signals that stop a process: the first one drains, a second one leaves at once.
 
 What was given up may not keep a process: Python waits for its threads, asyncio for its tasks, both without end.
 """
@@ -50,7 +50,7 @@ async def stop_on_signals(
 
 
 def stop_timeout(config: Config) -> float:
-    """How many seconds a process may take to stop: what its drains are given, and some for the rest."""
+    """Return the seconds that a process may take to stop: what its drains are given, and some for the rest."""
     return config.settings.monitor.drain_timeout + config.settings.tools.drain_timeout + CLOSING
 
 

@@ -16,7 +16,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 
 async def retry_until_available(attempt: Callable[[], Awaitable[T]], seconds: float, stop: anyio.Event) -> T:
-    """What ``attempt`` returns, as soon as NATS lets it. That it is waited for is said once, in the log.
+    """Return the result of ``attempt``, as soon as NATS lets it. That it is waited for is said once, in the log.
 
     Raises what ``attempt`` raised last when ``seconds`` have passed or ``stop`` is set, and at once what waiting
     cannot cure, such as a wrong password.

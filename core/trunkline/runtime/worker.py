@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What a worker is given.
+    """The context that a worker is given.
 
     ``id`` is unique among all workers that ever ran. ``bus`` is the worker's own connection. ``service`` is its
     ADR-32 service, already answering ``$SRV.PING|INFO|STATS``: add endpoints to it, open no second one.

@@ -44,7 +44,7 @@ SILENCE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerHostSettings:
-    """How to host a worker.
+    """The settings of a worker's host.
 
     ``bus`` says how to reach the server. ``extra`` are plugin objects besides the installed ones. ``prepare_bus``
     is false when somebody else (the supervisor) brings streams and buckets to the server. ``restarts`` is how often a
@@ -133,7 +133,7 @@ async def maintain_configured_topology(
 
 
 def configured_topology(config: Config) -> Topology:
-    """What the server should keep, by the configuration."""
+    """Return the topology that the configuration asks of the server."""
     kept = config.settings.bus
     return with_format(
         topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed_storage)

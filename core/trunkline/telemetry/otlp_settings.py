@@ -1,4 +1,4 @@
-"""Whether an OTLP collector is named, by OpenTelemetry's own variables. Reads the environment, loads nothing."""
+"""The OTLP collector, by OpenTelemetry's own variables. Reads the environment, loads nothing."""
 
 import os
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def is_exported(signal: Signal, environ: Mapping[str, str] | None = None) -> boo
 
 
 def export_interval(environ: Mapping[str, str] | None = None) -> float:
-    """How often metrics are exported, in seconds: ``OTEL_METRIC_EXPORT_INTERVAL``, 60 when that says nothing."""
+    """Return the seconds between exports of metrics: ``OTEL_METRIC_EXPORT_INTERVAL``, 60 when that says nothing."""
     variables = os.environ if environ is None else environ
     try:
         return float(variables.get("OTEL_METRIC_EXPORT_INTERVAL", "")) / 1000

@@ -131,7 +131,7 @@ def _flush_here(provider: "Exporting", waiting: "set[Exporting]") -> None:
 
 
 def _exporting() -> "Iterator[Exporting]":
-    """What of this process exports to a collector."""
+    """Export the spans and metrics of this process to a collector."""
     tracing, measuring = trace.get_tracer_provider(), metrics.get_meter_provider()
     if isinstance(tracing, ProcessTracerProvider) and is_exported("traces"):
         yield tracing
@@ -195,7 +195,7 @@ class SpanBuffer:
             self.dropped = 0
 
     def take(self) -> Mapping[str, list[SpanRecord]]:
-        """What waits, by trace."""
+        """Return the waiting spans, by trace."""
         by_trace: defaultdict[str, list[SpanRecord]] = defaultdict(list)
         while self.spans:
             record = _record(self.spans.popleft())

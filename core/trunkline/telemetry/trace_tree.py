@@ -53,7 +53,7 @@ def _walk(
 
 
 def span_notes(span: SpanRecord) -> str:
-    """What a person wants to see of a span besides its name."""
+    """Return the notes that a person wants to see of a span besides its name."""
     found = span.attributes
     notes = []
     if semconv.STEP in found:

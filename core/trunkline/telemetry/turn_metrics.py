@@ -44,7 +44,7 @@ class MetricSink(Protocol):
 
 @dataclass(slots=True)
 class _Running:
-    """What is known of a turn that has not ended."""
+    """The state of a turn that has not ended."""
 
     model: tuple[str, str] = (UNKNOWN, UNKNOWN)
     began: datetime | None = None

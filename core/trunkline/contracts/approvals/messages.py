@@ -46,7 +46,8 @@ def describe_withdrawal(why: WithdrawalReason, by: str) -> str:
 
 
 class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a call would do, for a person to read: nothing in it is obeyed by a terminal, and its length is bounded.
+    """A description of what a call would do, for a person to read: nothing in it is obeyed by a terminal, and its
+    length is bounded.
 
     ``text`` is a unified diff, a command with its arguments, a message with whom it goes to, or the arguments one by
     one. ``left_out`` is how many characters of it are not shown. ``shape`` is the key of the tool and those arguments
@@ -73,9 +74,10 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was decided, by whom, and when. ``by`` is an identity's id, or ``deadline`` when nobody decided in time.
-    A question was answered with ``answer``, or left without one (``allow`` is false). With ``withdrawn`` nobody
-    decided: ``by`` is then who ended the turn, "" where nobody did."""
+    """The decision about an approval, its author and its time. ``by`` is an identity's id, or ``deadline`` when
+    nobody decided in time. A question was answered with ``answer``, or left without one (``allow`` is false).
+    With ``withdrawn`` nobody decided: ``by`` is then who ended the turn, "" where nobody did.
+    """
 
     allow: bool
     by: str

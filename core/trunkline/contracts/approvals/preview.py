@@ -1,4 +1,4 @@
-"""What a call would do, put so that a person can decide about it: a diff, a command, a message, the arguments.
+"""Previews of calls, on which a person decides: a diff, a command, a message, the arguments.
 
 Pure. Whatever a model wrote is shown and never obeyed: control characters, and such as nobody sees, are made visible,
 nothing grows beyond a bound, and what is left out is counted.
@@ -37,7 +37,9 @@ def preview(kind: PreviewKind, text: str) -> ApprovalDetail:
 
 
 def diff_preview(path: str, before: str | None, after: str | None) -> ApprovalDetail:
-    """How a file would change. ``before`` is None for one that is not there, ``after`` for one that would be gone."""
+    """Describe the change of a file as a diff. ``before`` is None for one that is not there, ``after`` for one that
+    would be gone.
+    """
     old, new = _lines(before), _lines(after)
     if len(old) + len(new) > MAX_LINES:
         return preview("diff", f"{path}: {len(old)} lines would become {len(new)} lines:\n{after or ''}")

@@ -1,4 +1,4 @@
-"""What is said of approvals: where each one stands, and when its time is over."""
+"""The topics of approvals: their state, and the end of their time."""
 
 from trunkline.contracts.approvals.messages import (
     Approval,

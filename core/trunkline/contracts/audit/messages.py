@@ -1,4 +1,4 @@
-"""What was decided and done: one entry for each decision and each call, kept on a stream and then in memory."""
+"""The entries of the audit log: one for each decision and each call, kept on a stream and then in memory."""
 
 from datetime import datetime
 from typing import Literal

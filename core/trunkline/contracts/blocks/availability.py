@@ -13,7 +13,7 @@ def is_block_name(text: str) -> bool:
 
 
 def block_not_found(name: str) -> str:
-    """What is said of a block that is not there."""
+    """Return the sentence for a block that does not exist."""
     return f"There is no block called {name!r}."
 
 

@@ -15,7 +15,8 @@ PulseState = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
 
 
 class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a block's agents may remember and read, the table ``[memory]`` of its ``block.toml`` (RLM-F21).
+    """The limits of what a block's agents may remember and read: the table ``[memory]`` of its ``block.toml``
+    (RLM-F21).
 
     ``write_layers``: the first one is written when nothing is said. The owner's own layer is shared with all blocks, so
     writing it takes ``allow_user_global_write`` besides. Chunks that nobody made or used for ``retention_days`` are
@@ -54,7 +55,7 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a block is doing now (MB-F5). ``error`` is a code, never raw text."""
+    """The status of a block (MB-F5). ``error`` is a code, never raw text."""
 
     status: PulseState = "SLEEPING"
     last_run: datetime | None = None

@@ -9,7 +9,7 @@ from trunkline.contracts.channels.channel import Channel, Gateway
 
 @dataclass(frozen=True, slots=True)
 class TerminalSession:
-    """What the person asked for on the command line.
+    """The requests that a person made on the command line.
 
     ``conversation`` is one to go on with; ``block`` is where a new one begins (None = the gateway's rules).
     ``trace`` draws the trace of a turn as lines of plain text, where the program can.

@@ -1,4 +1,4 @@
-"""What is asked of channels: to tell their owner something that answers no message."""
+"""The endpoint of channels, which tells their owner something that answers no message."""
 
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline_bus import Endpoint, Subject

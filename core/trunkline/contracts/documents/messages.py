@@ -22,7 +22,7 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def citation(self) -> str:
-        """How a person would name the place."""
+        """The name that a person would give the place."""
         return f"{self.source}, page {self.page}" if self.page else f"{self.source}, line {self.line}"
 
 
@@ -63,7 +63,7 @@ class SearchCollected(Payload, frozen=True, kw_only=True, tag="memory.collected-
 
 
 class Excerpts(Payload, frozen=True, kw_only=True, tag="memory.excerpts.v1"):
-    """What was found, best first."""
+    """The excerpts that were found, best first."""
 
     excerpts: tuple[Excerpt, ...] = ()
 

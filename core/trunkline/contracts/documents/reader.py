@@ -24,7 +24,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says. ``title`` is the file's own, if it has one; ``pages`` is how many there are, None without."""
+    """The text of a file. ``title`` is the file's own, if it has one; ``pages`` is how many there are, None without."""
 
     sections: tuple[Section, ...]
     title: str = ""
@@ -79,8 +79,9 @@ class Documents(Protocol):
         ...
 
     async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
-        """What a file says that is not in the workspace, by the reader that its name calls for or this one. It is read
-        apart, like all that strangers wrote."""
+        """Convert a file that is not in the workspace, by the reader that its name calls for or this one. It is
+        read apart, like all that strangers wrote.
+        """
         ...
 
     async def collect(self, name: str, text: str) -> None:
@@ -88,7 +89,7 @@ class Documents(Protocol):
         ...
 
     async def collected(self) -> Sequence[CollectedDocument]:
-        """What is kept with the conversation."""
+        """Return the documents that are kept with the conversation."""
         ...
 
     async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:

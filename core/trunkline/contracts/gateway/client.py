@@ -88,8 +88,9 @@ STOPPING = 30.0
 
 
 class GatewayClient:
-    """What a channel is given. ``channel`` is its name and a subject key; ``patience`` is how long to try, in seconds;
-    ``shows`` is what people see there of an answer, which goes along with each message.
+    """The gateway's client for channels and commands. ``channel`` is its name and a subject key; ``patience`` is
+    how long to try, in seconds; ``shows`` is what people see there of an answer, which goes along with each
+    message.
 
     Every method raises RemoteFault with a code and a sentence for people, or Unavailable when no gateway answers.
     """
@@ -159,7 +160,7 @@ class GatewayClient:
         return await self._call_until_answered(GET_APPROVAL, GetApproval(id=id))
 
     async def grants(self) -> GrantList:
-        """What was allowed for longer than one call."""
+        """Return the grants: what was allowed for longer than one call."""
         return await self._call_until_answered(LIST_GRANTS, ListGrants())
 
     async def forget_grant(self, id: str) -> None:

@@ -48,7 +48,7 @@ class TranscriptHead(Payload, frozen=True, kw_only=True, tag="gateway.transcript
 
 
 class ClientRequest(Payload, frozen=True, kw_only=True, tag="gateway.request.v1"):
-    """What the gateway calls a request of an OpenAI client, so that the client's own repeat of it is the same one."""
+    """The gateway's id of a request of an OpenAI client, so that the client's own repeat of it is the same one."""
 
     client_id: str
 

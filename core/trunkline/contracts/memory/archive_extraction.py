@@ -84,7 +84,7 @@ def _tarred(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 class _SizeLimit:
-    """How much may still come out of an archive."""
+    """The number of bytes that may still come out of an archive."""
 
     def __init__(self, archive: Path) -> None:
         self._archive = archive

@@ -1,4 +1,4 @@
-"""What many requests need and seldom changes: asked once, and again when memory tells of a change."""
+"""A cache of values from memory that many requests need: read once, and again when memory reports a change."""
 
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar

@@ -159,7 +159,7 @@ class ChunkMemory(MemoryClientBase):
     async def linked(
         self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
-        """What a chunk is linked to, in both directions, strongest first."""
+        """Return the chunks that a chunk is linked to, in both directions, strongest first."""
         wish = FindLinked(id=chunk, actor=self._actor, block=self._block, link_type=link_type, limit=limit)
         if not await self._is_unrestricted("read") and await self.chunk(chunk) is None:
             raise ToolError(_NONE.format(chunk), kind="not_found")
@@ -229,7 +229,7 @@ class ChunkMemory(MemoryClientBase):
         await self.check_access(f"{chunks}/{today}/chunk-{today}-00000000.json", "write", False)
 
     async def _first_layer(self) -> Layer | None:
-        """What the block writes to when nothing is said."""
+        """Return the layer that the block writes to by default."""
         try:
             file = await self._ask(MEMORY_READ, ReadMemory(path=f"{self._root}/block.toml"))
             policy = msgspec.toml.decode(file.content, type=BlockConfig).memory
@@ -278,7 +278,7 @@ _NONE = "There is no chunk {!r} here."
 
 
 def _without_hidden(found: Recalled, shown: tuple[RecalledChunk, ...]) -> Recalled:
-    """What is left of an answer: nothing in it tells of a chunk that may not be shown."""
+    """Remove from an answer all that tells of a chunk which may not be shown."""
     ids = tuple(one.chunk.id for one in shown)
     best = shown[0].chunk if shown else None
     return replace(

@@ -66,7 +66,7 @@ class ChunkMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChunkFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chunk's file holds."""
+    """The content of a chunk's file."""
 
     id: str
     content: str
@@ -108,7 +108,7 @@ class Remember(Payload, frozen=True, kw_only=True, tag="memory.remember.v1"):
 
 
 class Remembered(Payload, frozen=True, kw_only=True, tag="memory.remembered.v1"):
-    """What was kept, in the order of the text. Blank text is no success, and nothing is kept."""
+    """The chunks that were kept, in the order of the text. Blank text is no success, and nothing is kept."""
 
     success: bool
     chunk_ids: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class Recalled(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1"):
 
     @property
     def searched(self) -> str:
-        """How it was looked for, as a sentence."""
+        """The way of the search, as a sentence."""
         return describe_search(self.vectors)
 
 
@@ -292,7 +292,7 @@ class PruneChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-prune.v1
 
 
 class ChunksPruned(Payload, frozen=True, kw_only=True, tag="memory.chunk-pruned.v1"):
-    """What was archived, or would be."""
+    """The chunks that were archived, or would be."""
 
     chunk_ids: tuple[str, ...] = ()
     version: str = ""

@@ -202,7 +202,7 @@ class BlockMemory(ChunkMemory):
         return msgspec.structs.replace(found, path=self._relative(found.path))
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """What differs at a path between two versions; without ``old`` what its last change did."""
+        """Return the differences at a path between two versions; without ``old`` those of its last change."""
         found = await self._call(MEMORY_DIFF, DiffMemory(path=self._root_path(path), old=old, new=new))
         if self.recipient is not None and any(
             may_hold_learned(one) for file in found.files for one in _paths(file)

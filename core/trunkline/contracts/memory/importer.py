@@ -132,4 +132,6 @@ class Importer(ABC):
 
     @abstractmethod
     def read(self, source: Source) -> Iterator[Imported]:
-        """What there is. Passwords and keys are never yielded; that they were left behind is a gap."""
+        """Yield all that the source holds. Passwords and keys are never yielded; that they were left behind is a
+        gap.
+        """

@@ -23,7 +23,7 @@ class VectorStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexStats(Payload, frozen=True, kw_only=True, tag="memory.index-stats.v1"):
-    """What the index holds. ``size`` is that of its file in bytes; ``kinds`` are passages by kind.
+    """The contents of the index in figures. ``size`` is that of its file in bytes; ``kinds`` are passages by kind.
 
     ``version`` is the commit it stands at. ``vectors`` is None without an embedder: then words alone are searched.
     """
@@ -47,7 +47,9 @@ class RebuildIndex(Payload, frozen=True, kw_only=True, tag="memory.reindex.v1"):
 
 
 class IndexProgress(Payload, frozen=True, kw_only=True, tag="memory.reindex-progress.v1"):
-    """How far it is: ``done`` files of ``total``; then passages with vectors, where an embedder makes them."""
+    """The progress of an index: ``done`` files of ``total``; then passages with vectors, where an embedder makes
+    them.
+    """
 
     done: int
     total: int

@@ -34,8 +34,9 @@ class _Source(msgspec.Struct, frozen=True):
 
 
 class _Learned(msgspec.Struct, frozen=True):
-    """What a file of the learner says of where it comes from. An episode has one source; of a strategy ``source`` is
-    who made it, and ``sources`` are where."""
+    """The provenance in a file of the learner. An episode has one source; of a strategy ``source`` is who made it,
+    and ``sources`` are where.
+    """
 
     source: _Source | str = ""
     sources: tuple[_Source, ...] = ()

@@ -187,20 +187,23 @@ class MemoryHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
-    """What was found, best first. ``vectors`` is the share of passages (0 to 1) that can be found by their meaning:
-    None without an embedder, when words alone are searched."""
+    """The hits of a search, best first. ``vectors`` is the share of passages (0 to 1) that can be found by their
+    meaning: None without an embedder, when words alone are searched.
+    """
 
     hits: tuple[MemoryHit, ...] = ()
     vectors: float | None = None
 
     @property
     def searched(self) -> str:
-        """How it was looked for, as a sentence."""
+        """The way of the search, as a sentence."""
         return describe_search(self.vectors)
 
 
 def describe_search(vectors: float | None) -> str:
-    """How far a search goes by meaning, as a sentence, from the share of passages (0 to 1) that have vectors."""
+    """Describe in a sentence how far a search goes by meaning, from the share of passages (0 to 1) that have
+    vectors.
+    """
     if vectors is None:
         return "Words alone were searched: [memory] embedder names nothing."
     if vectors == 0:
@@ -229,7 +232,7 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What lies under a folder and memory does not read, and ``why``, as a sentence.
+    """An entry of a folder that memory does not read, and ``why``, as a sentence.
 
     ``kind``: a ``file`` or ``folder`` by a name that no path may hold, or that cannot be opened; ``other`` is a link or
     something special.
@@ -339,8 +342,9 @@ class FileDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryDifference(Payload, frozen=True, kw_only=True, tag="memory.difference.v1"):
-    """What differs between two versions. ``old`` "" is before the first; ``text`` is a unified diff, without some of
-    the files when it would be too long (``whole`` is False then)."""
+    """The differences between two versions. ``old`` "" is before the first; ``text`` is a unified diff, without
+    some of the files when it would be too long (``whole`` is False then).
+    """
 
     path: str
     old: str
@@ -387,7 +391,7 @@ class MemoryFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryCheckReport(Payload, frozen=True, kw_only=True, tag="memory.examined.v1"):
-    """What was found, in order."""
+    """The findings, in order."""
 
     findings: tuple[MemoryFinding, ...] = ()
 
@@ -425,7 +429,9 @@ class ImportMemory(Payload, frozen=True, kw_only=True, tag="memory.import.v1"):
 
 
 class ImportProgress(Payload, frozen=True, kw_only=True, tag="memory.import-progress.v1"):
-    """How far an import is: ``unpacking`` in bytes, ``checking`` and ``packing`` in objects, ``writing`` in files."""
+    """The progress of an import: ``unpacking`` in bytes, ``checking`` and ``packing`` in objects, ``writing`` in
+    files.
+    """
 
     stage: str
     done: int = 0
@@ -441,7 +447,8 @@ class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v1"):
-    """What an import did: counts of files, the conversations that were ``joined``, what a person should look at.
+    """The result of an import: counts of files, the conversations that were ``joined``, what a person should look
+    at.
 
     ``version`` is the commit it ended at, ``commits`` how many came along as history. ``gaps`` are what the other
     memory counts on and what is not here.

@@ -38,7 +38,7 @@ def root_path(block: str, path: str) -> str:
 
 
 def path_in_block(block: str, whole: str) -> str:
-    """How a path from the memory root is named in a block: ``root_path`` makes the same path of it again."""
+    """Return the name in a block of a path from the memory root: ``root_path`` makes the same path of it again."""
     name = whole.removeprefix(f"blocks/{block}/")
     return f"/{whole}" if name == whole or name in INITIAL_FILES else name
 

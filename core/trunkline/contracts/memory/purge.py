@@ -26,16 +26,17 @@ class PurgeMemory(Payload, frozen=True, kw_only=True, tag="memory.purge.v1"):
 
 
 class Erased(msgspec.Struct, frozen=True, kw_only=True):
-    """How many messages or lines were erased, and where."""
+    """The number of messages or lines that were erased, and their place."""
 
     where: str
     count: int
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a purge left, or could not reach. ``where`` is a path, a stream or a place in words, ``what`` is a sentence.
-    It is gone ``until`` that time at the latest; None: until somebody takes it out. ``conversation`` is the one that
-    holds it, if one does."""
+    """A text that a purge left or could not reach. ``where`` is a path, a stream or a place in words, ``what`` is a
+    sentence. It is gone ``until`` that time at the latest; None: until somebody takes it out. ``conversation``
+    is the one that holds it, if one does.
+    """
 
     where: str
     what: str
@@ -44,7 +45,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
-    """What a purge did.
+    """The result of a purge.
 
     ``paths`` are gone from memory and from all of history, ``conversations`` are those among them. Of ``changed`` files
     a part is gone, in all of history too: lines of the audit log lost their content, what was learned lost a source.

@@ -8,7 +8,7 @@ from trunkline.contracts.memory.purge import Kept
 
 
 class Purge(msgspec.Struct, frozen=True, kw_only=True):
-    """What is taken out for good.
+    """The texts that are taken out for good.
 
     ``paths`` are files of memory, under every name that they had. ``conversations`` are those among them, and ``turns``
     theirs. ``lines`` are lines of the text that goes, by which copies of it are recognised; ``own`` those that the
@@ -34,8 +34,8 @@ class Purger:
     texts: Sequence[str] = ()
 
     def without(self, path: str, data: bytes, purge: Purge) -> bytes | None:
-        """What is left of a file of memory that the plugin wrote; ``data`` itself when nothing of it goes, None when
-        all of it does.
+        """Return the rest of a file of memory that the plugin wrote; ``data`` itself when nothing of it goes, None
+        when all of it does.
 
         Asked about every version in history that names one of ``purge.conversations``, in a thread, so it only
         computes. What is left must be left again when it is asked about that.

@@ -163,7 +163,7 @@ class Memory(Protocol):
     async def linked(
         self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
-        """What a chunk is linked to, in both directions, strongest first."""
+        """Return the chunks that a chunk is linked to, in both directions, strongest first."""
         ...
 
     async def link(
@@ -248,7 +248,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PurgeResult:
-    """What a purge took out of history, and how many commits it wrote anew.
+    """The texts that a purge took out of history, and the number of commits that it rewrote.
 
     ``paths`` are gone, of ``changed`` a part is. ``versions`` went of paths that hold other files too, with the ids
     of what they held. ``kept`` is what holds some of the same text still.
@@ -271,7 +271,7 @@ class MemoryRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What there is here that a memory may count on: plugins with their versions, adapters, tools.
+    """The installed parts that a memory may depend on: plugins with their versions, adapters, tools.
 
     Nothing is said of adapters or tools when they are empty.
     """
@@ -378,7 +378,7 @@ class MemoryStore(ABC):
         return None
 
     async def index_stats(self) -> IndexStats:
-        """What the index holds. Raises Refusal ``not_supported`` when the store has none."""
+        """Return the figures of the index. Raises Refusal ``not_supported`` when the store has none."""
         raise Refusal(
             "not_supported", "This memory has no index: its store looks through all of it at every search."
         )
@@ -392,8 +392,9 @@ class MemoryStore(ABC):
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]: ...
 
     async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
-        """What lies under a folder, at whatever depth, and is not read, such as links; nothing where there is no such
-        folder. A guard whose rules lie there has to know of it."""
+        """Return the entries under a folder, at whatever depth, that are not read, such as links; nothing where
+        there is no such folder. A guard whose rules lie there has to know of it.
+        """
         return ()
 
     @abstractmethod
@@ -413,7 +414,7 @@ class MemoryStore(ABC):
         raise _cannot("say who wrote a line")
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """What differs at a path between versions. A store that cannot refuses with ``not_found``."""
+        """Return the differences at a path between versions. A store that cannot refuses with ``not_found``."""
         raise _cannot("compare versions")
 
     @abstractmethod
@@ -424,8 +425,8 @@ class MemoryStore(ABC):
         """
 
     async def trace(self, target: str) -> Purge:
-        """What a path, a chunk or a conversation (by its id) stands for. Nothing is changed; no paths when there is
-        nothing.
+        """Return the files that a path, a chunk or a conversation (by its id) stands for. Nothing is changed; no
+        paths when there is nothing.
 
         Raises:
             Refusal: ``invalid_path``, or ``not_supported``: this store cannot.

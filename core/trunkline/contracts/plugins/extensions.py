@@ -1,4 +1,4 @@
-"""What any plugin may add to any worker: configuration, health checks, a life span, commands."""
+"""The extensions that any plugin may add to any worker: configuration, health checks, a life span, commands."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -25,7 +25,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class PluginSettings(Protocol):
-    """What a declaring hook is given: its plugin's own settings, and the platform's to read."""
+    """The argument of a declaring hook: its plugin's own settings, and the platform's to read."""
 
     @property
     def home(self) -> Path:
@@ -44,7 +44,7 @@ class PluginSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HealthResult:
-    """What a check found: ``ok``, ``warning`` (works, but look) or ``error``; and what to do about it."""
+    """The result of a check: ``ok``, ``warning`` (works, but look) or ``error``; and what to do about it."""
 
     status: Literal["ok", "warning", "error"]
     summary: str

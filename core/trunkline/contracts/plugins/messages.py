@@ -1,4 +1,4 @@
-"""What the tools worker and a plugin in a process of its own say to each other."""
+"""The messages between the tools worker and a plugin in a process of its own."""
 
 from typing import Any, Literal
 
@@ -47,7 +47,7 @@ MemoryOperation = Literal[
 
 
 class MemoryHostCall(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"):
-    """What the tool wants of the memory of the block that the call belongs to, and of no other."""
+    """A request of the tool to the memory of the block that the call belongs to, and of no other."""
 
     number: int
     verb: MemoryOperation
@@ -75,7 +75,7 @@ class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.program-wi
 
 
 class PluginToolEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
-    """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence.
+    """The end of the tool: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence.
 
     ``kind`` is that of the error, one of ``TOOL_ERROR_KINDS``. ``loads`` are the names of tools that the model is to
     have from now on. ``derived``: the result repeats what memory holds.

@@ -23,7 +23,7 @@ class ActorPermissions:
         return cls(tuple(scope for one in header.split(",") if (scope := one.strip())))
 
     def intersect(self, scopes: Iterable[str]) -> tuple[str, ...]:
-        """What both these and the others include, as far as one of two scopes includes the other."""
+        """Return the scopes that both these and the others include, as far as one of two scopes includes the other."""
         given = tuple(scopes)
         theirs = (one for one in given if any(_includes(own, one) for own in self.scopes))
         own = (one for one in self.scopes if any(_includes(wide, one) for wide in given))

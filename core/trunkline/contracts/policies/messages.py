@@ -64,7 +64,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class QuotaUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a policy with a number a day was used on one day."""
+    """The number of times that a policy with a daily quota was used on one day."""
 
     times: int
 
@@ -72,8 +72,8 @@ class QuotaUsage(msgspec.Struct, frozen=True, kw_only=True):
 class PermissionTable(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What a block's agent may do: the table ``[permissions]`` of its ``block.toml``, and in ``trunkline.toml`` what
-    holds for blocks that do not say.
+    """The permissions of a block's agent: the table ``[permissions]`` of its ``block.toml``, and in
+    ``trunkline.toml`` the default of all blocks.
 
     ``scope``: how far file tools reach: the block's folder, those of all blocks, or the whole system (which permits
     programs too). ``allow_shell``: ``true`` permits programs, ``false`` denies all of them; unset, a program needs

@@ -1,4 +1,4 @@
-"""What is kept of a stream that may be longer than anybody wants: its beginning and its end."""
+"""A bounded buffer of output: it keeps the beginning and the end of a stream."""
 
 from collections import deque
 from contextlib import suppress
@@ -35,7 +35,7 @@ class BoundedOutput:
             self.dropped += gone
 
     def content(self) -> bytes:
-        """What was kept, with a line where something is missing."""
+        """Return the kept bytes, with a line where something is missing."""
         missing = b"\n[... %d bytes left out ...]\n" % self.dropped if self.dropped else b""
         return b"".join((bytes(self._head), missing, *self._tail))
 

@@ -31,8 +31,9 @@ HALF_OUTPUT = 4 * 1024 * 1024
 
 
 class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run. ``backend`` is the sandbox that was chosen for it, ``seconds`` how long it may live, ``at``
-    when it was ordered (UTC); the others are those of ``Sandbox.start``."""
+    """A program to run. ``backend`` is the sandbox that was chosen for it, ``seconds`` how long it may live, ``at``
+    when it was ordered (UTC); the others are those of ``Sandbox.start``.
+    """
 
     home: str
     backend: str
@@ -51,8 +52,10 @@ class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended, and when (UTC). ``exit_code`` is None when it was killed, and ``killed`` says why; ``fault`` says
-    what failed: alone, when it never began, and beside ``killed = "broken"`` when the sandbox failed around it."""
+    """The end of a program, and its time (UTC). ``exit_code`` is None when it was killed, and ``killed`` says why;
+    ``fault`` says what failed: alone, when it never began, and beside ``killed = "broken"`` when the sandbox
+    failed around it.
+    """
 
     at: datetime
     exit_code: int | None = None
@@ -68,7 +71,7 @@ class DetachedProgram:
 
     @property
     def name(self) -> str:
-        """What it is called: the name of its folder."""
+        """The name of the program: that of its folder."""
         return self.folder.name
 
     def create(self, order: ProgramSpec) -> int:
@@ -91,13 +94,13 @@ class DetachedProgram:
         return handle
 
     def spec(self) -> ProgramSpec | None:
-        """What was to be run; None when that cannot be read."""
+        """Return the spec of the program; None when that cannot be read."""
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "order.json").read_bytes(), type=ProgramSpec)
         return None
 
     def exit_record(self) -> ExitRecord | None:
-        """How it ended; None while it runs, and when it was lost."""
+        """Return the record of the program's end; None while it runs, and when it was lost."""
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "ended.json").read_bytes(), type=ExitRecord)
         return None

@@ -1,4 +1,4 @@
-"""What a program in a sandbox may be begun with. For backends: what each has to refuse is refused here."""
+"""The checks of a request to start a program in a sandbox. For backends: what each has to refuse is refused here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from trunkline.errors import ToolError
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """What ``start`` was asked for, checked.
+    """The arguments of ``start``, checked.
 
     ``folder`` is relative to the workspace, ``""`` for itself. Make it with ``check_program``.
     """
@@ -48,7 +48,7 @@ def check_program(
     limits: SandboxLimits = DEFAULT_LIMITS,
     label: str = "",
 ) -> ProgramRequest:
-    """What a program is begun with, in plain form. For backends.
+    """Check the arguments of a program, and return them in plain form. For backends.
 
     Raises:
         ToolError: words that no program can be given, a folder outside the workspace, or a place that is none.

@@ -1,4 +1,4 @@
-"""What came of a program, in words for a model: exit code, standard output, standard error, within a bound."""
+"""The report about a program for a model: exit code, standard output, standard error, within a bound."""
 
 from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
 from trunkline.errors import ToolError, ToolErrorKind

@@ -65,9 +65,11 @@ DEFAULT_LIMITS = SandboxLimits()
 
 @dataclass(frozen=True, slots=True)
 class SandboxResult:
-    """How the program ended. ``exit_code`` is None when it was killed, and ``killed`` says at which limit: ``timeout``,
-    ``memory``, ``disk``, ``unmeasured`` (what it took could not be seen), or ``panic``. Of output beyond its limit the
-    beginning and the end are there, with a line between them; ``dropped`` is how many bytes are not."""
+    """The result of a program. ``exit_code`` is None when it was killed, and ``killed`` says at which limit:
+    ``timeout``, ``memory``, ``disk``, ``unmeasured`` (what it took could not be seen), or ``panic``. Of output
+    beyond its limit the beginning and the end are there, with a line between them; ``dropped`` is how many bytes
+    are not.
+    """
 
     stdout: bytes
     stderr: bytes

@@ -81,7 +81,7 @@ class FunctionTool(Tool):
         return function
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """What ``shows`` was given says."""
+        """Return the answer of the function that ``shows`` was given."""
         if self._preview is None:
             return None
         shown: ApprovalDetail = await _called(self._preview, self._given(context, arguments))
@@ -118,7 +118,7 @@ def _alias(function: Callable[..., CanonicalCall]) -> ToolAlias:
 
 
 async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-    """What it returns; a synchronous one runs in a thread."""
+    """Call a function and return its result; a synchronous one runs in a thread."""
     if inspect.iscoroutinefunction(function):
         return await function(**given)
     strand = InterruptibleCall()

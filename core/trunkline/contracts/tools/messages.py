@@ -1,4 +1,4 @@
-"""What is said about tools: their definitions, a call, and how it ended."""
+"""The messages about tools: their definitions, a call, and its outcome."""
 
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ DISCOVER_TOOLS, LOAD_TOOLS = "discover_tools", "load_tools"
 
 
 class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model needs to call a tool; ``parameters`` is a JSON schema of type object."""
+    """The definition of a tool that a model needs to call it; ``parameters`` is a JSON schema of type object."""
 
     name: str
     description: str = ""
@@ -80,7 +80,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def identity(self) -> str:
-        """What tells the tool from all others, whatever it is called here: its source and its name there."""
+        """The identity that tells the tool from all others, whatever it is called here: its source and its name
+        there.
+        """
         return f"{self.source}:{self.own_name or self.name}"
 
     @property
@@ -141,8 +143,9 @@ class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"
 
 
 class QuestionAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a person said to a question of a call; ``question`` is its hash. ``text`` is None when nobody answers it:
-    ``by`` says who would not, or ``deadline``."""
+    """A person's answer to a question of a call; ``question`` is its hash. ``text`` is None when nobody answers it:
+    ``by`` says who would not, or ``deadline``.
+    """
 
     question: str
     by: str
@@ -232,14 +235,14 @@ class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def notice(self) -> str:
-        """How a person reads it, in a sentence."""
+        """A sentence that tells how a person reads the result."""
         if not self.id:
             return f"Of its {self.characters} characters the middle could not be kept."
         return f"All that is kept of its {self.characters} characters: trunkline results show {self.id}"
 
 
 class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
-    """How a call ended.
+    """The outcome of a call.
 
     ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a call with an
     effect was cut off, because its worker died, its time was over or somebody stopped it; ``output`` tells the model to
@@ -267,7 +270,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
 
     @property
     def kind(self) -> ToolErrorKind | None:
-        """What kind of error it is, one of ``TOOL_ERROR_KINDS``; None for what is none."""
+        """The kind of the error, one of ``TOOL_ERROR_KINDS``; None without an error."""
         if self.status == "unknown":
             return "outcome_unknown"
         if self.status != "error":

@@ -11,7 +11,8 @@ class Person(ABC):
 
     @abstractmethod
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """What they answer: one of the options, or their own words. They may be asked for days, by every channel.
+        """Ask the person, and return one of the options, or their own words. They may be asked for days, by every
+        channel.
 
         Of a call that may be repeated nothing is kept meanwhile: it ends here, as if cancelled, and is run again from
         its beginning once there is an answer, with which this returns then. So ask before doing anything, and ask the

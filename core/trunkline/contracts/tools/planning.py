@@ -6,8 +6,9 @@ from trunkline.errors import ToolError
 
 
 class Planning(ABC):
-    """Whether the agent does nothing but read and plan in this conversation. It holds in every worker, also after a
-    restart, and beside what the owner has set for the whole block."""
+    """The plan mode of a conversation, in which the agent only reads and plans. It holds in every worker, also
+    after a restart, and beside what the owner has set for the whole block.
+    """
 
     @abstractmethod
     async def begin(self) -> None:

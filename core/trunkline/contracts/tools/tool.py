@@ -30,7 +30,7 @@ STAGES: tuple[Stage, ...] = ("schema", "policy", "path", "gate", "execute")
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a running tool may know and use.
+    """The knowledge and the clients that a running tool is given.
 
     ``workspace`` is the block's folder for files, and ``reach`` how far absolute paths lead: open both with
     ``files()``, never by joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads
@@ -127,7 +127,7 @@ class Tool(ABC):
         """
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """What the call would do, for the person who is asked about it; None: the arguments are shown.
+        """Describe the call for the person who is asked about it; None: the arguments are shown.
 
         It changes nothing, and is as quick as a person's patience. Make it with ``trunkline.diff_preview`` and the
         like. An exception shows the arguments.
@@ -151,13 +151,13 @@ class SourcedTool(Tool):
         return await self._tool(context, arguments)
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """What the tool says that it would do."""
+        """Return the tool's own preview."""
         return await self._tool.preview(context, arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """What a tool source works with.
+    """The context that a tool source works with.
 
     ``publish`` puts these tools into the catalogue in the place of those that the source published before. ``sandbox``
     is where it may run programs.

@@ -1,4 +1,4 @@
-"""What is put before the model besides the conversation, and what may stand around a turn."""
+"""The context that stands before a model besides the conversation, and the middleware around a turn."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ class ContextPart:
 
 @dataclass(frozen=True, slots=True)
 class ContextGap:
-    """What a source could not give this time, and why. The turn's trace says so; no model is told."""
+    """A part that a source could not give this time, and the reason. The turn's trace says so; no model is told."""
 
     source: str
     reason: str

@@ -1,4 +1,5 @@
-"""What people see of a turn, told from its journal: as it runs, again by a new owner, and for a feed that was lost.
+"""The events that people see of a turn, derived from its journal: as it runs, again by a new owner, and for a feed
+that was lost.
 
 Pure: entries in, events out. A journal is only ever added to, so whoever tells it tells the same events in the same
 order, and each has its number for good.
@@ -139,7 +140,7 @@ class JournalTranslator:
                 yield _turn_ended(entry)
 
     def _answer(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
-        """What was said, with the tools that the model's side ran where they came."""
+        """Yield the events of an answer, with the tools that the model's side ran where they came."""
         self._step = entry.step
         if entry.reasoning:
             yield ReasoningDelta(step=entry.step, offset=0, text=entry.reasoning)

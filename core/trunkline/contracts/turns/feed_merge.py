@@ -99,7 +99,7 @@ class FeedMerge:
 
     @property
     def position(self) -> str:
-        """What has been taken, for a later ``resume``; "" at the start."""
+        """The position after all that was taken, for a later ``resume``; "" at the start."""
         chain = [*self._passed, (self._epoch, self._next - 1)] if self._next else self._passed
         places = "_".join(f"{epoch}.{index}" for epoch, index in chain)
         return f"{places}~{self._numbered}" if self._numbered else places
@@ -150,8 +150,9 @@ class FeedMerge:
             self._waiting[item.index] = item
 
     def take(self) -> Iterator[tuple[str, FeedEvent]]:
-        """What is due, each with the position to resume from after it: no two have the same. Nothing comes after
-        ``TurnEnded``."""
+        """Yield the events that are due, each with the position to resume from after it: no two have the same.
+        Nothing comes after ``TurnEnded``.
+        """
         while not self.ended and self._next in self._waiting:
             before = self.position
             item = self._waiting.pop(self._next)
@@ -171,7 +172,7 @@ class FeedMerge:
             pass
 
     def _apply(self, item: FeedItem) -> Iterator[tuple[FeedEvent, bool]]:
-        """What the item adds to what was handed out, each with whether it is the last of this item."""
+        """Yield the events that the item adds, each with whether it is the last of this item."""
         # First the steps that this event closes: of one that became shorter in a new epoch than what was handed out,
         # no later text will say so. Then text, by offset: what a new epoch tells again is trimmed, and told anew only
         # where it differs, or where the feed lost what the reader had. All other events go out once, by number and id.
@@ -278,7 +279,7 @@ def _first_open_step(event: FeedEvent) -> float:
 
 
 def _event_key(event: FeedEvent) -> tuple[str, str]:
-    """What makes an event the same as another that was handed out."""
+    """Return the key that an event shares with others that are the same."""
     match event:
         case ApprovalRequested():  # a call may be asked about again, and that is another question
             return type(event).__name__, event.id or event.call.id

@@ -29,8 +29,9 @@ FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "ca
 
 
 class Fork(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn branches off from. With ``says`` its message is a new one, said after what was before that step;
-    without, it only holds the place of the last message there."""
+    """The step that a turn branches off from. With ``says`` its message is a new one, said after what was before
+    that step; without, it only holds the place of the last message there.
+    """
 
     origin: ForkedFrom
     says: bool = False
@@ -114,7 +115,8 @@ InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided
 
 
 class StatusShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.status"):
-    """How an agent stands, under a ``name`` such as ``hud``: ``data`` for programs, ``text`` as a person may read it.
+    """The status of an agent, under a ``name`` such as ``hud``: ``data`` for programs, ``text`` as a person may
+    read it.
 
     It belongs to the turn and to no message: it is shown, and never stored with the conversation.
     """
@@ -246,7 +248,7 @@ class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_
 
 
 def denial_text(tool: str, by: str) -> str:
-    """What the model and people are told of a call that a person did not allow."""
+    """Return the text for the model and people about a call that a person did not allow."""
     if by == DECIDED_BY_DEADLINE:
         return f"Nobody decided about the call of {tool} in time, so it was not run. Do not repeat it unless asked to."
     return f"The call of {tool} was denied by {describe_decider(by)}. Do not repeat it unless asked to."
@@ -393,7 +395,7 @@ class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.s
 
 
 def approval_requested(turn: str, call: ToolCall, asked: ApprovalAsked) -> ApprovalRequested:
-    """What people are shown of a question."""
+    """Return the event that shows people a question."""
     return ApprovalRequested(
         call=call,
         call_hash=asked.call_hash,
@@ -411,7 +413,7 @@ def _id_of(turn: str, asked: ApprovalAsked) -> str | msgspec.UnsetType:
 
 
 def approval_settled(turn: str, recorded: ApprovalRecorded, asked: ApprovalAsked | None) -> ApprovalSettled:
-    """What people are shown of a decision about this question."""
+    """Return the event that shows people a decision about this question."""
     return ApprovalSettled(
         call_id=recorded.call_id,
         allow=recorded.allow,

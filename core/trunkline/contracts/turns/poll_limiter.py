@@ -1,5 +1,5 @@
-"""How often many readers may look at what is stored. Each looks now and then, in case something did not reach it live;
-ten thousand that all did so every two seconds would leave a worker no time for anything else.
+"""A limit on how often many readers poll what is stored. Each looks now and then, in case something did not reach
+it live; ten thousand that all did so every two seconds would leave a worker no time for anything else.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ AT_ONCE = 32
 
 
 class PollLimiter:
-    """What the readers of one worker or client share."""
+    """The rate that the readers of one worker or client share."""
 
     def __init__(self) -> None:
         self._readers = 0

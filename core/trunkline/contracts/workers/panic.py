@@ -1,4 +1,4 @@
-"""What is said when everything has to stop."""
+"""The messages that stop everything."""
 
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline_bus import Payload

@@ -1,4 +1,4 @@
-"""What those who operate the platform read: spans, dead letters, who is alive."""
+"""The subjects for those who operate the platform: spans, dead letters, who is alive."""
 
 from trunkline.contracts.blocks.messages import PulseHeartbeat
 from trunkline.contracts.streams import DEAD_STREAM, SPAN_STREAM

@@ -1,5 +1,5 @@
-"""What every request passes before it reaches a handler, in this order: a correlation id, the host, the origin, a
-span, and the door. And what every failure passes on its way out.
+"""The checks of every request before it reaches a handler, in this order: a correlation id, the host, the origin, a
+span, and the credentials. And what every failure passes on its way out.
 
 The host check keeps a web page from reaching us under a name of its own (DNS rebinding), the origin check keeps it
 from sending under ours (design section 7.10).

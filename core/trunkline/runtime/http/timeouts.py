@@ -1,4 +1,4 @@
-"""How long an HTTP client may take to send a request: uvicorn by itself waits for ever.
+"""The timeout for an HTTP client that sends a request: uvicorn by itself waits for ever.
 
 Only what is being received is timed. A request that has come whole may be answered for as long as it takes, so
 streams of events are not touched.

@@ -85,7 +85,7 @@ def new_nonce() -> str:
 
 
 class HandshakeTranscript(msgspec.Struct, frozen=True, kw_only=True):
-    """What the proofs of one enrolment cover: the code, the certificate's fingerprint, and both nonces."""
+    """The data that the proofs of one enrolment cover: the code, the certificate's fingerprint, and both nonces."""
 
     code: str
     certificate: bytes
@@ -93,11 +93,11 @@ class HandshakeTranscript(msgspec.Struct, frozen=True, kw_only=True):
     hub: str
 
     def hub_proof(self) -> str:
-        """What the hub shows."""
+        """Return the proof that the hub shows."""
         return self._proof("hub")
 
     def joiner_proof(self, key: str, address: str) -> str:
-        """What the joiner shows."""
+        """Return the proof that the joiner shows."""
         return self._proof("joiner", key, address)
 
     def _proof(self, *parts: str) -> str:

@@ -1,4 +1,6 @@
-"""What remotes may on an embedded server: the same grants as in ``deploy/nats``, with its workers' inboxes. Pure."""
+"""The permissions of remotes on an embedded server: the same grants as in ``deploy/nats``, with its workers'
+inboxes. Pure.
+"""
 
 from collections.abc import Sequence
 
