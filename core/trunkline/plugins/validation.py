@@ -68,7 +68,12 @@ def _marked(plugin: object) -> Iterator[MarkedFunction]:
 
 def _mark_of(value: Any) -> dict[str, Any] | None:
     """The options that ``hookimpl`` left on a value. A module may hold anything, also what breaks when an attribute is
-    asked for, as proxies do that stand for nothing yet; that is no hook."""
+    asked for, as proxies do that stand for nothing yet; that is no hook.
+
+    A module that a plugin imported is not asked: a public module looks in all others for a name that it does not have.
+    """
+    if isinstance(value, ModuleType):
+        return None
     try:
         options = getattr(value, MARK, None)
     except Exception:
