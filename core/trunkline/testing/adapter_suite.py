@@ -3,6 +3,8 @@
 Subclass ``AdapterSuite`` and say how each situation is brought about; or, when the adapter speaks OpenAI's protocol
 or the agent loop's, subclass ``ScriptedProviderSuite``, which brings them all about with a real HTTP server::
 
+    from trunkline.api.testing import ScriptedProviderSuite
+
     class TestMine(ScriptedProviderSuite):
         def adapter(self, provider, key):
             return MyAdapter(base_url=provider.url, key=key)
@@ -33,6 +35,7 @@ from trunkline.contracts.models.adapter import (
 )
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.errors import ErrorCode, ModelError
+from trunkline.testing.contract_suite import ContractSuite
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 T = TypeVar("T")
@@ -96,7 +99,7 @@ class Situation:
     left: Callable[[], bool] | None = None
 
 
-class AdapterSuite(ABC):
+class AdapterSuite(ContractSuite, ABC):
     """What holds for every adapter."""
 
     lacks: ClassVar[Mapping[SituationName, str]] = {}
@@ -117,11 +120,6 @@ class AdapterSuite(ABC):
         JSON; ``limit`` is stopped by the limit of tokens; ``endless`` begins to answer and does not end;
         ``silent`` never begins. ``malformed``, ``cut`` and ``quit`` (no finish reason) come after some text.
         """
-
-    @pytest.fixture
-    def anyio_backend(self) -> str:
-        """Adapters run on asyncio."""
-        return "asyncio"
 
     @pytest.mark.anyio
     async def test_text_comes_in_pieces_and_then_one_finish(self) -> None:

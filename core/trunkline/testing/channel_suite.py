@@ -2,11 +2,15 @@
 
 ::
 
+    from contextlib import asynccontextmanager
+
+    from trunkline.api.testing import ChannelSuite, ChannelUser
+
     class TestDoorbell(ChannelSuite):
         @asynccontextmanager
-        async def person(self, gateway):
-            bell = Doorbell(...)
-            yield Person(bell, say=bell.press, seen=lambda: bell.display)
+        async def person(self):
+            bell = Doorbell()
+            yield ChannelUser(bell, say=bell.press, seen=lambda: bell.display)
 
 The suite runs the channel on a ``ScriptedGateway`` and plays the person.
 """
@@ -26,6 +30,7 @@ from trunkline.contracts.conversations.messages import ToolCall
 from trunkline.contracts.gateway.messages import MAX_SHOWS, SendMessage
 from trunkline.contracts.turns.messages import ApprovalRequested, TextDelta, TextReset, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.testing.contract_suite import ContractSuite
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
 WAIT_SECONDS = 60.0
@@ -45,7 +50,7 @@ class ChannelUser:
     decide: Callable[[Approval, bool], Awaitable[None]] | None = None
 
 
-class ChannelSuite(ABC):
+class ChannelSuite(ContractSuite, ABC):
     """Inherit, give ``person``, and pytest runs the rest."""
 
     @abstractmethod

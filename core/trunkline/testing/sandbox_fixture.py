@@ -17,6 +17,7 @@ from trunkline.contracts.sandbox.sandbox import (
     SandboxProcess,
     SandboxResult,
 )
+from trunkline.testing.contract_suite import ContractSuite
 
 SECRET = "a-secret-of-the-host"
 
@@ -24,7 +25,7 @@ HEARTBEAT_SCRIPT = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat;
 """Begins something that outlives its parent, ignores being asked to end, and can be seen from outside to be alive."""
 
 
-class SandboxFixture(ABC):
+class SandboxFixture(ContractSuite, ABC):
     """Inherit and give ``sandbox``. ``grace`` is how many seconds the end of everything may take to be seen, ``flood``
     how many bytes the program prints that prints too much. ``python`` names an interpreter in the sandbox for the
     attacks that need one, which are skipped without it; ``python_files`` is what has to be given to it for that."""

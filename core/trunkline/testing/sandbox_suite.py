@@ -2,6 +2,8 @@
 
 ::
 
+    from trunkline.api.testing import SandboxSuite
+
     class TestMine(SandboxSuite):
         def sandbox(self, home):
             return MySandbox(home)

@@ -2,6 +2,8 @@
 
 ::
 
+    from trunkline.api.testing import StoreSuite
+
     class TestMine(StoreSuite):
         def store(self):
             return MyStore()
@@ -20,13 +22,14 @@ import pytest
 from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
 from trunkline.contracts.memory.messages import MemoryChanged, SearchMemory
 from trunkline.contracts.memory.store import Change, MemoryStore
+from trunkline.testing.contract_suite import ContractSuite
 from trunkline_bus import Refusal
 
 OUTSIDE = ("../out.md", "/etc/passwd", "a/../../out.md", "nul\0.md", "x" * 5000, ".git/config")
 """Paths that no store may follow."""
 
 
-class StoreSuite(ABC):
+class StoreSuite(ContractSuite, ABC):
     """Inherit, give ``store``, and pytest runs the rest."""
 
     @abstractmethod

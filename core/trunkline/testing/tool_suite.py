@@ -2,6 +2,8 @@
 
 ::
 
+    from trunkline.api.testing import ToolSuite
+
     class TestRoll(ToolSuite):
         def tool(self):
             return roll
@@ -26,6 +28,7 @@ import pytest
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.testing.contexts import tool_context
+from trunkline.testing.contract_suite import ContractSuite
 from trunkline.workers.tools.arguments import prepare_arguments
 from trunkline.workers.tools.spec_validation import spec_problems
 
@@ -39,7 +42,7 @@ PATH_WORDS = frozenset({"path", "file", "filepath", "filename", "directory", "di
 SECRET = "outside the workspace"
 
 
-class ToolSuite(ABC):
+class ToolSuite(ContractSuite, ABC):
     """Inherit, give ``tool`` and ``arguments``, and pytest runs the rest.
 
     ``other_paths`` names parameters that are called like a path but hold none of the workspace (a path in memory, a
