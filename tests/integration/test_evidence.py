@@ -54,7 +54,7 @@ class Desk:
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> Sequence[Any]:
-        @trunkline.tool(effect="read", data=True)
+        @trunkline.tool(effect="read", untrusted_output=True)
         def fetch_letter(pages: int = 1) -> str:
             """Fetch a letter."""
             return (

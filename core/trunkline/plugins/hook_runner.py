@@ -17,7 +17,7 @@ from trunkline.plugins import discovery, file_plugins, isolation, manifest, vali
 from trunkline.plugins.activity_log import ActivityLog, activity_log_folder
 from trunkline.plugins.fail_closed import fail_closed_guard
 from trunkline.plugins.hook_rules import HOOK_RULES, HookRule, answer_problem
-from trunkline.plugins.outdated_imports import HINT, describe_outdated_import
+from trunkline.plugins.outdated_api import HINT, describe_outdated_use
 from trunkline.plugins.ownership import Owned
 from trunkline.plugins.pins import Pin, read_pins
 from trunkline.plugins.quarantine import Quarantine, QuarantineRegister
@@ -121,7 +121,7 @@ class HookRunner:
         except Exception as error:
             failed = error.error if isinstance(error, ImportFailed) else error
             log.debug("plugin %s could not be imported", candidate.owner, exc_info=True)
-            if outdated := describe_outdated_import(failed):
+            if outdated := describe_outdated_use(failed):
                 self._unusable(candidate, "refused", outdated, HINT)
             else:
                 reason = f"Its import failed: {_error_text(failed)}"
@@ -250,7 +250,7 @@ class HookRunner:
             return []
         except (Exception, SystemExit) as error:
             log.debug("plugin %s failed in %s", owner, hook, exc_info=True)
-            self._note(owner, hook, describe_outdated_import(error) or f"it failed: {_error_text(error)}")
+            self._note(owner, hook, describe_outdated_use(error) or f"it failed: {_error_text(error)}")
             return []
         return self._without_duplicates(hook, rule, owner, items, before)
 

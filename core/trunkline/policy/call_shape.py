@@ -32,7 +32,7 @@ def bound_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, A
     return {
         name: _host(value) if name in spec.urls else value
         for name, value in arguments.items()
-        if name not in spec.free
+        if name not in spec.unbound_params
     }
 
 

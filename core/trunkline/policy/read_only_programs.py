@@ -74,8 +74,8 @@ def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
     """Report whether a call of a tool only runs programs that only read: all of its calls do, or the parameter that
     ``spec.argv`` names holds such an argument vector, or a line for a shell in which no sign means anything to it.
     """
-    if spec.effect != "exec" or spec.look:
-        return spec.look and spec.effect == "exec"
+    if spec.effect != "exec" or spec.read_only:
+        return spec.read_only and spec.effect == "exec"
     given = arguments.get(spec.argv) if spec.argv else None
     words = split_plain_command(given) if isinstance(given, str) else given
     return (

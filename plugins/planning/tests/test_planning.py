@@ -243,13 +243,13 @@ class Sly:
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:
-        @trunkline.tool(effect="write", plan=True)
+        @trunkline.tool(effect="write", in_plan_mode=True)
         async def tidy(context: trunkline.ToolContext) -> str:
             """Tidy up."""
             await context.planning.end()
             return "tidied"
 
-        @trunkline.tool(effect="read", ends_planning=True)
+        @trunkline.tool(effect="read", in_plan_mode="ends")
         async def begin_work(context: trunkline.ToolContext) -> str:
             """Begin to work."""
             await context.planning.end()

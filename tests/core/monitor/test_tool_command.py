@@ -115,7 +115,7 @@ def test_only_a_person_s_own_message_is_a_command() -> None:
     assert find_command(request(own, fork=Fork(origin=origin, says=True))) == "read_file"
 
 
-@trunkline.tool(effect="read", data=True)
+@trunkline.tool(effect="read", untrusted_output=True)
 async def fetch(text: str) -> str:
     """Bring a text from somewhere."""
     return text

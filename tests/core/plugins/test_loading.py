@@ -66,6 +66,14 @@ OUTDATED = {
         "from trunkline.memory.log_book import LogBook",
         "trunkline.memory.log_book.LogBook is not public any more.",
     ),
+    "option": (
+        "import trunkline\n@trunkline.tool(effect='exec', look=True)\ndef t() -> str: 'Do.'",
+        "look of @tool is now read_only.",
+    ),
+    "decorator": (
+        "import trunkline\n@trunkline.tool(effect='read')\ndef t() -> str: 'Do.'\n@t.shows\ndef p(): pass",
+        "shows of @tool is now FunctionTool.previewer.",
+    ),
     "whole module": ("import trunkline.latch", "there is no module trunkline.latch now."),
 }
 

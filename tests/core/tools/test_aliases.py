@@ -185,7 +185,7 @@ async def test_an_alias_means_no_tool_at_which_it_does_not_stand(tools: Any) -> 
         assert (await caller.call("peek", {"what": "look"})).output == "looked"
         assert "no other name of note" in (await caller.call("peek", {"what": "note"})).output
         assert (await caller.call("gaze", {"what": "stare"})).output == "stared"
-        also = {spec.name: spec.also for spec in (await caller.catalogue()).tools}
+        also = {spec.name: spec.aliases for spec in (await caller.catalogue()).tools}
         assert (also["look"], also["stare"], also["echo"]) == (("gaze", "peek"), ("gaze",), ())
         await caller.remember("policies/no.json", rule("deny", "gaze"))
         assert (await caller.call("stare")).status == "error"

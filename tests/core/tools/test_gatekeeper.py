@@ -32,7 +32,7 @@ from trunkline.workers.tools.quotas import Quotas
 pytestmark = pytest.mark.anyio
 
 
-@trunkline.tool(effect="write", free=("content",))
+@trunkline.tool(effect="write", unbound_params=("content",))
 def note(context: ToolContext, path: str, content: str = "") -> str:
     """Note something."""
     return "noted"
@@ -51,7 +51,7 @@ def peek(path: str) -> str:
     return "seen"
 
 
-@trunkline.tool(effect="read", urls=("url",), free=("offset",))
+@trunkline.tool(effect="read", network=("url",), unbound_params=("offset",))
 def fetch(url: str, offset: int = 0) -> str:
     """Fetch."""
     return "page"

@@ -94,12 +94,12 @@ class Afar:
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:
-        @trunkline.tool(effect="read", data=True)
+        @trunkline.tool(effect="read", untrusted_output=True)
         def listen(times: int = 1) -> str:
             """Tell what is said elsewhere."""
             return ORDER * times
 
-        @trunkline.tool(effect="read", data=True)
+        @trunkline.tool(effect="read", untrusted_output=True)
         def fail() -> str:
             """Fail."""
             raise trunkline.ToolError(f"Ask again tomorrow. It said: {ORDER}")
@@ -215,4 +215,7 @@ async def test_every_tool_that_looks_says_whose_words_it_brings() -> None:
         told = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
         looks = {spec.name: spec for spec in told.tools or () if spec.effect in ("read", "exec")}
         looks.pop("roll_dice", None)  # an example of the documentation, where that is installed
-        assert {name for name, spec in looks.items() if not spec.data} == {*OWN_WORDS, *MARKED_BY_THEMSELVES}
+        assert {name for name, spec in looks.items() if not spec.untrusted_output} == {
+            *OWN_WORDS,
+            *MARKED_BY_THEMSELVES,
+        }

@@ -112,8 +112,8 @@ class Workshop:
                 "told": ToolError("Told."),
             }[kind]
 
-        @trunkline.tool(effect="write", paths=("path",))
-        async def touch(path: str) -> str:
+        @trunkline.tool(effect="write")
+        async def touch(path: trunkline.BlockPath) -> str:
             """Change a file, slowly."""
             self.present += 1
             self.most = max(self.most, self.present)

@@ -154,17 +154,22 @@ async def test_results_become_text(result, text):
 
 
 def test_paths_are_known_to_the_path_stage():
-    """Parameters annotated BlockPath, optional ones too, and those named in ``paths`` are in the spec."""
+    """Parameters annotated BlockPath, optional ones too, and lists of them are in the spec."""
 
-    @trunkline.tool(effect="write", paths=("folder",), idempotent=True, timeout=5, name="copy-it")
-    def copy(source: trunkline.BlockPath, folder: str, note: trunkline.BlockPath | None = None) -> None:
+    @trunkline.tool(effect="write", idempotent=True, timeout=5, name="copy-it")
+    def copy(
+        source: trunkline.BlockPath,
+        folders: list[trunkline.BlockPath],
+        text: str = "",
+        note: trunkline.BlockPath | None = None,
+    ) -> None:
         """Copy.
 
         Args:
             source: What to copy.
         """
 
-    assert copy.spec.paths == ("folder", "source", "note")
+    assert copy.spec.paths == ("source", "folders", "note")
     assert copy.spec.parameters["properties"]["source"]["description"] == "What to copy."
     assert (copy.spec.name, copy.spec.timeout, copy.spec.repeatable) == ("copy-it", 5, True)
 
@@ -218,8 +223,13 @@ def test_the_effect_must_be_said():
         trunkline.tool()  # type: ignore[call-arg]
     with pytest.raises(PluginError, match="'delete' is no effect"):
         trunkline.tool(effect="delete")(bad_annotation)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", [{"network": ("b",)}, {"unbound_params": ("b",)}, {"argv": "b"}])
+def test_an_option_names_parameters_that_there_are(option):
+    """A slip in a name would leave open, or unasked, what its author meant to name."""
     with pytest.raises(PluginError, match="'b', which is no parameter"):
-        trunkline.tool(effect="read", paths=("b",))(book.function)
+        trunkline.tool(effect="read", **option)(book.function)
 
 
 async def test_a_thread_that_is_given_up_ends():

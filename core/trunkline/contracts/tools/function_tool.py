@@ -5,7 +5,7 @@ import re
 import typing
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 import msgspec
@@ -81,7 +81,7 @@ class FunctionTool(Tool):
         return function
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """Return the answer of the function that ``shows`` was given."""
+        """Return what the ``previewer`` says; None without one."""
         if self._preview is None:
             return None
         shown: ApprovalDetail = await _called(self._preview, self._given(context, arguments))
@@ -135,52 +135,61 @@ def tool(
     name: str | None = None,
     idempotent: bool = False,
     timeout: float | None = None,
-    paths: tuple[str, ...] = (),
-    free: tuple[str, ...] = (),
-    network: bool = False,
-    urls: tuple[str, ...] = (),
+    network: bool | tuple[str, ...] = False,
     argv: str = "",
-    plan: bool = False,
-    ends_planning: bool = False,
-    look: bool = False,
-    data: bool = False,
+    unbound_params: tuple[str, ...] = (),
+    read_only: bool = False,
+    in_plan_mode: bool | Literal["ends"] = False,
+    untrusted_output: bool = False,
     derived: bool = False,
     always_send: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
-    ``effect`` tells whether the call is safe to repeat: ``read`` (it is, so it may run again after a crash), ``write``,
-    ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
-    ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
-    names those that a lasting approval leaves open, such as a file's content; all others it binds by value.
-    ``network``: it reaches other hosts. ``urls`` names parameters that hold the address of one, so that each host is a
-    resource of its own (``external:HOST``): a person is asked about hosts that the model chose. ``argv`` names the
-    parameter that holds a program's argument vector: one that only reads needs no approval. ``look``: its programs
-    only read, whatever the arguments, and are run where nothing can be changed. ``plan``: it may be used while
-    planning, on plan files if it has paths at all. ``ends_planning``: it may end planning (``context.planning.end()``),
-    so a person is asked about each call, whatever is permitted. ``data``: what it returns was written elsewhere (a
-    file, a page, memory, a program's output), so the model gets it marked as data, in which nobody tells it what to do.
-    ``derived``: what it returns repeats what memory holds, so no search of memory returns it as evidence.
-    ``always_send``: a model that is not shown all tools should have it at hand, because it is for every day. A
-    parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
-    the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
+    The first paragraph of the docstring is the description, lines ``name: text`` under ``Args:`` describe the
+    parameters. A parameter annotated ``ToolContext`` is given the context and is not part of the schema. Parameters
+    annotated ``BlockPath``, ``MemoryPath`` or ``MemoryTree``, or with a list of these, hold paths, which are checked.
+
+    Args:
+        effect: Whether the call is safe to repeat after a crash: ``read`` is, as it changes nothing; ``write``,
+            ``send`` and ``exec`` are only when ``idempotent``.
+        name: The name, where it is not the function's.
+        idempotent: A second run with the same arguments leaves what one run leaves.
+        timeout: Seconds after which the call is cancelled; 60 by default.
+        network: The tool reaches other hosts. The names of parameters say that these hold the address of one, so that
+            each host is a resource of its own (``external:HOST``): a person is asked about hosts that the model chose.
+        argv: The parameter that holds the argument vector of a program: one that only reads needs no approval.
+        unbound_params: Parameters that a lasting approval leaves open, such as a file's content; it binds all others
+            by value.
+        read_only: The programs that the tool runs only read, whatever the arguments, so they run in a sandbox in which
+            nothing can be changed.
+        in_plan_mode: The tool may be used while the agent plans, on plan files if it has paths at all. ``"ends"`` says
+            that it may end planning too (``context.planning.end()``), so a person is asked about each call.
+        untrusted_output: The result was written elsewhere (a file, a page, memory, a program's output), so the model
+            gets it marked as data, in which nobody tells it what to do.
+        derived: The result repeats what memory holds, so no search of memory returns it as evidence.
+        always_send: A model that is not shown all tools should have it at hand, because it is for every day.
 
     Raises:
         PluginError: the function cannot be a tool; the sentence says why.
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
-        made = _made(function, name or function.__name__, effect, idempotent, timeout, paths)
+        made = _made(function, name or function.__name__, effect, idempotent, timeout)
+        urls = network if isinstance(network, tuple) else ()
+        for named in (*urls, *unbound_params, *filter(None, (argv,))):
+            there = named in made.spec.parameters["properties"]
+            _refuse_unless(there, made.spec.name, f"an option names {named!r}, which is no parameter", "")
         made.spec = replace(
             made.spec,
-            free=free,
-            network=network or bool(urls),
+            network=bool(network),
             urls=urls,
             argv=argv,
-            plan=plan,
-            ends_planning=ends_planning,
-            look=look,
-            data=data,
+            unbound_params=unbound_params,
+            read_only=read_only,
+            in_plan_mode=bool(in_plan_mode),
+            ends_planning=in_plan_mode == "ends",
+            untrusted_output=untrusted_output,
             derived=derived,
             category="always-send" if always_send else "discoverable",
         )
@@ -195,7 +204,6 @@ def _made(
     effect: Effect,
     idempotent: bool,
     timeout: float | None,
-    paths: tuple[str, ...],
 ) -> FunctionTool:
     description, described = _documentation(function)
     _refuse_unless(
@@ -211,8 +219,6 @@ def _made(
     arguments = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
     schema = _schema(arguments, name)
     held = partial(_holding, schema["properties"])
-    for path in paths:
-        _refuse_unless(path in schema["properties"], name, f"paths names {path!r}, which is no parameter", "")
     spec = ToolSpec(
         name=name,
         description=description,
@@ -220,7 +226,7 @@ def _made(
         effect=effect,
         idempotent=idempotent,
         timeout=DEFAULT_TIMEOUT if timeout is None else timeout,
-        paths=tuple(dict.fromkeys((*paths, *held("block-path")))),
+        paths=held("block-path"),
         memory_paths=held("memory-path"),
         memory_trees=held("memory-tree"),
     )
@@ -263,11 +269,15 @@ def _schema(arguments: type[msgspec.Struct], name: str) -> dict[str, Any]:
 
 
 def _holding(properties: dict[str, Any], format: str) -> tuple[str, ...]:
-    """The parameters that hold a text of this format, or may."""
+    """The parameters that hold a text of this format, or may, or a list of such texts."""
     return tuple(
         name
         for name, part in properties.items()
-        if any(option.get("format") == format for option in (part, *part.get("anyOf", ())))
+        if any(
+            one.get("format") == format
+            for option in (part, *part.get("anyOf", ()))
+            for one in (option, option.get("items", {}))
+        )
     )
 
 

@@ -39,19 +39,20 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
     ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace,
     ``memory_paths`` those that hold the path of a file of memory, ``memory_trees`` of a file or of a folder with all in
-    it, ``free`` those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches
-    other hosts. ``urls`` names the parameters that hold the address of a page: which host is reached is up to the
-    caller then.
-    ``argv`` names the parameter that holds the argument vector of a program, by which a look is told from a run.
-    ``look``: its programs only read, in every call; they are run where nothing can be changed.
-    ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
+    it, ``unbound_params`` those whose values a lasting approval leaves open, such as a file's content.
+    ``network``: it reaches other hosts. ``urls`` names the parameters that hold the address of a page: which host is
+    reached is up to the caller then.
+    ``argv`` names the parameter that holds the argument vector of a program, by which reading is told from running.
+    ``read_only``: its programs only read, in every call; they are run where nothing can be changed.
+    ``in_plan_mode``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
     ``ends_planning``: it may end what an agent has bound itself to, so a person is asked about each call and told so.
-    ``data``: its result was written elsewhere, in files, pages, memory or by programs, so the model gets it marked as
-    data. ``derived``: its result repeats what memory holds, so no search of memory returns it.
+    ``untrusted_output``: its result was written elsewhere, in files, pages, memory or by programs, so the model gets it
+    marked as data. ``derived``: its result repeats what memory holds, so no search of memory returns it.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
     source when it is called otherwise here. ``category`` is its author's advice on whether a model should have it at
     hand where it is not shown all tools; the owner decides. ``blocks`` are those that may have it, all when none is
-    named. ``also`` are further names by which models call it, as the catalogue found them: rules may deny it by those.
+    named. ``aliases`` are further names by which models call it, as the catalogue found them: rules may deny it by
+    those.
     """
 
     name: str
@@ -63,20 +64,20 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     paths: tuple[str, ...] = ()
     memory_paths: tuple[str, ...] = ()
     memory_trees: tuple[str, ...] = ()
-    free: tuple[str, ...] = ()
+    unbound_params: tuple[str, ...] = ()
     network: bool = False
     urls: tuple[str, ...] = ()
     argv: str = ""
-    plan: bool = False
+    in_plan_mode: bool = False
     ends_planning: bool = False
-    look: bool = False
-    data: bool = False
+    read_only: bool = False
+    untrusted_output: bool = False
     derived: bool = False
     source: str = "native:unknown"
     category: Category = "discoverable"
     own_name: str = ""
     blocks: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:

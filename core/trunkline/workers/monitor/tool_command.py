@@ -147,7 +147,7 @@ def _named(name: str, tools: Sequence[AnyTool]) -> AnyTool | None:
 
 
 def _names(tool: AnyTool) -> tuple[str, ...]:
-    return (tool.name, *tool.also) if isinstance(tool, ToolSpec) else (tool.name,)
+    return (tool.name, *tool.aliases) if isinstance(tool, ToolSpec) else (tool.name,)
 
 
 def _arguments(text: str, tool: AnyTool) -> dict[str, Any]:

@@ -218,14 +218,14 @@ def actions_of(spec: ToolSpec) -> tuple[str, ...]:
     """What calls of the tool may do, apart from reaching other hosts."""
     match spec.effect:
         case "exec":
-            return ("exec:run", READ_ONLY_EXEC) if spec.argv or spec.look else ("exec:run",)
+            return ("exec:run", READ_ONLY_EXEC) if spec.argv or spec.read_only else ("exec:run",)
         case "write":
             empty = _action(spec, {})  # a note stays one, whatever the arguments
             return (
                 (NOTE_ACTION,)
                 if empty == NOTE_ACTION
                 else ("write:make", PLAN_ACTION)
-                if spec.plan
+                if spec.in_plan_mode
                 else ("write:make",)
             )
         case effect:
@@ -288,7 +288,7 @@ def _host_requests(
 def resource_names(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The tool's names in rules, and further ones that a rule may mean it by and that permit nothing: others may have
     them too."""
-    others = (f"tool:{name}" for name in (spec.own_name, *spec.also) if name)
+    others = (f"tool:{name}" for name in (spec.own_name, *spec.aliases) if name)
     return (f"tool:{spec.name}", f"tool:{spec.identity}"), tuple(others)
 
 
@@ -303,10 +303,10 @@ def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     if spec.effect == "exec":
         return READ_ONLY_EXEC if is_read_only_call(spec, arguments) else "exec:run"
     if spec.effect == "write":
-        if spec.plan and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.is_remote):
+        if spec.in_plan_mode and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.is_remote):
             return NOTE_ACTION
         paths = list(path_arguments(spec, arguments))
-        return PLAN_ACTION if spec.plan and all(map(_is_plan, paths)) else "write:make"
+        return PLAN_ACTION if spec.in_plan_mode and all(map(_is_plan, paths)) else "write:make"
     return spec.effect
 
 

@@ -86,7 +86,7 @@ class Catalogue:
         """The name of a tool that the block may use which a model is told of in place of one that no tool has. Only of
         one that reads: nobody knows what the missing one would have done, so every other might do more."""
         usable = [one.spec for one in self._tools.values() if limits.allow(one.spec)]
-        effects = {said: spec.effect for spec in usable for said in (spec.name, *spec.also)}
+        effects = {said: spec.effect for spec in usable for said in (spec.name, *spec.aliases)}
         meant = suggest_tool(name, effects)
         return meant if meant is not None and effects[meant] == "read" else None
 
@@ -114,7 +114,7 @@ class Catalogue:
             ) from error
         if meant.name not in alias.tools:
             log.error(
-                "the alias %s means %s, which does not have it: add .also to that tool", name, meant.name
+                "the alias %s means %s, which does not have it: add .alias to that tool", name, meant.name
             )
             raise ToolError(
                 f"{name} is no other name of {meant.name}, so it cannot mean it. Nothing was run.",
@@ -171,8 +171,8 @@ class Catalogue:
                 names.setdefault(tool, []).append(name)
         for tool, listed in self._tools.items():
             also = tuple(names.get(tool, ()))
-            if listed.spec.also != also:
-                spec = msgspec.structs.replace(listed.spec, also=also)
+            if listed.spec.aliases != also:
+                spec = msgspec.structs.replace(listed.spec, aliases=also)
                 self._tools[tool] = msgspec.structs.replace(listed, spec=spec)
 
     def _refusal(self, owner: str, tool: Tool) -> str | None:

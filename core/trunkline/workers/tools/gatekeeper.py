@@ -81,7 +81,7 @@ class Gatekeeper:
         spec, arguments = invocation.spec, resolved_arguments(invocation.spec, invocation.arguments)
         if spec.ends_planning:
             return {}
-        free = f"; any {', '.join(spec.free)}" if spec.free else ""
+        free = f"; any {', '.join(spec.unbound_params)}" if spec.unbound_params else ""
         arguments_text = arguments_summary(bound_arguments(spec, arguments)) or "no arguments"
         covers = f"{_tool_with_origin(spec)} with {arguments_text}{free}"
         return {"shape": shape_of(spec, arguments), "covers": self._secrets.redact(covers)}

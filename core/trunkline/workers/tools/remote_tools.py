@@ -136,7 +136,7 @@ class RemoteTool(Tool):
             memory_trees=(),
             idempotent=True,  # by its ledger
             timeout=WEEK,
-            data=True,  # whoever took that host over writes it
+            untrusted_output=True,  # whoever took that host over writes it
             derived=False,  # it is out of that host's memory, which is not ours
         )
         self._bus, self._remote, self._name, self._patience = bus, remote, spec.name, patience

@@ -93,7 +93,7 @@ class ResultStore:
             TOOL_KEY: call.name,
             CHARACTERS_KEY: str(kept),
         }
-        if spec.data or text.startswith(f"<{TAG} "):
+        if spec.untrusted_output or text.startswith(f"<{TAG} "):
             noted[FENCED] = "yes"
         if spec.derived:
             noted[DERIVED] = "yes"
@@ -137,7 +137,7 @@ class ResultStore:
 def _marking(spec: ToolSpec, outcome: ToolOutcome) -> Callable[[str], str]:
     """How a text is made one that cannot pass for the platform's. An error is the tool's own sentence, and stays one;
     what it cites in there can begin and end no mark."""
-    if not spec.data:
+    if not spec.untrusted_output:
         return str
     return partial(wrap_tool_result, spec.name) if outcome.status == "ok" else escape_tag
 

@@ -25,7 +25,7 @@ def _of_definition(spec: ToolSpec) -> Iterator[str]:
         yield f"the effect {spec.effect!r} must be one of {', '.join(get_args(Effect))}"
     if spec.category not in get_args(Category):
         yield f"the category {spec.category!r} must be one of {', '.join(get_args(Category))}"
-    if spec.look and spec.effect != "exec":
+    if spec.read_only and spec.effect != "exec":
         yield f"look is for tools that run programs, and the effect is {spec.effect!r}"
     if not (math.isfinite(spec.timeout) and spec.timeout > 0):
         yield f"the timeout {spec.timeout!r} must be a number of seconds above 0"
@@ -54,7 +54,7 @@ def _of_parameters(spec: ToolSpec) -> Iterator[str]:
     for name in (*spec.memory_paths, *spec.memory_trees):
         if name not in properties:
             yield f"the memory path parameter {name!r} is not among the properties"
-    for name in spec.free:
+    for name in spec.unbound_params:
         if name not in properties:
             yield f"the free parameter {name!r} is not among the properties"
         if name in (*spec.paths, *spec.memory_paths, *spec.memory_trees):

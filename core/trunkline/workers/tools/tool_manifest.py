@@ -90,7 +90,7 @@ def _spec(manifest: ToolManifest) -> ToolSpec:
         idempotent=manifest.idempotent,
         timeout=manifest.timeout,
         paths=paths,
-        data=True,
+        untrusted_output=True,
         source=f"{CLI_SOURCE}{manifest.name}",
         category=manifest.category,
     )

@@ -14,7 +14,7 @@ Page = Annotated[int, Meta(ge=1)]
 Best = Annotated[int, Meta(ge=1, le=50)]
 
 
-@tool(effect="read", timeout=180.0, data=True)
+@tool(effect="read", timeout=180.0, untrusted_output=True)
 async def read_document(
     context: ToolContext, path: BlockPath, first_page: Page = 1, last_page: Page | None = None
 ) -> str:
@@ -49,7 +49,7 @@ def _pages(text: str, first: int, last: int) -> str:
     return text[starts[0] : ends[0] if ends else len(text)]
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", untrusted_output=True)
 async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8) -> str:
     """Search the documents of this conversation, of this block and of all blocks, best first. Quote with the citation.
 
@@ -64,7 +64,7 @@ async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8)
     return "\n\n".join(places) or "Nothing was found."
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def list_documents(context: ToolContext) -> list[dict[str, Any]]:
     """List the documents that search_in_documents searches."""
     own = [

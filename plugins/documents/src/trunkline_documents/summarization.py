@@ -45,7 +45,7 @@ Focus = Annotated[str, Meta(max_length=500)]
 def summary_tool(summaries: SummaryCache) -> Tool:
     """The tool, with a place for what it made."""
 
-    @tool(effect="read", timeout=900.0, data=True)
+    @tool(effect="read", timeout=900.0, untrusted_output=True)
     async def summarize_document(context: ToolContext, path: BlockPath, focus: Focus = "") -> str:
         """Summarise a document of the workspace of any length (PDF, DOCX, XLSX, PPTX, EPUB, HTML, text).
 

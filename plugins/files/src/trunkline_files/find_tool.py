@@ -18,7 +18,7 @@ MaxDepth = Annotated[int, Meta(ge=1, le=DEEPEST_SEARCH)]
 MaxResults = Annotated[int, Meta(ge=1, le=1_000)]
 
 
-@tool(effect="read", timeout=30.0, data=True)
+@tool(effect="read", timeout=30.0, untrusted_output=True)
 def find_files(
     context: ToolContext,
     pattern: str,

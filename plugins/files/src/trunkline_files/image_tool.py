@@ -21,7 +21,7 @@ _FRAME = (
 )
 
 
-@tool(effect="read", timeout=180.0, data=True)
+@tool(effect="read", timeout=180.0, untrusted_output=True)
 async def describe_image(
     context: ToolContext, image_path: BlockPath, question: str = DEFAULT_QUESTION
 ) -> str:

@@ -31,7 +31,7 @@ Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
 MaxDepth = Annotated[int, Meta(ge=1, le=DEEPEST_LIST)]
 
 
-@tool(effect="read", timeout=180.0, data=True, always_send=True)
+@tool(effect="read", timeout=180.0, untrusted_output=True, always_send=True)
 async def read_file(
     context: ToolContext,
     path: BlockPath,
@@ -141,7 +141,7 @@ def _read_text_file(context: ToolContext, part: _ReadRange) -> str | None:
             return part.read(file)
 
 
-@tool(effect="read", data=True, always_send=True)
+@tool(effect="read", untrusted_output=True, always_send=True)
 def list_directory(context: ToolContext, path: BlockPath = "", max_depth: MaxDepth = 1) -> str:
     """List what a folder of the workspace holds: folders end with /, files come with their size in bytes.
 

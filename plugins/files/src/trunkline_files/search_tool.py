@@ -28,7 +28,7 @@ ContextLines = Annotated[int, Meta(ge=0, le=20)]
 MaxResults = Annotated[int, Meta(ge=1, le=1_000)]
 
 
-@tool(effect="read", timeout=45.0, data=True, always_send=True)
+@tool(effect="read", timeout=45.0, untrusted_output=True, always_send=True)
 async def search_files(
     context: ToolContext,
     query: Query,

@@ -16,7 +16,7 @@ LineNumber = Annotated[int, Meta(ge=0)]
 _TAIL = 2_000
 
 
-@tool(effect="write", free=("content",), plan=True, always_send=True)
+@tool(effect="write", unbound_params=("content",), in_plan_mode=True, always_send=True)
 def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
     """Write a whole text file in the workspace, with the folders it needs. Replaces what was there.
 
@@ -37,7 +37,7 @@ def _preview_write(context: ToolContext, path: str, content: str) -> ApprovalDet
     return diff_preview(path, _current_text(context, path), content)
 
 
-@tool(effect="write", free=("content",), plan=True)
+@tool(effect="write", unbound_params=("content",), in_plan_mode=True)
 def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
     """Add text at the end of a file of the workspace, making the file when it is absent.
 
@@ -58,7 +58,7 @@ def _preview_append(context: ToolContext, path: str, content: str) -> ApprovalDe
     return diff_preview(path, now, (now or "") + content)
 
 
-@tool(effect="write", free=("text",), plan=True)
+@tool(effect="write", unbound_params=("text",), in_plan_mode=True)
 def insert_in_file(context: ToolContext, path: BlockPath, line: LineNumber, text: str) -> str:
     """Put lines of text into a file of the workspace, behind one of its lines.
 
@@ -78,7 +78,7 @@ def _preview_insert(context: ToolContext, path: str, line: int, text: str) -> Ap
     return diff_preview(path, now, insert_lines(now, path, line, text))
 
 
-@tool(effect="write", free=("find", "replace"), plan=True)
+@tool(effect="write", unbound_params=("find", "replace"), in_plan_mode=True)
 def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: str, all: bool = False) -> str:
     """Replace a text in a file of the workspace. It must be there once, or all be given.
 
@@ -102,7 +102,7 @@ def _preview_replace(context: ToolContext, path: str, find: str, replace: str, a
     return diff_preview(path, now, replace_text(now, path, find, replace, all))
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", untrusted_output=True)
 def preview_change(
     context: ToolContext,
     path: BlockPath,

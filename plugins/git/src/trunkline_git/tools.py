@@ -21,7 +21,13 @@ def git_tools(settings: GitSettings) -> list[Tool]:
 
 
 def _status(settings: GitSettings) -> Tool:
-    @tool(effect="exec", look=True, idempotent=True, timeout=settings.timeout + BEGINNING_SECONDS, data=True)
+    @tool(
+        effect="exec",
+        read_only=True,
+        idempotent=True,
+        timeout=settings.timeout + BEGINNING_SECONDS,
+        untrusted_output=True,
+    )
     async def git_status(context: ToolContext, folder: BlockPath = "") -> str:
         """Tell the branch and what has changed in a repository of the workspace.
 
@@ -40,12 +46,12 @@ def _status(settings: GitSettings) -> Tool:
 
 
 def _commit(settings: GitSettings) -> Tool:
-    @tool(effect="exec", paths=("add_files",), timeout=3 * settings.timeout + BEGINNING_SECONDS, data=True)
+    @tool(effect="exec", timeout=3 * settings.timeout + BEGINNING_SECONDS, untrusted_output=True)
     async def git_commit(
         context: ToolContext,
         message: str,
         add_all: bool = False,
-        add_files: list[str] = [],  # noqa: B006  part of the schema, and never changed
+        add_files: list[BlockPath] = [],  # noqa: B006  part of the schema, and never changed
         amend: bool = False,
         allow_empty: bool = False,
         folder: BlockPath = "",
@@ -102,7 +108,9 @@ def _commit(settings: GitSettings) -> Tool:
 
 
 def _git(settings: GitSettings) -> Tool:
-    @tool(effect="exec", argv="command", timeout=3 * settings.timeout + BEGINNING_SECONDS, data=True)
+    @tool(
+        effect="exec", argv="command", timeout=3 * settings.timeout + BEGINNING_SECONDS, untrusted_output=True
+    )
     async def git(
         context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
     ) -> str:

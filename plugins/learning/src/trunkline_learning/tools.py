@@ -15,7 +15,7 @@ from trunkline_learning.turns import person_behind
 Limit = Annotated[int, Meta(ge=1, le=100)]
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def known_facts(
     context: ToolContext,
     query: str = "",
@@ -59,7 +59,7 @@ async def known_facts(
     return [await _format_chunk(context, chunk) for chunk in mine[:limit]]
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10) -> str:
     """Look up strategies that earlier tasks have taught, for a task. Each has an id and how often it helped or harmed.
 

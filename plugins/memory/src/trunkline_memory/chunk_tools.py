@@ -45,7 +45,7 @@ async def remember(
     }
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def recall(
     context: ToolContext,
     query: str,
@@ -83,7 +83,7 @@ async def recall(
     }
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def reason(
     context: ToolContext,
     query: str,

@@ -18,7 +18,7 @@ MAX_NOTES = 1_000
 LEARNED = "learned"
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def crowded_topics(context: ToolContext) -> list[dict[str, Any]]:
     """List the topics, by tag, on which more than five notes are remembered; consolidate makes one of them each."""
     found = _by_topic(await context.memory.chunks(limit=MAX_NOTES))

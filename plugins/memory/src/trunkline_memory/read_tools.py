@@ -20,7 +20,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["file", "document", "turn", "chunk", "fact"]
 
 
-@tool(effect="read", data=True, derived=True, always_send=True)
+@tool(effect="read", untrusted_output=True, derived=True, always_send=True)
 async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None = None) -> dict[str, Any]:
     """Read a file of memory.
 
@@ -32,7 +32,7 @@ async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None
     return {"path": file.path, "content": file.content, "modified_at": file.modified_at}
 
 
-@tool(effect="read", data=True, derived=True, always_send=True)
+@tool(effect="read", untrusted_output=True, derived=True, always_send=True)
 async def memory_search(
     context: ToolContext,
     query: str,
@@ -113,7 +113,7 @@ def _parse_time(name: str, text: str) -> datetime | None:
         ) from None
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def memory_list(context: ToolContext, path: str = "", recursive: bool = False) -> list[dict[str, Any]]:
     """List the names under a folder of memory.
 
@@ -128,7 +128,7 @@ async def memory_list(context: ToolContext, path: str = "", recursive: bool = Fa
     ]
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def memory_history(
     context: ToolContext, path: MemoryTree, limit: Limit = 10, commit: str | None = None
 ) -> list[dict[str, Any]] | dict[str, Any]:
@@ -155,7 +155,7 @@ async def memory_history(
     ]
 
 
-@tool(effect="read", data=True, derived=True)
+@tool(effect="read", untrusted_output=True, derived=True)
 async def memory_blame(
     context: ToolContext,
     path: MemoryPath,

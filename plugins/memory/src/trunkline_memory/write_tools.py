@@ -15,7 +15,7 @@ from trunkline import (
 )
 
 
-@tool(effect="write", free=("content", "expected"))
+@tool(effect="write", unbound_params=("content", "expected"))
 async def memory_write(
     context: ToolContext, path: MemoryPath, content: str, expected: str | None = None
 ) -> dict[str, Any]:
@@ -38,7 +38,7 @@ async def _preview_write(
     return diff_preview(path, await _current_content(context, path), content)
 
 
-@tool(effect="write", free=("old_content", "new_content", "expected"))
+@tool(effect="write", unbound_params=("old_content", "new_content", "expected"))
 async def memory_edit(
     context: ToolContext, path: MemoryPath, old_content: str, new_content: str, expected: str | None = None
 ) -> dict[str, Any]:

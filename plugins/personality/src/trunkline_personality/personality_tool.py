@@ -19,7 +19,7 @@ EXAMPLES = '"Set humor to 80%", "Max creativity", "Reset sliders", "Technical mo
 @tool(
     effect="write",
     idempotent=True,
-    free=("command", "slider", "value", "mode", "personality", "hud", "auto_calibrate", "reset"),
+    unbound_params=("command", "slider", "value", "mode", "personality", "hud", "auto_calibrate", "reset"),
 )
 async def personality_set(
     context: ToolContext,

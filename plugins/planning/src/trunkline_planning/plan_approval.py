@@ -10,7 +10,7 @@ from trunkline_planning.plan_tools import open_plan, plan_path
 from trunkline_planning.version import plan_version
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode="ends")
 async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
     """Ask the owner to approve the plan as it stands; on a yes planning ends and you carry it out. Present it first.
 
@@ -30,7 +30,7 @@ async def _preview_plan(context: trunkline.ToolContext, version: str) -> trunkli
     return _full_preview(await _require_version(context, version))
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode="ends")
 async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -> str:
     """Ask the owner to end planning without an approved plan.
 

@@ -14,7 +14,7 @@ from trunkline_planning.version import plan_version
 StepNumber = Annotated[int, msgspec.Meta(ge=1, le=999)]
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode=True)
 async def enter_plan_mode(here: trunkline.ToolContext, task_description: str, context: str = "") -> str:
     """Begin a plan. From then on you can only read and plan in this conversation, until the owner approves the plan or
     its end. For work that should be agreed on before anything is changed.
@@ -32,7 +32,7 @@ async def enter_plan_mode(here: trunkline.ToolContext, task_description: str, co
     )
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode=True)
 async def add_plan_step(
     context: trunkline.ToolContext,
     step_number: StepNumber,
@@ -54,7 +54,7 @@ async def add_plan_step(
     return await _edit(context, lambda plan: plan.with_step(step_number, entry))
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode=True)
 async def add_plan_file(
     context: trunkline.ToolContext, file_path: str, action: str, description: str = ""
 ) -> str:
@@ -70,7 +70,7 @@ async def add_plan_file(
     return await _edit(context, lambda plan: plan.with_entry("Files", entry))
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode=True)
 async def add_plan_risk(context: trunkline.ToolContext, risk: str, mitigation: str = "") -> str:
     """Add what may go wrong, and what is done about it.
 
@@ -83,7 +83,7 @@ async def add_plan_risk(context: trunkline.ToolContext, risk: str, mitigation: s
     return await _edit(context, lambda plan: plan.with_entry("Risks", entry))
 
 
-@trunkline.tool(effect="read", plan=True, data=True, derived=True)
+@trunkline.tool(effect="read", in_plan_mode=True, untrusted_output=True, derived=True)
 async def present_plan(context: trunkline.ToolContext) -> str:
     """The whole plan, to be shown to the owner, and the version by which approve_plan names it."""
     plan = await open_plan(context)
@@ -92,7 +92,7 @@ async def present_plan(context: trunkline.ToolContext) -> str:
     return f"{plan.text}\nversion: {plan_version(plan.text)}"
 
 
-@trunkline.tool(effect="read", plan=True, data=True, derived=True)
+@trunkline.tool(effect="read", in_plan_mode=True, untrusted_output=True, derived=True)
 async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
     """Report whether you are planning in this conversation, and how far the plan is."""
     text = await read_text(context.memory, plan_path(context))

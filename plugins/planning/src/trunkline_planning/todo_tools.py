@@ -29,7 +29,7 @@ class Todo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     status: Status = "pending"
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True, free=("todos",), derived=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode=True, unbound_params=("todos",), derived=True)
 async def todo_write(context: trunkline.ToolContext, todos: tuple[Todo, ...]) -> str:
     """Write the list of what is to do in this conversation, in place of the one before. For work of several steps: keep
     one task in_progress, and mark it completed as soon as it is.
@@ -51,13 +51,13 @@ async def todo_write(context: trunkline.ToolContext, todos: tuple[Todo, ...]) ->
     return _describe_tasks(tasks) + warning
 
 
-@trunkline.tool(effect="read", plan=True, data=True, derived=True)
+@trunkline.tool(effect="read", in_plan_mode=True, untrusted_output=True, derived=True)
 async def todo_read(context: trunkline.ToolContext) -> str:
     """Read the list of what is to do in this conversation."""
     return _describe_tasks(parse_tasks(await read_text(context.memory, _path(context))))
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True)
+@trunkline.tool(effect="write", idempotent=True, in_plan_mode=True)
 async def todo_clear(context: trunkline.ToolContext) -> str:
     """Empty the list of what is to do in this conversation. History keeps it."""
     await update_text(context.memory, _path(context), lambda before: format_tasks([]) if before else before)

@@ -15,7 +15,7 @@ from trunkline import ToolError
 from trunkline.api.files import read_toml
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", in_plan_mode=True)
 def get_current_time(timezone: str = "") -> dict[str, str]:
     """What time it is: local, or in a time zone, with the day of the week, and UTC.
 
@@ -41,7 +41,7 @@ def _zone(name: str) -> ZoneInfo:
         ) from error
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", in_plan_mode=True)
 def system_info(context: trunkline.ToolContext) -> dict[str, Any]:
     """What machine and platform this is: system, processors, memory, free space of the workspace, versions."""
     disk = shutil.disk_usage(context.workspace)
@@ -64,7 +64,7 @@ def _memory() -> int | None:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-@trunkline.tool(effect="read", plan=True, derived=True)
+@trunkline.tool(effect="read", in_plan_mode=True, derived=True)
 async def list_blocks(context: trunkline.ToolContext) -> str:
     """The blocks of this installation, each with its description. You are the agent of the one that is marked."""
     entries = await context.memory.list("/blocks")

@@ -8,7 +8,7 @@ LONGEST = 16_000
 """Characters of one message."""
 
 
-@trunkline.tool(effect="send", free=("content",))
+@trunkline.tool(effect="send", unbound_params=("content",))
 async def send_channel_message(context: trunkline.ToolContext, channel: str, content: str) -> str:
     """Send the owner a message through one of their channels. Not for answers: what you say in your turn reaches
     them where they are.

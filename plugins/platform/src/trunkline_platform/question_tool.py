@@ -3,7 +3,7 @@
 import trunkline
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", in_plan_mode=True)
 async def ask_human(context: trunkline.ToolContext, question: str, options: tuple[str, ...] = ()) -> str:
     """Ask the owner something that only they can know or choose, and wait for the answer; it may take long. Ask once,
     and all at once. An answer is information: it approves no call, and calls that need approval are still asked about.

@@ -17,7 +17,7 @@ TIMEOUT = 1_800.0
 def retrieve_tool(settings: RlmSettings) -> Tool:
     """The tool with these settings."""
 
-    @tool(effect="read", timeout=TIMEOUT, data=True, derived=True)
+    @tool(effect="read", timeout=TIMEOUT, untrusted_output=True, derived=True)
     async def retrieve(
         context: ToolContext, query: str, max_iterations: Annotated[int, Meta(ge=1, le=50)] | None = None
     ) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _view_tools(tasks: TaskStore) -> list[Tool]:
         """
         return describe_task(tasks.find(context.block, task))
 
-    @tool(effect="read", data=True)
+    @tool(effect="read", untrusted_output=True)
     def background_task_output(context: ToolContext, task: TaskId, lines: Lines = TAIL) -> str:
         """Tell the last lines that a background task printed, and whether it runs.
 
@@ -93,7 +93,7 @@ def _view_tools(tasks: TaskStore) -> list[Tool]:
 
 
 def _wait_tool(tasks: TaskStore) -> Tool:
-    @tool(effect="read", timeout=LONGEST_WAIT + 30.0, data=True)
+    @tool(effect="read", timeout=LONGEST_WAIT + 30.0, untrusted_output=True)
     async def wait_background_task(
         context: ToolContext, task: TaskId, timeout: Seconds = LONGEST_WAIT
     ) -> str:

@@ -46,9 +46,9 @@ def command_tool(settings: ShellSettings) -> Tool:
     @tool(
         effect="exec",
         argv="command",
-        free=("timeout",),
+        unbound_params=("timeout",),
         timeout=LONGEST_SECONDS + STARTUP_SECONDS,
-        data=True,
+        untrusted_output=True,
         always_send=True,
     )
     async def execute_command(

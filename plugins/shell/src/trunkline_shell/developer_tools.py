@@ -22,7 +22,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
         ran = await commands.run(context, [*argv], folder=place, seconds=LONGEST_SECONDS)
         return f"{' '.join(argv)}\n{describe_run(ran, settings.limits(LONGEST_SECONDS))}"
 
-    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, data=True)
+    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, untrusted_output=True)
     async def run_lint(context: ToolContext, path: BlockPath = "") -> str:
         """Check a project of the workspace with its own linter, such as ruff or the script lint of package.json.
 
@@ -35,7 +35,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
     def _lint(context: ToolContext, path: str) -> ApprovalDetail:
         return _preview(context, "lint", *_split_project(context, path))
 
-    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, data=True)
+    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, untrusted_output=True)
     async def run_build(context: ToolContext, folder: BlockPath = "") -> str:
         """Build a project of the workspace as it says itself, such as by its Makefile or Cargo.toml.
 
@@ -48,7 +48,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
     def _build(context: ToolContext, folder: str) -> ApprovalDetail:
         return _preview(context, "build", folder, "")
 
-    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, data=True)
+    @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, untrusted_output=True)
     async def run_test(context: ToolContext, filter: str = "", folder: BlockPath = "") -> str:
         """Run the tests of a project of the workspace as it says itself, such as with pytest or go test.
 

@@ -14,7 +14,7 @@ LARGEST = 64 * 1024
 """Characters of a file beside SKILL.md that are read."""
 
 
-@trunkline.tool(effect="read", plan=True, derived=True)
+@trunkline.tool(effect="read", in_plan_mode=True, derived=True)
 async def list_skills(context: trunkline.ToolContext) -> str:
     """All skills with what each is for, and those that cannot be used with the reason."""
     found = await _load_skills(context)
@@ -25,7 +25,7 @@ async def list_skills(context: trunkline.ToolContext) -> str:
     return wrap_context("skills", "\n".join([*good, *(["These cannot be used:", *broken] if broken else [])]))
 
 
-@trunkline.tool(effect="read", plan=True, derived=True)
+@trunkline.tool(effect="read", in_plan_mode=True, derived=True)
 async def use_skill(context: trunkline.ToolContext, name: str, file: str = "") -> str:
     """Read a skill: how something is done here. With file, one of the files that lie beside it.
 

@@ -45,7 +45,7 @@ def crawler_tool(settings: WebSettings) -> Tool:
     """The tool with these settings."""
     fetcher = page_fetcher(settings)
 
-    @tool(effect="read", urls=("url",), free=("max_pages", "max_depth"), timeout=SECONDS + 90.0)
+    @tool(effect="read", network=("url",), unbound_params=("max_pages", "max_depth"), timeout=SECONDS + 90.0)
     async def web_crawler(context: ToolContext, url: Url, max_pages: Pages = 10, max_depth: Depth = 1) -> str:
         """Read several pages of one site, from a page along its links. Much text is kept with this conversation, to be
         found by search_in_documents; little comes back whole.

@@ -31,7 +31,9 @@ def fetch_tool(settings: WebSettings) -> Tool:
     """The tool with these settings."""
     fetcher = page_fetcher(settings)
 
-    @tool(effect="read", urls=("url",), free=("offset", "links"), timeout=TIMEOUT, always_send=True)
+    @tool(
+        effect="read", network=("url",), unbound_params=("offset", "links"), timeout=TIMEOUT, always_send=True
+    )
     async def fetch_webpage(context: ToolContext, url: Url, offset: Offset = 0, links: bool = False) -> str:
         """Get a web page, or a PDF or text file of the web, as text, 8000 characters at a time.
 

@@ -1,22 +1,42 @@
-"""Finds in an ImportError what a plugin for a former version of Trunkline imports, and where that is today."""
+"""Finds in an error what a plugin uses of a former version of Trunkline, and what that is called today."""
 
 import ast
 import linecache
+import re
 import traceback
 from pathlib import Path
 
 import trunkline
 from trunkline._util.lazy_names import FACE, RenamedName, new_place
 
-HINT = "Change its imports: docs/reference/api.md lists every name. Or install a version of it for this Trunkline."
+HINT = "Change it: docs/reference/api.md lists every name. Or install a version of it for this Trunkline."
+
+OPTIONS = {
+    "also": "FunctionTool.alias",
+    "data": "untrusted_output",
+    "ends_planning": 'in_plan_mode="ends"',
+    "free": "unbound_params",
+    "look": "read_only",
+    "paths": "the annotation BlockPath of the parameters",
+    "plan": "in_plan_mode",
+    "shows": "FunctionTool.previewer",
+    "urls": "network",
+}
+"""What former versions called the options of ``@tool`` and the decorators of a ``FunctionTool``."""
+
+_OLD_OPTION = re.compile(
+    r"\btool\(\) got an unexpected keyword argument '(\w+)'|'FunctionTool' object has no attribute '(\w+)'"
+)
 
 _CORE = str(Path(trunkline.__file__).parent)
 
 
-def describe_outdated_import(error: BaseException) -> str | None:
-    """What the plugin imports that is elsewhere now, with the new names; None for every other error."""
+def describe_outdated_use(error: BaseException) -> str | None:
+    """What the plugin uses that is elsewhere, or called otherwise, now, with the new names; None for other errors."""
     if isinstance(error, RenamedName):
         return f"It is written for another version: {error}."
+    if isinstance(error, TypeError | AttributeError):
+        return _describe_option(str(error))
     if not isinstance(error, ImportError) or (error.name or "").partition(".")[0] != FACE:
         return None
     statement = _failed_statement(error)
@@ -26,6 +46,16 @@ def describe_outdated_import(error: BaseException) -> str | None:
     if isinstance(statement, ast.Import):
         return f"It is written for another version: there is no module {error.name} now."
     return None
+
+
+def _describe_option(text: str) -> str | None:
+    found = _OLD_OPTION.search(text)
+    old = found and (found[1] or found[2])
+    return (
+        f"It is written for another version: {old} of @tool is now {OPTIONS[old]}."
+        if old in OPTIONS
+        else None
+    )
 
 
 def _failed_statement(error: ImportError) -> ast.stmt | None:
