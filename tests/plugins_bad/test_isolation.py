@@ -111,10 +111,10 @@ def die(file: str) -> str:
 @trunkline.tool(effect="write")
 def spoil(file: str) -> str:
     """Have an effect, and spoil what tells of it."""
-    from trunkline.workers.plugin_process import tools
+    from trunkline.workers.plugin_process import tool_service
     with open(file, "a") as out:
         out.write("spoilt\\n")
-    tools.RunEnded = None
+    tool_service.PluginToolEnded = None
     return "never told"
 
 @trunkline.tool(effect="read")

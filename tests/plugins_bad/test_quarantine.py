@@ -201,9 +201,9 @@ async def test_who_ends_the_process_behind_another_is_found_out(tmp_path: Path) 
 DIES = """
 import os, sys
 from pathlib import Path
-from trunkline.plugins.activity_log import Crumbs, folder_of
-crumbs = Crumbs(folder_of(Path(sys.argv[1])), "tools")
-with crumbs.at(sys.argv[2], sys.argv[3]):
+from trunkline.plugins.activity_log import ActivityLog, activity_log_folder
+log = ActivityLog(activity_log_folder(Path(sys.argv[1])), "tools")
+with log.recording(sys.argv[2], sys.argv[3]):
     os._exit(1)
 """
 

@@ -144,9 +144,9 @@ def test_the_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
         "import sys, time; from tempfile import TemporaryFile; sys.path.insert(0, sys.argv[1])\n"
         "from misbehaving import Bad\n"
         "from trunkline.config.settings import DocumentsSettings\n"
-        "from trunkline.documents.reader_pool import ReadingProcess\n"
+        "from trunkline.documents.reader_pool import ReaderProcess\n"
         "file = TemporaryFile(); file.write(b'hang'); file.seek(0)\n"
-        "process = ReadingProcess(DocumentsSettings())\n"
+        "process = ReaderProcess(DocumentsSettings())\n"
         "print(process._process.pid, flush=True)\n"
         "process.read(Bad(), file, 'a.bad')\n"
     )

@@ -57,15 +57,15 @@ def test_the_sdk_is_not_loaded_before_a_server_is_used(tmp_path):
     """A platform without servers pays nothing for it."""
     script = f"""
 import anyio, pathlib, sys
-from trunkline import SourceContext
+from trunkline.api.tool import SourceContext
 from trunkline.contracts.sandbox.sandbox import NoSandbox
-from trunkline_mcp import plugin, checking
-from trunkline_mcp.host import Host
+from trunkline_mcp import plugin, health
+from trunkline_mcp.host import McpHost
 home = pathlib.Path({str(tmp_path)!r})
 
 async def main():
     with anyio.move_on_after(0.2):
-        await Host(home, home).run(SourceContext(publish=lambda tools: None, sandbox=NoSandbox()))
+        await McpHost(home, home).run(SourceContext(publish=lambda tools: None, sandbox=NoSandbox()))
 
 anyio.run(main)
 assert not {{"mcp", "mcp_types", "pydantic", "httpx2"}} & set(sys.modules), "loaded"

@@ -301,11 +301,11 @@ async def test_killing_the_host_leaves_no_process(sandbox: Sandbox, tmp_path: Pa
     """SIGKILL to the worker: the kernel ends what it had begun, also in the middle of an endless loop."""
     script = (
         "import anyio, pathlib, sys\n"
-        "from trunkline_rlm.repl.session import Session\n"
+        "from trunkline_rlm.repl.session import ReplSession\n"
         "from trunkline_sandbox.bubblewrap.backend import Bubblewrap\n"
         "from trunkline_sandbox.settings import SandboxSettings\n"
         "async def main():\n"
-        "    async with Session(Bubblewrap(SandboxSettings(), pathlib.Path(sys.argv[1]))) as session:\n"
+        "    async with ReplSession(Bubblewrap(SandboxSettings(), pathlib.Path(sys.argv[1]))) as session:\n"
         "        await session.run('1')\n"
         "        print('begun', flush=True)\n"
         "        await session.run('while True: pass')\n"

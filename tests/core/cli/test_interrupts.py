@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 PROGRAM = (
-    "from trunkline.cli.entry import die_silently, main; die_silently(); print('begun', flush=True); main()"
+    "from trunkline.cli.entry import main, use_default_sigint; use_default_sigint(); "
+    "print('begun', flush=True); main()"
 )
 """The program, which says when Python's own start is over: nobody can have a say before that."""
 

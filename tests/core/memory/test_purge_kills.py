@@ -25,12 +25,12 @@ KILLED = textwrap.dedent(
 
     from trunkline.cli.main import main
     from trunkline.workers.memory.committer import Committer
-    from trunkline.workers.memory.purge.purge_log import Notes
-    from trunkline.workers.memory.purge.object_sweeper import Sweeper
+    from trunkline.workers.memory.purge.purge_log import PurgeLog
+    from trunkline.workers.memory.purge.object_sweeper import ObjectSweeper
     from trunkline.workers.memory.repository import Repository
     from trunkline_bus import Bus
 
-    KINDS = {kind.__name__: kind for kind in (Committer, Notes, Sweeper, Repository, Bus)}
+    KINDS = {kind.__name__: kind for kind in (Committer, PurgeLog, ObjectSweeper, Repository, Bus)}
     kind, method, when, count = sys.argv[1].split(":")
     real, calls = getattr(KINDS[kind], method), [0]
 
@@ -59,11 +59,11 @@ KILLED = textwrap.dedent(
 )
 
 STEPS = (
-    "Notes:begin:after:1",
+    "PurgeLog:begin:after:1",
     "Bus:erase:after:3",
-    "Repository:move:after:1",
-    "Sweeper:sweep:before:1",
-    "Notes:finish:before:1",
+    "Repository:move_references:after:1",
+    "ObjectSweeper:sweep:before:1",
+    "PurgeLog:finish:before:1",
 )
 
 

@@ -174,7 +174,8 @@ def test_the_command_prints_and_leaves_with_a_status(tmp_path: Path) -> None:
         "entries: same  end: same  told: same  feed: same" in shown.stdout and "Created a.md" in shown.stdout
     )
     found = json.loads(trunkline("replay", "last", "--json").stdout)
-    assert found["same"] is True and "text" not in found and found["records"][1]["commands"] == ["RunTool"]
+    assert found["same"] is True and "text" not in found
+    assert found["records"][1]["commands"] == ["RunToolCall"]
     none = trunkline("replay", "turn_none")
     assert none.returncode == 1 and "There is no turn 'turn_none'" in none.stderr
 
