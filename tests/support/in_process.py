@@ -161,7 +161,7 @@ def _named(function: FunctionType, names: set[str]) -> Iterator[object]:
     """The helpers that a function's code names, in its own module or as ``module.name``."""
     for name in names:
         found = function.__globals__.get(name)
-        inside = [getattr(found, one, None) for one in names] if isinstance(found, ModuleType) else []
+        inside = [vars(found).get(one) for one in names] if isinstance(found, ModuleType) else []
         for thing in (found, *inside):
             if isinstance(thing, FunctionType | type) and thing.__module__.startswith(HELPERS):
                 yield thing

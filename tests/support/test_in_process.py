@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+import trunkline
 from tests.support.commands import run_trunkline
 from tests.support.in_process import Starters
 from tests.support.processes import process_platform
+from trunkline.api.tool import ToolSpec
 from trunkline.testing.platform import platform
 from trunkline.testing.pytest_plugin import nats_server
 
@@ -25,6 +27,15 @@ def test_a_helper_without_a_process_is_not_taken_for_one() -> None:
     """Only what names a start counts."""
     assert not Starters().reached_from(textwrap.dedent)
     assert not Starters().reached_from(test_a_helper_without_a_process_is_not_taken_for_one)
+
+
+def test_a_public_module_is_not_asked_for_the_other_names_of_a_function() -> None:
+    """It would refuse a name that is in another module now."""
+
+    def uses() -> object:
+        return trunkline.tool, ToolSpec
+
+    assert not Starters().reached_from(uses)
 
 
 def test_a_start_skips_a_test_however_it_is_hidden(pytester: pytest.Pytester) -> None:
