@@ -12,7 +12,7 @@ from benchmarks.figures import percentile
 from benchmarks.memory.bench import Bench, BenchRow, spread, timed
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.messages import MemoryFile, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
@@ -85,7 +85,7 @@ async def _lookup(running: Platform, times: int, shelves: str) -> BenchRow:
         actor="owner", channel="test",
     )  # fmt: skip
     on = MemoryFile(path="/preferences.toml", content=ON, hash="", modified_at=datetime.now(UTC))
-    memory = BlockMemory(running.bus, "main", "monitor")
+    memory = block_memory(running.bus, "main", "monitor")
     turn = TurnInfo(request, BlockConfig(), memory, model="scripted", files={"/preferences.toml": on})
     source, begun = LearningContextSource(), process_time()
     seconds = await timed(times, lambda _: source(turn))

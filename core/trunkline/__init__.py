@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.messages import Message as Message
     from trunkline.contracts.conversations.messages import ToolCall as ToolCall
     from trunkline.contracts.hooks import hookimpl as hookimpl
+    from trunkline.contracts.memory.client import Memory as Memory
     from trunkline.contracts.memory.messages import MemoryEntry as MemoryEntry
     from trunkline.contracts.memory.messages import MemoryFile as MemoryFile
     from trunkline.contracts.memory.messages import MemoryHit as MemoryHit
-    from trunkline.contracts.memory.store import Memory as Memory
     from trunkline.contracts.models.completer import Completer as Completer
     from trunkline.contracts.plugins.extensions import ConfigSection as ConfigSection
     from trunkline.contracts.plugins.extensions import HealthCheck as HealthCheck

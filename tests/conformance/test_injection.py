@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
 
 from .conftest import House, Open
 from .processes import git
@@ -21,7 +21,7 @@ async def test_PA_T21_what_memory_says_is_no_approval(house: Open, allow: bool) 
     """A model that obeys a file it read: the turn waits for a person and nothing is written; after a no nothing ever
     is, after a yes that one file. The conversation tells of the reading, the attempt and what came of it."""
     async with house(config={"permissions.approvals": "some"}) as running:
-        await BlockMemory(running.platform.bus, "main", "owner").write("notes.md", ORDER)
+        await block_memory(running.platform.bus, "main", "owner").write("notes.md", ORDER)
         program = (
             'call:memory_read {"path": "notes.md"} ;; '
             'call:memory_write {"path": "stolen.md", "content": "x"} ;; say:done'

@@ -13,7 +13,8 @@ import trunkline
 from tests.support.processes import process_platform
 from trunkline.api.gateway import Identity
 from trunkline.contracts.conversations.messages import ConversationSummary, ListConversations
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
+from trunkline.contracts.memory.client import Memory
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
@@ -93,7 +94,7 @@ async def until(true: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> N
             await anyio.sleep(0.05)
 
 
-async def found(memory: BlockMemory, words: str) -> bool:
+async def found(memory: Memory, words: str) -> bool:
     return bool((await memory.search(words)).hits)
 
 
@@ -131,7 +132,7 @@ async def test_what_is_never_gone_on_with_is_neither_listed_nor_found(desk: Desk
     [kept] = await desk.listed(one_shot=True)
     assert (kept.id, kept.one_shot) == (chat.conversation, True)
     assert await desk.stored(chat.conversation) == ["say:the heliotrope blooms", "the heliotrope blooms"]
-    memory = BlockMemory(desk.platform.bus, "main", "test")
+    memory = block_memory(desk.platform.bus, "main", "test")
     assert not await found(memory, "heliotrope")
     assert not await found(memory, "eliotrop")  # as the text stands
     await chat.say("say:yes")

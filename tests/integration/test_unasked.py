@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.tools.messages import ListTools, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.platform import Platform, platform
@@ -47,7 +47,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pla
         workspace = found.home.workspace("main")
         workspace.mkdir(parents=True, exist_ok=True)
         (workspace / "kept.md").write_text(KEPT)
-        await BlockMemory(found.bus, "main", "owner").write("kept.md", KEPT)
+        await block_memory(found.bus, "main", "owner").write("kept.md", KEPT)
         yield found
 
 

@@ -22,9 +22,9 @@ from trunkline.contracts.documents.messages import (
     SearchCollected,
 )
 from trunkline.contracts.documents.reader import Document, DocumentText, Reader
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.messages import MemoryHit
 from trunkline.contracts.memory.paths import root_path
-from trunkline.contracts.memory.store import Memory
 from trunkline.contracts.memory.subjects import (
     MEMORY_COLLECTION_ADD,
     MEMORY_COLLECTION_CLEAR,

@@ -1,10 +1,10 @@
 """What a tool is given when a test calls it by itself."""
 
 from pathlib import Path
-from typing import cast
 
 from trunkline.contracts.documents.reader import Documents, NoDocuments
-from trunkline.contracts.memory.store import Memory, NoMemory
+from trunkline.contracts.memory.client import Memory
+from trunkline.contracts.memory.transport import NoTransport
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox
 from trunkline.contracts.tools.person import Nobody, Person
@@ -29,7 +29,7 @@ def tool_context(
         call="call_test",
         actor="owner",
         workspace=workspace,
-        memory=cast(Memory, NoMemory()) if memory is None else memory,
+        memory=Memory(NoTransport(), block) if memory is None else memory,
         model=NoModel() if model is None else model,
         documents=NoDocuments() if documents is None else documents,
         sandbox=NoSandbox() if sandbox is None else sandbox,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trunkline import ToolContext
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Scope
@@ -22,4 +22,4 @@ async def running(tmp_path: Path) -> AsyncIterator[Platform]:
 def context(running: Platform, tmp_path: Path) -> ToolContext:
     (tmp_path / "workspace").mkdir()
     scope = Scope(conversation="conv_test", turn="turn_test")
-    return tool_context(tmp_path / "workspace", memory=BlockMemory(running.bus, "main", "agent", scope))
+    return tool_context(tmp_path / "workspace", memory=block_memory(running.bus, "main", "agent", scope))

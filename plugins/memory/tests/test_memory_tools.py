@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trunkline import Tool, ToolContext, ToolError
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.messages import (
     MemoryBlame,
     MemoryFile,
@@ -192,7 +192,7 @@ async def test_an_export_is_brought_in(context: ToolContext, running: Platform, 
     await used(write_tools.memory_write, context, path="a.md", content="kept")
     made = await used(transfer_tools.memory_export, context)
     async with platform(tmp_path / "other", workers=("memory",)) as other:
-        there = tool_context(context.workspace, memory=BlockMemory(other.bus, "main", "agent"))
+        there = tool_context(context.workspace, memory=block_memory(other.bus, "main", "agent"))
         tried = await used(transfer_tools.memory_import, there, path=made["path"], dry_run=True)
         assert not (other.home.memory / "blocks/main/a.md").exists() and tried["added"] >= 1
         done = await used(transfer_tools.memory_import, there, path=made["path"])
@@ -221,7 +221,7 @@ async def test_paths_out_of_memory_are_refused(context: ToolContext, path: str) 
 async def test_a_memory_that_is_gone_is_an_error_for_the_model(tmp_path: Path) -> None:
     """Without a memory worker a tool fails with a text that says so, and does not hang."""
     async with platform(tmp_path / "home", workers=("tools",)) as without:
-        lost = BlockMemory(without.bus, "main", "agent", patience=0.2)
+        lost = block_memory(without.bus, "main", "agent", timeout=0.2)
         with pytest.raises(ToolError, match="available"):
             await used(read_tools.memory_read, tool_context(tmp_path, memory=lost), path="a.md")
 

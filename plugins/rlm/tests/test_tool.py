@@ -12,7 +12,7 @@ from rlm_processes import begun_by, none_left
 import trunkline
 from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.api.model import Call, Finish, ModelAdapter, ModelRequest, Usage
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.turns.messages import ToolEnded, ToolStarted
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.testing.platform import Platform, platform
@@ -63,7 +63,7 @@ async def test_an_agent_retrieves_from_real_chunks() -> None:
     usage = Usage(input_tokens=1_000, output_tokens=7)
     reply = code("hit = search_chunks('key shed')[0]\nFINAL(read_chunk(hit['id'])['content'])")
     async with asked([reply, Finish(usage=usage, model="m")]) as (running, plugin):
-        memory = BlockMemory(running.bus, "main", "owner")
+        memory = block_memory(running.bus, "main", "owner")
         kept = await memory.remember("Anna keeps the key in the shed.", tags=["house"], conversation="conv_1")
         answer = await running.say("go")
         result = msgspec.json.decode(unwrap_tool_result(answer.text))

@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import anyio
 import anyio.abc
@@ -17,7 +16,7 @@ from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.reader_pool import ReaderPool, reader_pool
 from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.documents.tool_documents import BlockDocuments
-from trunkline.testing.contexts import NoMemory, tool_context
+from trunkline.testing.contexts import NoTransport, tool_context
 from trunkline_documents.plugin import trunkline_readers
 
 Stream = anyio.abc.ByteStream
@@ -123,7 +122,7 @@ class Documents(BlockDocuments):
 
     def __init__(self, workspace: Path, desk: ReaderPool) -> None:
         files = partial(open_beneath, workspace)
-        readers, memory = ReaderRegistry(trunkline_readers()), cast(Memory, NoMemory())
+        readers, memory = ReaderRegistry(trunkline_readers()), Memory(NoTransport(), "main")
         super().__init__(None, "main", "conv", files, readers, desk, memory)  # type: ignore[arg-type]
         self.kept: dict[str, str] = {}
 

@@ -18,8 +18,8 @@ from trunkline.contracts.conversations.messages import (
     LoadConversation,
     Message,
 )
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.chunks import Remember
-from trunkline.contracts.memory.client import BlockMemory
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline.contracts.memory.messages import (
     UNREADABLE,
@@ -201,7 +201,7 @@ async def test_changes_are_told_to_all(running: Platform) -> None:
 
 async def test_the_scope_of_a_request_is_in_history(running: Platform, bus: Bus) -> None:
     """A tool's write names the conversation and turn it was made in."""
-    memory = BlockMemory(bus, "main", "agent", Scope(conversation="conv_1", turn="turn_1"))
+    memory = block_memory(bus, "main", "agent", Scope(conversation="conv_1", turn="turn_1"))
     await memory.write("a.md", "x")
     head = await anyio.run_process(["git", "-C", str(running.home.memory), "log", "-1", "--format=%B"])
     assert head.stdout.decode().split("\n\n")[1].split("\n")[:3] == [
@@ -367,7 +367,7 @@ async def test_nothing_makes_a_block_by_mistake(bus: Bus, emptied: bool) -> None
 
 async def test_the_client_speaks_of_the_block(bus: Bus) -> None:
     """Paths are the block's own; those of the whole memory begin with a slash, both ways."""
-    memory = BlockMemory(bus, "garden", "agent")
+    memory = block_memory(bus, "garden", "agent")
     assert await memory.list() == ()
     with pytest.raises(ToolError, match="no block called 'garden'"):
         await memory.write("plan.md", "needle")
@@ -377,7 +377,7 @@ async def test_the_client_speaks_of_the_block(bus: Bus) -> None:
     assert [entry.path for entry in await memory.list()] == ["block.toml", "plan.md"]
     assert {entry.path for entry in await memory.list("/")} >= {"/AGENT.md", "/blocks"}
     assert [hit.path for hit in (await memory.search("needle")).hits] == ["plan.md"]
-    found = await BlockMemory(bus, "main", "agent").search("needle", path="/")
+    found = await block_memory(bus, "main", "agent").search("needle", path="/")
     assert [hit.path for hit in found.hits] == ["/blocks/garden/plan.md"]
     for path in ("", "/", "."):
         with pytest.raises(ToolError):

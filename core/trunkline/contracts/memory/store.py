@@ -1,12 +1,11 @@
-"""Memory: what a store must do (``MemoryStore``), what others are given of it (``Memory``), and its rules."""
+"""MemoryStore: what a store must do, and the rules that its changes pass."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 import anyio
 
@@ -16,19 +15,6 @@ from trunkline.contracts.conversations.messages import (
     ConversationSlice,
     ConversationSummary,
     ListConversations,
-)
-from trunkline.contracts.memory.chunks import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LINK_LIMIT,
-    DEFAULT_PAGE_SIZE,
-    DEFAULT_RECALL_LIMIT,
-    DEFAULT_SOURCE,
-    MIN_RECALL_CONFIDENCE,
-    Chunk,
-    Layer,
-    LinkedChunk,
-    Recalled,
-    Remembered,
 )
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.index import IndexProgress, IndexStats
@@ -43,161 +29,18 @@ from trunkline.contracts.memory.messages import (
     MemoryFile,
     MemoryFinding,
     MemoryHit,
-    MemoryHits,
     MemoryImport,
     MemoryReverted,
-    PassageKind,
     RevertMemory,
     SearchMemory,
     UnreadEntry,
 )
 from trunkline.contracts.memory.purge import Kept
 from trunkline.contracts.memory.purger import Purge
-from trunkline.errors import ToolError
 from trunkline_bus import Refusal, Scope
 
 NOWHERE = Scope()
 """The scope of a change that belongs to no conversation."""
-
-
-class Memory(Protocol):
-    """The memory of one block, as tools and context sources are given it. Paths are relative to the block's subtree;
-    a path that begins with ``/`` is relative to the whole memory. Raises ToolError with a text for the model."""
-
-    async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
-    async def write(self, path: str, content: str, *, expected: str | None = None) -> str: ...
-    async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str: ...
-    async def delete(self, path: str, *, expected: str | None = None) -> str: ...
-    async def search(
-        self,
-        query: str,
-        *,
-        path: str = "",
-        kind: Literal["content", "filename"] = "content",
-        limit: int = 10,
-        kinds: Sequence[PassageKind] = (),
-        tags: Sequence[str] = (),
-        speaker: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
-        conversation: str = "",
-        min_confidence: float = 0.0,
-    ) -> MemoryHits:
-        """Search text (``content``) or names (``filename``) under a path, best first. What else may be given narrows a
-        search of text, as in ``SearchMemory``; times without a zone are those of this place."""
-        ...
-
-    async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]: ...
-    async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]: ...
-    async def blame(
-        self,
-        path: str,
-        version: str | None = None,
-        *,
-        first: int = 1,
-        last: int | None = None,
-        mainline: bool = False,
-    ) -> MemoryBlame: ...
-    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference: ...
-    async def revert(
-        self, path: str, version: str | None = None, *, to: str | None = None
-    ) -> MemoryReverted: ...
-    async def export(self, target: Path) -> int:
-        """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes."""
-        ...
-
-    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
-        """Bring in an export, or an archive of another system (``kind``, else it is recognised). What the owner alone
-        may change stays as it is, and is told."""
-        ...
-
-    async def remember(
-        self,
-        content: str,
-        *,
-        tags: Sequence[str] = (),
-        confidence: float = DEFAULT_CONFIDENCE,
-        chunk_type: str | None = None,
-        layer: Layer | None = None,
-        conversation: str | None = None,
-        message: str | None = None,
-        source: str = DEFAULT_SOURCE,
-        expires_at: datetime | None = None,
-        fields: dict[str, Any] | None = None,
-    ) -> Remembered:
-        """Keep a text as chunks. ``conversation`` is by default the one that this memory was given for."""
-        ...
-
-    async def recall(
-        self,
-        query: str,
-        *,
-        conversation: str | None = None,
-        limit: int = DEFAULT_RECALL_LIMIT,
-        min_confidence: float = MIN_RECALL_CONFIDENCE,
-        tags: Sequence[str] = (),
-        chunk_type: str | None = None,
-    ) -> Recalled:
-        """The chunks that answer a question, best first; no model is asked."""
-        ...
-
-    async def chunk(self, chunk: str, *, archived: bool = False) -> Chunk | None:
-        """A chunk by its id; None when there is none, or it is private to another."""
-        ...
-
-    async def chunks(
-        self,
-        *,
-        tags: Sequence[str] = (),
-        chunk_type: str | None = None,
-        conversation: str | None = None,
-        created_after: datetime | None = None,
-        created_before: datetime | None = None,
-        archived: bool = False,
-        limit: int = DEFAULT_PAGE_SIZE,
-        offset: int = 0,
-    ) -> Sequence[Chunk]:
-        """Chunks that have all of ``tags`` and whatever else is given, newest first."""
-        ...
-
-    async def linked(
-        self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
-    ) -> Sequence[LinkedChunk]:
-        """Return the chunks that a chunk is linked to, in both directions, strongest first."""
-        ...
-
-    async def link(
-        self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
-    ) -> str:
-        """Link a chunk to another by hand, or take such a link out; returns the version."""
-        ...
-
-    async def revise(
-        self,
-        chunk: str,
-        *,
-        content: str | None = None,
-        tags: Sequence[str] | None = None,
-        confidence: float | None = None,
-        chunk_type: str | None = None,
-        fields: dict[str, Any] | None = None,
-    ) -> str:
-        """Change what is given of a chunk; returns the version."""
-        ...
-
-    async def forget(self, chunk: str, *, reason: str = "") -> str:
-        """Take a chunk out of the files and the indexes; history keeps it. Returns the version."""
-        ...
-
-
-class NoMemory:
-    """There is none here, whatever is asked of it: on other hosts, and in tests that give none."""
-
-    def __getattr__(self, verb: str) -> Any:
-        return self._refuse
-
-    async def _refuse(self, *arguments: Any, **named: Any) -> Any:
-        raise ToolError("Memory cannot be reached from here.", kind="unsupported")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,18 +40,15 @@ class PluginToolText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1
     text: str
 
 
-MemoryOperation = Literal[
-    "read", "write", "edit", "delete", "search", "list", "history", "blame", "diff", "revert",
-    "remember", "recall", "chunk", "chunks", "linked", "link", "revise", "forget",
-]  # fmt: skip
+class MemoryHostCall(Payload, frozen=True, kw_only=True, tag="plugin.memory-call.v1"):
+    """A request of the tool to memory: ``operation`` is the name of its row, ``request`` the request as a text of JSON.
 
-
-class MemoryHostCall(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"):
-    """A request of the tool to the memory of the block that the call belongs to, and of no other."""
+    Whatever block and actor the request names, it is made in those of the tool's call.
+    """
 
     number: int
-    verb: MemoryOperation
-    arguments: dict[str, Any]
+    operation: str
+    request: str
 
 
 class ModelHostCall(Payload, frozen=True, kw_only=True, tag="plugin.model-wish.v1"):

@@ -12,7 +12,7 @@ import msgspec
 from trunkline._util.paths import WORKSPACE_ONLY, Folder, PathScope, is_absolute_path, open_beneath
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.documents.reader import Documents, NoDocuments
-from trunkline.contracts.memory.store import Memory
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.messages import MemoryFile
-from trunkline.contracts.memory.store import Memory
 from trunkline.contracts.turns.messages import StatusShown, TurnRequested
 
 

@@ -14,7 +14,7 @@ from trunkline.config.settings import MonitorSettings
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message, Role
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSource, TurnInfo
 from trunkline.contracts.turns.messages import StatusShown, TurnRequested
@@ -152,7 +152,7 @@ class ContextBuilder:
         return TurnInfo(
             request=request,
             block=context.block,
-            memory=BlockMemory(self._bus, request.block, "monitor"),
+            memory=block_memory(self._bus, request.block, "monitor"),
             model=model,
             files=context.profile.files,
             history=context.history,

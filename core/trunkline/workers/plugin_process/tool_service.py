@@ -10,6 +10,7 @@ import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 
 from trunkline._util.paths import PathScope
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.plugins.messages import (
     HostCallAcknowledged,
     HostCallReply,
@@ -25,7 +26,7 @@ from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.plugins import Plugins
 from trunkline.workers.plugin_process.host_calls import HostCallClient
-from trunkline.workers.plugin_process.memory_proxy import ProxyMemory
+from trunkline.workers.plugin_process.memory_pipe import PipeTransport
 from trunkline.workers.plugin_process.model_proxy import ProxyCompleter
 from trunkline.workers.plugin_process.sandbox_proxy import ProxySandbox
 from trunkline_bus import Request, new_id
@@ -93,7 +94,8 @@ class PluginToolService:
         async with send:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
-                workspace=Path(call.workspace), memory=ProxyMemory(wishes), model=ProxyCompleter(wishes),
+                workspace=Path(call.workspace), memory=Memory(PipeTransport(wishes), call.block),
+                model=ProxyCompleter(wishes),
                 sandbox=ProxySandbox(wishes, Path(call.workspace)),
                 reach=PathScope(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
                 report=_ProgressReporter(call.call, send), load=loads.extend,

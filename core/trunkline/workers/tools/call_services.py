@@ -1,12 +1,13 @@
 """What a tool reaches during a call beside its own files and its sandbox: memory, a model, documents and people."""
 
-from typing import Protocol, cast
+from typing import Protocol
 
 from trunkline.contracts.documents.reader import Documents, NoDocuments
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.bus_transport import block_memory
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.importer import Importer
 from trunkline.contracts.memory.learned_visibility import recipient_of
-from trunkline.contracts.memory.store import Memory, NoMemory
+from trunkline.contracts.memory.transport import NoTransport
 from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.tools.messages import CallTool, ToolSpec
@@ -76,11 +77,15 @@ class PlatformServices:
     def memory(self, call: CallTool) -> Memory:
         """The block's memory, as far as the policies let the call reach, without what was learned of another person or
         in another block."""
-        memory = BlockMemory(self._bus, call.block, call.actor, scope_of(call))
-        memory.importers = self._importers
-        memory.check_access = MemoryAccess(self._authorizer, call)
-        memory.recipient = recipient_of(call.block, call.actor)
-        return memory
+        return block_memory(
+            self._bus,
+            call.block,
+            call.actor,
+            scope_of(call),
+            check_access=MemoryAccess(self._authorizer, call),
+            recipient=recipient_of(call.block, call.actor),
+            importers=self._importers,
+        )
 
     def _importers(self) -> list[Importer]:
         return [owned.item for owned in self._plugins.importers()]
@@ -112,7 +117,7 @@ class RemoteServices:
 
     def memory(self, call: CallTool) -> Memory:
         """No memory."""
-        return cast(Memory, NoMemory())
+        return Memory(NoTransport(), call.block)
 
     def model(self, call: CallTool) -> Completer:
         """No model."""

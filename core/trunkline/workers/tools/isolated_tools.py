@@ -1,21 +1,19 @@
 """Tools of plugins in processes of their own, as the catalogue sees them: only execution is there."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 import msgspec
 
 from trunkline.config import Config
 from trunkline.config.plugin_host import PluginHostSettings
-from trunkline.contracts.memory.store import Memory
+from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
 from trunkline.contracts.plugins.messages import (
     HostCallReply,
     ListPluginTools,
     MemoryHostCall,
-    MemoryOperation,
     ModelHostCall,
     PluginToolEnded,
     PluginTools,
@@ -205,20 +203,24 @@ def _within(limits: SandboxLimits, hosting: PluginHostSettings) -> SandboxLimits
     )
 
 
-async def _answer_memory_call(wish: MemoryHostCall, context: ToolContext) -> HostCallReply:
-    """Do what the tool wants of memory, as if it ran here: its block, its actor, its turn."""
-    memory: Memory = context.memory
-    verbs: dict[str, Callable[..., Awaitable[Any]]] = {
-        verb: getattr(memory, verb) for verb in get_args(MemoryOperation)
-    }
+async def _answer_memory_call(call: MemoryHostCall, context: ToolContext) -> HostCallReply:
+    """Send what the tool asks of memory, as if it ran here: its transport authorizes the request, and names its block,
+    its actor and its turn."""
+    operation = next((one for one in MEMORY_OPERATIONS if one.name == call.operation), None)
     try:
-        result = await verbs[wish.verb](**wish.arguments)
+        if operation is None or operation.scope is None:
+            raise ToolError(
+                f"{call.operation[:80]!r} is no operation of memory that a plugin may call.",
+                kind="permission_denied",
+            )
+        request = msgspec.json.decode(call.request, type=operation.request)
+        reply = await context.memory.transport.call(operation, request)
     except ToolError as error:
-        return HostCallReply(call=context.call, number=wish.number, error=str(error), code=error.kind)
-    except TypeError:
-        said = "These are no arguments for memory."
-        return HostCallReply(call=context.call, number=wish.number, error=said, code="invalid_arguments")
-    return HostCallReply(call=context.call, number=wish.number, result=msgspec.json.encode(result).decode())
+        return HostCallReply(call=context.call, number=call.number, error=str(error), code=error.kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        said = f"This is no request for memory: {error}."
+        return HostCallReply(call=context.call, number=call.number, error=said, code="invalid_arguments")
+    return HostCallReply(call=context.call, number=call.number, result=msgspec.json.encode(reply).decode())
 
 
 class IsolatedToolIndex:

@@ -1,6 +1,6 @@
 """What of memory a call may reach while it runs, whatever way its tool goes there."""
 
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.authorization import AuthorizingTransport
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
@@ -49,8 +49,8 @@ class MemoryStage:
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed."""
-        memory = invocation.context.memory
-        if isinstance(memory, BlockMemory) and isinstance(memory.check_access, MemoryAccess):
+        transport = invocation.context.memory.transport
+        if isinstance(transport, AuthorizingTransport) and isinstance(transport.check_access, MemoryAccess):
             writes = invocation.spec.effect != "read"
-            memory.check_access.allow_named(frozenset(memory_paths_of(invocation)), writes=writes)
+            transport.check_access.allow_named(frozenset(memory_paths_of(invocation)), writes=writes)
         return await proceed(invocation)

@@ -6,8 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.chunks import ListChunks, Remember
-from trunkline.contracts.memory.client import BlockMemory
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_REMEMBER, MEMORY_WRITE_MANY
 from trunkline.errors import ToolError
@@ -25,9 +26,9 @@ async def running(tmp_path: Path) -> AsyncIterator[Platform]:
         yield found
 
 
-def memory_of(running: Platform, actor: str, block: str = "main") -> BlockMemory:
+def memory_of(running: Platform, actor: str, block: str = "main") -> Memory:
     """The memory that an actor's tools are given."""
-    return BlockMemory(running.bus, block, actor, Scope(conversation=f"conv_{actor}"))
+    return block_memory(running.bus, block, actor, Scope(conversation=f"conv_{actor}"))
 
 
 async def put(running: Platform, files: dict[str, str]) -> None:

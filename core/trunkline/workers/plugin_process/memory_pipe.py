@@ -1,0 +1,59 @@
+"""PipeTransport: the memory of an isolated plugin's tool. Each request travels with the call's replies, and its reply
+comes back the same way.
+
+So the process needs no permission to call memory: it reaches the block of a call while that call runs, and the tools
+worker authorizes each request as if the tool ran there.
+"""
+
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import msgspec
+
+from trunkline.contracts.memory.messages import MemoryImport
+from trunkline.contracts.memory.operation import MemoryOperation
+from trunkline.contracts.plugins.messages import MemoryHostCall
+from trunkline.errors import ToolError, error_kind_named
+from trunkline.workers.plugin_process.host_calls import HostCallClient
+
+Q = TypeVar("Q", bound=msgspec.Struct)
+A = TypeVar("A")
+
+TIMEOUT = 60.0
+"""Seconds to wait for a reply."""
+
+
+class PipeTransport:
+    """Sends requests by ``calls``."""
+
+    def __init__(self, calls: HostCallClient) -> None:
+        self._calls = calls
+
+    async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
+        """Send a request through the pipe."""
+        body = msgspec.json.encode(request).decode()
+        reply = None
+        with anyio.move_on_after(TIMEOUT):
+            reply = await self._calls.call(
+                lambda number: MemoryHostCall(number=number, operation=operation.name, request=body)
+            )
+        if reply is None:
+            raise ToolError(
+                "Memory did not answer in time. Whether it did the work is unknown: look.", kind="timeout"
+            )
+        if reply.error is not None:
+            raise ToolError(reply.error, kind=error_kind_named(reply.code))
+        return msgspec.json.decode(reply.result, type=operation.reply)
+
+    async def export(self, target: Path) -> int:
+        """Refuse: an archive of everything is no business of an isolated plugin."""
+        raise ToolError(
+            "Memory cannot be exported by a plugin that runs in a process of its own.", kind="unsupported"
+        )
+
+    async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
+        """Refuse, as the export."""
+        raise ToolError(
+            "Nothing can be imported by a plugin that runs in a process of its own.", kind="unsupported"
+        )
