@@ -24,7 +24,7 @@ from trunkline.documents.reader_pool import ReaderPool
 from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.documents.tool_documents import BlockDocuments
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.testing.contexts import NoMemory, tool_context
+from trunkline.testing.contexts import NoTransport, tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.tool_suite import ToolSuite
@@ -229,7 +229,7 @@ class _Here(BlockDocuments):
             partial(open_beneath, workspace),
             ReaderRegistry(trunkline_readers()),
             ReaderPool(DocumentsSettings()),
-            NoMemory(),
+            Memory(NoTransport(), "main"),
         )  # type: ignore[arg-type]
 
     async def collect(self, name: str, text: str) -> None: ...
