@@ -13,7 +13,7 @@ import anyio
 import pytest
 import samples
 
-from trunkline import Tool, ToolContext, ToolError
+from trunkline import Memory, Tool, ToolContext, ToolError
 from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.api.memory import Purge
 from trunkline.api.paths import open_beneath
@@ -207,7 +207,7 @@ async def test_documents_go_with_their_conversation(
     monkeypatch.setattr(collection_store, "GRACE_SECONDS", 0.0)
     worker = running.instance.workers["memory"]
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(worker._collections.run_cleanup, worker._lives, 1e9)  # type: ignore[attr-defined]
+        tasks.start_soon(worker._collections.run_cleanup, worker._conversation_exists, 1e9)  # type: ignore[attr-defined]
         await anyio.sleep(0.3)
         assert in_the_open(folder, "conversation")  # it lives
         (stored,) = (running.home.memory / "blocks/main/conversations").rglob(
