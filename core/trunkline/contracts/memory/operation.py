@@ -15,7 +15,7 @@ Rep = TypeVar("Rep")
 Caller = Literal["gateway", "monitor", "tools", "operator"]
 """A process that may call an operation, by the name of its role on the bus."""
 
-Scope = Literal["file", "tree", "reply"]
+RequestScope = Literal["file", "tree", "reply"]
 """What of memory a request reaches: the ``file`` at its path, the ``tree`` below its path with everything in it, or
 only what its ``reply`` shows or its chunk's file is, which is checked piece by piece."""
 
@@ -34,7 +34,7 @@ class MemoryOperation(Endpoint[Req, Rep]):
     """
 
     callers: frozenset[Caller] = frozenset()
-    scope: Scope | None = None
+    scope: RequestScope | None = None
     changes: bool = False
     concurrency: int = QUERY_CONCURRENCY
 
@@ -46,7 +46,7 @@ def query(
     doc: str,
     callers: tuple[Caller, ...],
     *,
-    scope: Scope | None = None,
+    scope: RequestScope | None = None,
     concurrency: int = QUERY_CONCURRENCY,
 ) -> MemoryOperation[Req, Rep]:
     """An operation that commits nothing."""
@@ -63,7 +63,7 @@ def change(
     doc: str,
     callers: tuple[Caller, ...],
     *,
-    scope: Scope | None = None,
+    scope: RequestScope | None = None,
     concurrency: int = CHANGE_CONCURRENCY,
 ) -> MemoryOperation[Req, Rep]:
     """An operation that commits. Its change is published before the caller has the reply."""
