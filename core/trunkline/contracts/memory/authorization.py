@@ -294,7 +294,7 @@ class AuthorizingTransport:
         await self.check_access(f"{chunks}/{today}/chunk-{today}-00000000.json", "write", False)
 
     async def _first_layer(self) -> Layer | None:
-        """What the block writes to when nothing is said. Raises ToolError when its settings cannot be read."""
+        """Return the layer that the block writes to by default. Raises ToolError when its settings cannot be read."""
         settings = f"{self._root}/block.toml"
         await self.check_access(f"/{settings}", "read", False)
         try:
@@ -403,7 +403,7 @@ class AuthorizingTransport:
             )
 
     def _name(self, path: str) -> str:
-        """How the block names a path."""
+        """Return the path as the block names it."""
         return path_in_block(self._block, path)
 
 
@@ -420,7 +420,7 @@ def _version_only(changed: MemoryChanged) -> MemoryChanged:
 
 
 def _without_hidden(found: Recalled, shown: tuple[RecalledChunk, ...]) -> Recalled:
-    """What is left of an answer: nothing in it tells of a chunk that may not be shown."""
+    """Return what is left of an answer: nothing in it tells of a chunk that may not be shown."""
     ids = tuple(one.chunk.id for one in shown)
     best = shown[0].chunk if shown else None
     return replace(

@@ -298,7 +298,7 @@ class Memory:
     async def linked(
         self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
-        """What a chunk is linked to, in both directions, strongest first."""
+        """Return what a chunk is linked to, in both directions, strongest first."""
         request = FindLinked(id=chunk, actor=SELF, link_type=link_type, limit=limit)
         return (await self.transport.call(MEMORY_LINKED, request)).links
 
