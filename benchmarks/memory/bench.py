@@ -8,7 +8,7 @@ from time import perf_counter
 
 from benchmarks.figures import milliseconds, percentile
 from trunkline.contracts.memory.embedder import Embedder
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -49,8 +49,9 @@ class Bench:
     ) -> AsyncIterator[GitMemoryStore]:
         """A store of the figure's own."""
         store = GitMemoryStore(sync=sync)
-        store.embedder = embedder
-        await store.open(self.folder / name / "memory", self.folder / name / "cache")
+        await store.open(
+            StoreContext(self.folder / name / "memory", self.folder / name / "cache", embedder=embedder)
+        )
         try:
             await store.change(
                 Change({"blocks/main/block.toml": b""}, actor="benchmark", reason="Make the block")

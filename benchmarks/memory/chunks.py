@@ -44,7 +44,6 @@ class ChunkWorkload:
     def __init__(self, store: GitMemoryStore) -> None:
         policies = BlockPolicies(store)
         redaction = RedactionRule(Redactor())
-        store.rules = (redaction,)
         self.reader = ChunkReader(store, policies, lambda: AT)
         self.keeper = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.redact, lambda: AT)
         self.made: list[str] = []

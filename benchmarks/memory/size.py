@@ -8,7 +8,7 @@ from time import perf_counter
 import anyio
 
 from benchmarks.memory.bench import Bench, BenchRow
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 
 WRITES = 50_000
@@ -29,7 +29,7 @@ async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     ):
         folder = bench.folder / name.split(",")[0].replace(" ", "-")
         store = GitMemoryStore(sync=False)
-        await store.open(folder / "memory", folder / "cache")
+        await store.open(StoreContext(folder / "memory", folder / "cache"))
         began = perf_counter()
         written = await _write(store, writes, files)
         await store.pack(now=True)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.store import LinkType as LinkType
     from trunkline.contracts.memory.store import MemoryRule as MemoryRule
     from trunkline.contracts.memory.store import MemoryStore as MemoryStore
+    from trunkline.contracts.memory.store import StoreContext as StoreContext
     from trunkline.workers.memory.log_record import MemoryRecord as MemoryRecord
     from trunkline.workers.memory.log_store import LogStore as LogStore
 else:

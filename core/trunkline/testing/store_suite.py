@@ -21,7 +21,7 @@ import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
 from trunkline.contracts.memory.messages import MemoryChanged, SearchMemory
-from trunkline.contracts.memory.store import Change, MemoryStore
+from trunkline.contracts.memory.store import Change, MemoryStore, StoreContext
 from trunkline.testing.contract_suite import ContractSuite
 from trunkline_bus import Refusal
 
@@ -40,7 +40,7 @@ class StoreSuite(ContractSuite, ABC):
     async def opened(self, base: Path) -> AsyncIterator[MemoryStore]:
         """The store on the root below ``base``; opening it again finds what was there."""
         store = self.store()
-        await store.open(base / "memory", base / "cache")
+        await store.open(StoreContext(base / "memory", base / "cache"))
         try:
             yield store
         finally:
@@ -172,9 +172,9 @@ class StoreSuite(ContractSuite, ABC):
             return change
 
         store = self.store()
-        store.rules = (rule,)
-        store.on_change = told.append
-        await store.open(tmp_path / "memory", tmp_path / "cache")
+        await store.open(
+            StoreContext(tmp_path / "memory", tmp_path / "cache", rules=(rule,), on_change=told.append)
+        )
         try:
             with pytest.raises(Refusal):
                 await _write(store, "bad.md", "x")

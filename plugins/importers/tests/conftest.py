@@ -13,6 +13,7 @@ import pytest
 import trunkline
 from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
+from trunkline.contracts.memory.store import StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_importers.plugin import trunkline_importers
 
@@ -52,7 +53,7 @@ class Place:
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     store = GitMemoryStore()
-    await store.open(tmp_path / "memory", tmp_path / "cache")
+    await store.open(StoreContext(tmp_path / "memory", tmp_path / "cache"))
     try:
         yield Place(store, tmp_path)
     finally:

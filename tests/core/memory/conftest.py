@@ -4,10 +4,11 @@ import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 
 Git = Callable[..., str]
@@ -20,9 +21,9 @@ def opened(tmp_path: Path) -> Opened:
     """Opens a store on ``memory`` with its cache in ``cache``, below the test's folder or another."""
 
     @asynccontextmanager
-    async def open_store(base: Path = tmp_path) -> AsyncIterator[GitMemoryStore]:
+    async def open_store(base: Path = tmp_path, **context: Any) -> AsyncIterator[GitMemoryStore]:
         store = GitMemoryStore()
-        await store.open(base / "memory", base / "cache")
+        await store.open(StoreContext(base / "memory", base / "cache", **context))
         try:
             yield store
         finally:

@@ -147,7 +147,7 @@ root, told = base / "memory", {}
 
 async def main():
     store = GitMemoryStore()
-    await store.open(root, base / "cache")
+    await store.open(StoreContext(root, base / "cache"))
     await store.change(Change({"a.md": b"a"}, actor="agent", reason=""))
     folders = [path for path in (root / ".git").rglob("*") if path.is_dir()]
     for folder in folders:

@@ -93,11 +93,12 @@ async def test_strange_actors_and_reasons_do_no_harm(store: GitMemoryStore, git:
     assert git("log", "-1", "--format=%s", "--", "0.md").strip() == "first"
 
 
-async def test_every_commit_is_told(store: GitMemoryStore, write: Write) -> None:
+async def test_every_commit_is_told(opened: Opened) -> None:
     """``on_change`` gets the paths, the version and the actor of each commit."""
     told: list[MemoryChanged] = []
-    store.on_change = told.append
-    version = await write("a.md", "x")
+    async with opened(on_change=told.append) as store:
+        told.clear()  # the first files
+        version = await store.change(Change({"a.md": b"x"}, actor="agent", reason=""))
     assert told == [MemoryChanged(paths=("a.md",), version=version, actor="agent")]
 
 

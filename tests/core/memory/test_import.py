@@ -8,6 +8,7 @@ import sys
 import tarfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pygit2.enums import FileMode, ObjectType
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, Installed, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
@@ -34,6 +35,10 @@ class Place:
         self.store = store
         self.base = base
         self.root = base / "memory"
+
+    def has(self, installed: Installed) -> None:
+        """What is here from now on."""
+        self.store._context = replace(self.store._context, installed=lambda: installed)
 
     async def write(self, path: str, text: str | None, actor: str = "agent") -> str:
         data = None if text is None else text.encode()
@@ -245,9 +250,8 @@ async def test_rules_see_what_comes_in(laptop: Place, opened: Opened, tmp_path: 
     await laptop.write("c.md", "fine")
     archive = await laptop.export()
     store = GitMemoryStore()
-    store.rules = (rule,)
     base = tmp_path / "ruled"
-    await store.open(base / "memory", base / "cache")
+    await store.open(StoreContext(base / "memory", base / "cache", rules=(rule,)))
     try:
         ruled = Place(store, base)
         done = await ruled.bring(archive)
@@ -400,11 +404,11 @@ async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> No
 
 async def test_gaps_name_what_is_not_here(laptop: Place, server: Place) -> None:
     """Models, tools, plugins and identities that the other memory counts on and this place lacks."""
-    from trunkline.contracts.memory.store import Installed
-
-    laptop.store.installed = lambda: Installed(plugins={"weather": "2.0", "memory": "0.1"})
-    server.store.installed = lambda: Installed(
-        plugins={"memory": "0.1"}, adapters=frozenset({"offline"}), tools=frozenset({"memory_read"})
+    laptop.has(Installed(plugins={"weather": "2.0", "memory": "0.1"}))
+    server.has(
+        Installed(
+            plugins={"memory": "0.1"}, adapters=frozenset({"offline"}), tools=frozenset({"memory_read"})
+        )
     )
     await laptop.write("preferences.toml", 'model = "openai/gpt"\n', actor="owner")
     await laptop.write("blocks/main/block.toml", 'tools = ["memory_read", "rain"]\n', actor="owner")
@@ -473,7 +477,7 @@ def told(progress):
 async def main():
     base = Path(sys.argv[1])
     store = GitMemoryStore()
-    await store.open(base / "memory", base / "cache")
+    await store.open(StoreContext(base / "memory", base / "cache"))
     wish = ImportMemory(object="x", actor="owner", settings=True)
     shutil.copyfile(sys.argv[2], base / "cache/import-x.tar")
     await store.bring_in(base / "cache/import-x.tar", wish, told)

@@ -36,7 +36,7 @@ WRITER = textwrap.dedent(
 
     import anyio
 
-    from trunkline.contracts.memory.store import Change
+    from trunkline.contracts.memory.store import Change, StoreContext
     from trunkline.workers.memory.checkout import Checkout
     from trunkline.workers.memory.repository import Repository
     from trunkline.workers.memory.git_store import GitMemoryStore
@@ -116,7 +116,7 @@ WRITER = textwrap.dedent(
 
     async def main():
         store = GitMemoryStore()
-        await store.open(base / "memory", base / "cache")
+        await store.open(StoreContext(base / "memory", base / "cache"))
         if step:
             arm(step)
         say(open=True)
@@ -278,7 +278,7 @@ DELETER = textwrap.dedent(
 
     async def main():
         base, store = Path(sys.argv[1]), GitMemoryStore()
-        await store.open(base / "memory", base / "cache")
+        await store.open(StoreContext(base / "memory", base / "cache"))
         files = {"w/kept.md": b"x", "w/deep/er/a.md": b"x"}
         await store.change(Change(files, actor="w", reason=""))
         os.rmdir = lambda *given, **named: os.kill(os.getpid(), signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from trunkline.api.bus import Refusal
 from trunkline.api.memory import AppendConversation
 from trunkline.api.store import Change, LogStore, MemoryRecord
 from trunkline.contracts.memory.messages import RevertMemory
+from trunkline.contracts.memory.store import StoreContext
 
 pytestmark = pytest.mark.anyio
 
@@ -31,9 +33,9 @@ class Kept(LogStore):
         self.records.append(MemoryRecord.decode(record.encode()))
 
 
-async def opened(records: list[MemoryRecord], base: Path) -> Kept:
+async def opened(records: list[MemoryRecord], base: Path, **context: Any) -> Kept:
     store = Kept(records)
-    await store.open(base, base)
+    await store.open(StoreContext(base, base, **context))
     return store
 
 
@@ -43,9 +45,9 @@ def write(store: LogStore, path: str, text: str):
 
 async def test_what_cannot_be_kept_has_not_happened(tmp_path: Path) -> None:
     """The asker is refused with the reason, nobody sees the change, and the store goes on when there is room."""
-    store = await opened([], tmp_path)
     told: list[object] = []
-    store.on_change = told.append
+    store = await opened([], tmp_path, on_change=told.append)
+    told.clear()  # the first files
     store.full = True
     with pytest.raises(Refusal, match="no space left on device"):
         await write(store, "a.md", "one")
@@ -85,7 +87,6 @@ async def test_a_change_of_nothing_is_no_record(tmp_path: Path) -> None:
 
 async def test_a_rule_may_change_what_is_kept_and_one_that_fails_refuses(tmp_path: Path) -> None:
     """What is kept is what the rules made of it."""
-    store = await opened([], tmp_path)
 
     def redact(change: Change) -> Change:
         if "boom.md" in change.files:
@@ -93,7 +94,7 @@ async def test_a_rule_may_change_what_is_kept_and_one_that_fails_refuses(tmp_pat
         change.files = dict.fromkeys(change.files, b"[redacted]")
         return change
 
-    store.rules = (redact,)
+    store = await opened([], tmp_path, rules=(redact,))
     await write(store, "a.md", "secret")
     assert (await store.read("a.md")).content == "[redacted]"
     with pytest.raises(Refusal, match="a rule of the memory failed"):
@@ -109,7 +110,7 @@ async def test_what_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
 
     store = Broken([])
     with pytest.raises(StorageError, match="the database does not answer"):
-        await store.open(tmp_path, tmp_path)
+        await store.open(StoreContext(tmp_path, tmp_path))
     assert store.records == []
 
 

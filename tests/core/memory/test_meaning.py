@@ -12,7 +12,7 @@ import pytest
 from tests.support.tiny_embedder import TinyEmbedder
 from trunkline.contracts.memory.embedder import Embedder, Vector
 from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -24,8 +24,7 @@ MEANS = {"automobile": "vehicle", "car": "vehicle", "cars": "vehicle", "lorry": 
 async def tended(base: Path, embedder: Embedder | None) -> AsyncIterator[GitMemoryStore]:
     """A store with an embedder that is looked after."""
     store = GitMemoryStore()
-    store.embedder = embedder
-    await store.open(base / "memory", base / "cache")
+    await store.open(StoreContext(base / "memory", base / "cache", embedder=embedder))
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(store.tend)

@@ -9,7 +9,7 @@ SCRIPT = """
 import json, sys, tarfile
 from pathlib import Path
 import anyio
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal
 
@@ -25,7 +25,7 @@ async def said(call):
 
 async def main():
     store = GitMemoryStore()
-    await store.open(root, base / "cache")
+    await store.open(StoreContext(root, base / "cache"))
     files = {"shut/a.md": b"a", "shut/deep/b.md": b"b", "file.md": b"c"}
     await store.change(Change(files, actor="agent", reason=""))
     (root / "shut").chmod(0)
@@ -42,7 +42,7 @@ async def main():
     told["write elsewhere"] = await said(store.change(Change({"d.md": b"x"}, actor="agent", reason="")))
     await store.aclose()
     store = GitMemoryStore()
-    await store.open(root, base / "cache")
+    await store.open(StoreContext(root, base / "cache"))
     await store.aclose()
     (root / "shut").chmod(0o755)
     (root / "file.md").chmod(0o644)

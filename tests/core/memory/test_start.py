@@ -74,8 +74,9 @@ async def test_a_second_process_is_refused(opened: Opened, root: Path, tmp_path:
     """While one process holds the root another is refused and told which; afterwards it may."""
     script = (
         "import anyio, sys; from pathlib import Path; from trunkline.workers.memory.git_store import GitMemoryStore\n"
+        "from trunkline.contracts.memory.store import StoreContext\n"
         "async def main():\n"
-        "    await GitMemoryStore().open(Path(sys.argv[1]) / 'memory', Path(sys.argv[1]) / 'cache2')\n"
+        "    await GitMemoryStore().open(StoreContext(Path(sys.argv[1]) / 'memory', Path(sys.argv[1]) / 'cache2'))\n"
         "anyio.run(main)\n"
     )
 

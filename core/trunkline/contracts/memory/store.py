@@ -124,32 +124,40 @@ class Installed:
     tools: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class StoreContext:
+    """What a store is opened with.
+
+    ``root`` is the folder that it keeps, ``cache`` one for what can be made again from the root. Every change passes
+    ``rules`` in their order before it is committed. ``on_change`` is called after each commit, of edits by hand too.
+    ``installed`` says what is here. ``embedder`` turns texts into vectors; the store does not close it.
+    """
+
+    root: Path
+    cache: Path
+    rules: Sequence[MemoryRule] = ()
+    on_change: Callable[[MemoryChanged], None] = lambda changed: None
+    installed: Callable[[], Installed] = Installed
+    embedder: Embedder | None = None
+
+
 class MemoryStore(ABC):
     """The one writer of a memory root. Every method that changes returns after the change is committed to history.
 
     Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
     ``write_conflict``, ``write_failure``; nothing is left half-written.
 
-    The memory worker sets ``rules``, ``on_change``, ``installed`` (what is here) and ``embedder`` before ``open``.
-    Every change that is asked for passes through all rules in order before it is committed; ``on_change`` is called
-    after each commit, edits made by hand included.
-
     Chunks are looked up in an index that the worker makes of the files, in main memory, unless the store has one of its
     own and can be asked for them: then it is a ``trunkline.workers.memory.chunks.chunk_index.ChunkIndex`` too.
     """
-
-    rules: Sequence[MemoryRule] = ()
-    installed: Callable[[], Installed] = Installed
-    embedder: Embedder | None = None
-    on_change: Callable[[MemoryChanged], None] = staticmethod(lambda changed: None)
 
     async def tend(self) -> None:
         """Look after the root while it is open (edits by hand, indexes, packing). Runs until it is cancelled."""
         await anyio.sleep_forever()
 
     @abstractmethod
-    async def open(self, root: Path, cache: Path) -> None:
-        """Take the root, make sure that history works, bring the index up to date.
+    async def open(self, context: StoreContext) -> None:
+        """Take the root, make sure that history works, bring the index up to date. No other method is called before.
 
         Raises:
             StorageError: history cannot be established, or another process holds the root.

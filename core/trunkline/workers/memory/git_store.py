@@ -41,7 +41,7 @@ from trunkline.contracts.memory.messages import (
     UnreadEntry,
 )
 from trunkline.contracts.memory.purger import Purge
-from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore, PurgeResult
+from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore, PurgeResult, StoreContext
 from trunkline.errors import StorageError
 from trunkline.workers.memory.chunks.chunk_index import ChunkIndex, IndexQuery
 from trunkline.workers.memory.committer import CommitResult
@@ -103,16 +103,19 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
 
     # Life ----------------------------------------------------------------------------------------------------
 
-    async def open(self, root: Path, cache: Path) -> None:
+    async def open(self, context: StoreContext) -> None:
         """Take the root, mend what a killed process left, take in edits made by hand. See ``MemoryStore.open``."""
-        open_all = partial(StoreComponents, root, cache, sync=self._sync, embedder=self.embedder)
+        self._context = context
+        open_all = partial(
+            StoreComponents, context.root, context.cache, sync=self._sync, embedder=context.embedder
+        )
         self._parts = await anyio.to_thread.run_sync(open_all)
         self._asking = StoreExecutor(self._parts)
         self._tending = StoreMaintenance(self._parts, self._asking, self._grouping)
         self._present = StoreReader(self._parts)
         try:
             await self._first_commit()
-            self._parts.committer.rules = self.rules
+            self._parts.committer.rules = context.rules
         except BaseException:
             self._parts.close()
             raise
@@ -339,7 +342,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
                 return export(
                     self._parts.places.root,
                     target,
-                    plugins=self.installed().plugins,
+                    plugins=self._context.installed().plugins,
                     derived=index,
                     gaps=unsaved,
                 )
@@ -370,7 +373,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
                 try:
                     await self._run_import(intake, wish)
                     version = await self._asking.read_history(lambda repository: str(repository.head()))
-                    return await anyio.to_thread.run_sync(intake.report, version, self.installed())
+                    return await anyio.to_thread.run_sync(intake.report, version, self._context.installed())
                 except InvalidArchive as error:
                     raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
                 finally:
@@ -422,7 +425,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
     async def _commit(self, wishes: Sequence[WriteOperation]) -> CommitResult:
         result = await self._asking.write(lambda: self._parts.committer.commit(wishes))
         for changed in result.commits:
-            self.on_change(changed)
+            self._context.on_change(changed)
         if result.commits:
             self._tending.note_commit()
         return result
@@ -458,7 +461,7 @@ class GitMemoryStore(MemoryStore, ChunkIndex):
                 await self._asking.use_index(self._parts.index.drop)
                 await self._asking.use_path_index(self._parts.trail.drop)
         for changed in commits:
-            self.on_change(changed)
+            self._context.on_change(changed)
         self._tending.note_commit()
         if self._parts.filling is not None:
             await self._asking.query_index(self._parts.filling.prune)

@@ -33,7 +33,7 @@ from trunkline.contracts.memory.messages import (
     RevertMemory,
     SearchMemory,
 )
-from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
+from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore, StoreContext
 from trunkline.errors import StorageError
 from trunkline.workers.memory.log_record import MemoryRecord
 from trunkline.workers.memory.paths import normalize_folder
@@ -75,11 +75,12 @@ class LogStore(MemoryStore):
 
     # Life ----------------------------------------------------------------------------------------------------
 
-    async def open(self, root: Path, cache: Path) -> None:
+    async def open(self, context: StoreContext) -> None:
         """Read the records; a memory without any gets its first files. See ``MemoryStore.open``."""
         from trunkline.contracts.memory.initial_files import INITIAL_FILES
         from trunkline.workers.memory.log_view import LogView
 
+        self._context, root = context, context.root
         try:
             self._book = await anyio.to_thread.run_sync(lambda: LogView(self._loaded(root)))
         except Exception as error:
@@ -171,14 +172,14 @@ class LogStore(MemoryStore):
     async def _execute(self, wish: "WriteOperation") -> str:
         """Plan, pass the rules, keep, and only then let others see it. One at a time; a cancel comes too late."""
         async with self._writing:
-            record = self._book.plan_record(wish, self.rules)
+            record = self._book.plan_record(wish, self._context.rules)
             if record is None:
                 return self._book.head
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._persist, record)
             self._book.apply(record)
         paths = (*record.files, *record.grown)
-        self.on_change(MemoryChanged(paths=paths, version=record.version, actor=wish.actor))
+        self._context.on_change(MemoryChanged(paths=paths, version=record.version, actor=wish.actor))
         return record.version
 
     def _persist(self, record: MemoryRecord) -> None:

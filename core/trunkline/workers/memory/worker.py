@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.messages import describe_search
-from trunkline.contracts.memory.store import Installed, MemoryStore
+from trunkline.contracts.memory.store import Installed, MemoryRule, MemoryStore, StoreContext
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.errors import ConfigError
@@ -61,15 +61,18 @@ class MemoryWorker(Worker):
         super().__init__(context)
         self._default_block = context.config.settings.gateway.default_block
         self._store = self._choose_store()
-        self._store.installed = self._installed
-        self._store.embedder = select_embedder(context.plugins, context.config.settings.memory.embedder)
+        self._embedder = select_embedder(context.plugins, context.config.settings.memory.embedder)
         self._redaction = RedactionRule(Redactor(context.config.settings.memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._late = PurgedTurnRule()
-        self._store.rules = (ExistingBlockRule(self._default_block), self._late, *rules, self._redaction)
+        self._rules: Sequence[MemoryRule] = (
+            ExistingBlockRule(self._default_block),
+            self._late,
+            *rules,
+            self._redaction,
+        )
         self._telling = ChangePublisher(context.bus)
         self._writes = WriteCheck(context.home.memory)
-        self._store.on_change = self._telling.note
         self._errands = BackgroundJobs()
         self._collections = CollectionStore(context.home.cache / "conversations")
         self._audit = AuditLogWriter(self._store, context.bus, context.home.cache / "audit.seq")
@@ -147,10 +150,19 @@ class MemoryWorker(Worker):
     async def open(self) -> None:
         """Take the memory root and answer. Raises StorageError when history cannot be established."""
         home = self.context.home
-        await self._store.open(home.memory, home.cache)
+        await self._store.open(
+            StoreContext(
+                home.memory,
+                home.cache,
+                rules=self._rules,
+                on_change=self._telling.note,
+                installed=self._installed,
+                embedder=self._embedder,
+            )
+        )
         self.resources.push_async_callback(self._store.aclose)
-        if self._store.embedder is not None:
-            self.resources.push_async_callback(self._store.embedder.aclose)
+        if self._embedder is not None:
+            self.resources.push_async_callback(self._embedder.aclose)
         self.resources.push_async_callback(self._collections.aclose)
         await self._purges.load()
         endpoints = EndpointRegistry(self.context.service, self._telling, self._writes)

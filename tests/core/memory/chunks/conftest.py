@@ -23,7 +23,7 @@ from trunkline.contracts.memory.chunks import (
     Remember,
     RestoreChunk,
 )
-from trunkline.contracts.memory.store import Change, ChunkType, LinkType
+from trunkline.contracts.memory.store import Change, ChunkType, LinkType, StoreContext
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
@@ -40,8 +40,7 @@ class Chunks:
         self.time = start or datetime(2026, 5, 4, 12, tzinfo=UTC)
         self.store = store
         redaction = RedactionRule(Redactor())
-        store.rules = (redaction,)
-        store._parts.committer.rules = store.rules
+        store._parts.committer.rules = (redaction,)
         policies = BlockPolicies(store, "main")
         kinds = TypeRegistry(
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]
@@ -109,7 +108,7 @@ async def chunks_in(store: GitMemoryStore) -> Chunks:
 async def chunks_at(base: Path) -> AsyncIterator[Chunks]:
     """Chunks on a store of its own."""
     store = GitMemoryStore()
-    await store.open(base / "memory", base / "cache")
+    await store.open(StoreContext(base / "memory", base / "cache"))
     try:
         yield await chunks_in(store)
     finally:

@@ -7,7 +7,7 @@ import pytest
 
 from trunkline.contracts.memory.chunks import DeleteChunk, ForgetChunk, ListChunks, Recall, Remember
 from trunkline.contracts.memory.purge import PurgeMemory
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_index import ChunkIndex
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
@@ -41,7 +41,7 @@ class ListStore(LogStore):
 async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     """Remember, recall, archive and forget; only a purge takes a store that can write its history anew."""
     store = ListStore()
-    await store.open(tmp_path / "memory", tmp_path / "cache")
+    await store.open(StoreContext(tmp_path / "memory", tmp_path / "cache"))
     await store.change(Change({"blocks/main/block.toml": b""}, actor="owner", reason="create block main"))
     policies = BlockPolicies(store, "main")
     reader = ChunkReader(InMemoryChunkIndex(store), policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))

@@ -14,6 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from trunkline.contracts.memory.chunks import UpdateChunk
+from trunkline.contracts.memory.store import StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Refusal, Scope
 
@@ -48,7 +49,7 @@ class ChunkMachine(RuleBasedStateMachine):
     def open(self) -> None:
         async def open_store() -> Chunks:
             store = GitMemoryStore(window=0, sync=False)
-            await store.open(self.base / "memory", self.base / "cache")
+            await store.open(StoreContext(self.base / "memory", self.base / "cache"))
             return await chunks_in(store)
 
         self.chunks = self.portal.call(open_store)

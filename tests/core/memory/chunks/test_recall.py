@@ -13,6 +13,7 @@ from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from tests.core.memory.test_meaning import complete
 from tests.support.tiny_embedder import TinyEmbedder
 from trunkline.contracts.memory.chunks import Recalled
+from trunkline.contracts.memory.store import StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -34,8 +35,7 @@ class WithVectors(Chunks):
 async def embedding(base: Path, embedder: TinyEmbedder) -> AsyncIterator[WithVectors]:
     """Chunks with vectors, while somebody makes these."""
     store = GitMemoryStore()
-    store.embedder = embedder
-    await store.open(base / "memory", base / "cache")
+    await store.open(StoreContext(base / "memory", base / "cache", embedder=embedder))
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(store.tend)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from trunkline import StorageError
-from trunkline.api.store import Change
+from trunkline.api.store import Change, StoreContext
 from trunkline.api.testing import StoreSuite
 
 from trunkline_sample import SampleStore
@@ -28,9 +28,9 @@ class TestSample(StoreSuite):
 async def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
     """A root that is in use is refused."""
     first = SampleStore()
-    await first.open(tmp_path, tmp_path)
+    await first.open(StoreContext(tmp_path, tmp_path))
     with pytest.raises(StorageError):
-        await SampleStore().open(tmp_path, tmp_path)
+        await SampleStore().open(StoreContext(tmp_path, tmp_path))
     await first.aclose()
 
 
@@ -39,12 +39,12 @@ async def test_half_a_line_is_no_change(tmp_path: Path) -> None:
     """What a power cut left is passed over, and what follows is kept."""
     for number in range(3):
         store = SampleStore()
-        await store.open(tmp_path, tmp_path)
+        await store.open(StoreContext(tmp_path, tmp_path))
         change = Change({f"{number}.md": b"text"}, actor="a", reason="")
         await store.change(change)
         await store.aclose()
         with (tmp_path / "sample.jsonl").open("ab") as file:
             file.write(b'{"version":')
-    await store.open(tmp_path, tmp_path)
+    await store.open(StoreContext(tmp_path, tmp_path))
     assert (await store.read("1.md")).content == "text"
     await store.aclose()
