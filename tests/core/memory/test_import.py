@@ -468,6 +468,7 @@ DYING = """
 import os, shutil, sys, anyio
 from pathlib import Path
 from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline.contracts.memory.store import StoreContext
 from trunkline.contracts.memory.messages import ImportMemory
 
 def told(progress):

@@ -78,8 +78,8 @@ async def test_a_store_with_an_index_of_its_own_is_asked() -> None:
         def vectors(self) -> float | None:
             raise AttributeError("not open yet")
 
-        ask = InMemoryChunkIndex.query
-        meaning = InMemoryChunkIndex.embed_query
+        query = InMemoryChunkIndex.query
+        embed_query = InMemoryChunkIndex.embed_query
 
     own, other = Indexed(), ListStore()
     assert chunk_index_of(own) is own
