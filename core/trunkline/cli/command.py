@@ -96,17 +96,17 @@ class DefaultCommandGroup(Group):
         self.default = default
         """The name of the command."""
 
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The words, with the default command before them where no command is named."""
-        own = {option for parameter in self.get_params(context) for option in parameter.opts}
+        own = {option for parameter in self.get_params(ctx) for option in parameter.opts}
         if args and args[0] not in self.commands and args[0] not in own:
             args = [self.default, *args]
-        return super().parse_args(context, args)
+        return super().parse_args(ctx, args)
 
-    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands that begin so, and what the default command's first argument may be."""
         first = self.commands[self.default].params[0]
-        return [*super().shell_complete(context, incomplete), *first.shell_complete(context, incomplete)]
+        return [*super().shell_complete(ctx, incomplete), *first.shell_complete(ctx, incomplete)]
 
 
 class LazyGroup(Group):

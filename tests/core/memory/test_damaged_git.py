@@ -137,7 +137,7 @@ READ_ONLY = """
 import json, sys
 from pathlib import Path
 import anyio
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.write_check import WriteCheck
 from trunkline_bus import Refusal
