@@ -3,13 +3,13 @@
 import trunkline_bus
 
 EXPECTED = """
-Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout Change ConnectionFailed
-ConsumerSpec DeadLetter DecodeError Delivery EmbeddedServer Endpoint Entry Envelope Guest KeyValue LeafDoor LeafWay
-NoResponders ObjectInfo StoredRecord
-ObjectStore ObjectStoreSpec Payload Received Refusal RemoteFault Request Scope SequenceConflict ServerSettings
-ServerStartError ServerTooOld ServerUser Service StorageFull Stored StreamError StreamSpec StreamUnavailable Subject
-SubjectError Subscription Topic Topology TopologyConflict Transform apply background_tasks connect
-current_traceparent key_of link_to new_id remote_parent service span_of
+Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout ConnectionFailed ConsumerSpec
+DeadLetter DecodeError Delivery EmbeddedServer Endpoint Envelope KeyValue KeyValueEntry LeafListener LeafRemote
+LeafUser NoResponders ObjectInfo ObjectStore ObjectStoreSpec Payload ReceivedMessage Refusal RemoteFault Request Scope
+SequenceConflict ServerSettings ServerStartError ServerTooOld ServerUser Service StorageFull StoredMessage
+StoredRecord StreamError StreamSpec StreamUnavailable Subject SubjectError Subscription Topic Topology TopologyChange
+TopologyConflict Transform apply background_tasks connect current_traceparent key_of link_span new_id remote_parent
+service start_span
 """
 
 

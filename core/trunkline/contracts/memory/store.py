@@ -126,7 +126,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class StoreContext:
-    """What a store is opened with.
+    """The folders, rules and services that a store is opened with.
 
     ``root`` is the folder that it keeps, ``cache`` one for what can be made again from the root. Every change passes
     ``rules`` in their order before it is committed. ``on_change`` is called after each commit, of edits by hand too.
