@@ -72,7 +72,7 @@ async def test_compare_and_set_lets_one_writer_win(bus: Bus, peer: Bus, world: A
 
 async def test_an_expectation_may_span_many_subjects(bus: Bus, world: Any, journal: Any) -> None:
     """With a wildcard filter the last message of any of its subjects counts."""
-    everybody = journal.subject.filter()
+    everybody = journal.subject.wildcard_filter()
     first = await bus.append(journal, world.Note(), expect=0, expect_filter=everybody, who="a")
     with pytest.raises(SequenceConflict):
         await bus.append(journal, world.Note(), expect=0, expect_filter=everybody, who="b")
