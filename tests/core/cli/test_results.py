@@ -43,7 +43,7 @@ async def test_a_long_result_is_named_where_it_came_and_read_whole(
         return await anyio.to_thread.run_sync(partial(trunkline, *map(str, words)))
 
     async with platform(home, plugins=[Talkative()]):
-        assert "No result" in (await run("results", "list")).stdout
+        assert "There are no stored tool results." in (await run("results", "list")).stdout
         said = await run("say", "/tool much")
         (told,) = [line for line in said.stderr.splitlines() if "trunkline results show" in line]
         assert f"its {len(LONG)} characters" in told

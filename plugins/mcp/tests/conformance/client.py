@@ -43,11 +43,11 @@ class Browser:
     def __init__(self, server: ServerConfig) -> None:
         self._place = ""
 
-    async def show(self, url: str) -> None:
+    async def open_page(self, url: str) -> None:
         async with httpx2.AsyncClient() as http:
             self._place = (await http.get(url)).headers["location"]
 
-    async def answer(self) -> AuthorizationCodeResult:
+    async def wait_for_callback(self) -> AuthorizationCodeResult:
         back = {name: values[0] for name, values in parse_qs(urlsplit(self._place).query).items()}
         return AuthorizationCodeResult(
             code=back.get("code", ""), state=back.get("state"), iss=back.get("iss")
