@@ -75,7 +75,7 @@ COMMANDS = (
     "blocks list",
     "memory search mole",
     "top --once",
-    "dead list",
+    "dead-letters list",
     "replay last",
     "backup {home}/backup.tar",
     "doctor",
