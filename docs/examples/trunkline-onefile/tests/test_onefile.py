@@ -3,7 +3,7 @@
 import pytest
 
 from trunkline import StorageError
-from trunkline.api.store import Change
+from trunkline.api.store import Change, StoreContext
 from trunkline.api.testing import StoreSuite
 from trunkline_onefile import OneFile
 
@@ -24,9 +24,9 @@ class TestOneFile(StoreSuite):
 async def test_two_writers_are_one_too_many(tmp_path):
     """A root that is in use is refused, and its owner goes on."""
     first, second = OneFile(), OneFile()
-    await first.open(tmp_path, tmp_path)
+    await first.open(StoreContext(tmp_path, tmp_path))
     with pytest.raises(StorageError, match="locked"):
-        await second.open(tmp_path, tmp_path)
+        await second.open(StoreContext(tmp_path, tmp_path))
     assert await first.change(Change({"a.md": b"still here"}, actor="a", reason=""))
     await first.aclose()
 
@@ -36,5 +36,5 @@ async def test_a_file_that_is_no_database_stops_the_start(tmp_path):
     """Memory is never begun anew over something that cannot be read."""
     (tmp_path / "memory.sqlite").write_text("this is no database " * 100)
     with pytest.raises(StorageError, match="not a database"):
-        await OneFile().open(tmp_path, tmp_path)
+        await OneFile().open(StoreContext(tmp_path, tmp_path))
     assert (tmp_path / "memory.sqlite").read_text().startswith("this is no database")
