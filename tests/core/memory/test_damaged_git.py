@@ -162,7 +162,7 @@ async def main():
     async def changed():
         seen.set()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(check.watch, changed)
+        tasks.start_soon(check.run, changed)
         with anyio.fail_after(30):
             await seen.wait()
         tasks.cancel_scope.cancel()
