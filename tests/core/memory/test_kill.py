@@ -273,7 +273,7 @@ DELETER = textwrap.dedent(
 
     import anyio
 
-    from trunkline.contracts.memory.store import Change
+    from trunkline.contracts.memory.store import Change, StoreContext
     from trunkline.workers.memory.git_store import GitMemoryStore
 
     async def main():
