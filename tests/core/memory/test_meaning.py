@@ -260,7 +260,9 @@ async def test_a_text_without_a_vector_is_found_by_words_and_stops_no_search(
     and recall does."""
     embedder = Picky("odd", strange)
     async with tended(tmp_path, embedder) as store:
-        await write(store, garage="The automobile stands outside.", odd="odd leeks", empty="", blank=" \n")
+        await write(store, garage="The automobile stands outside.")
+        await complete(store)  # the first vector of a store decides the length of all
+        await write(store, odd="odd leeks", empty="", blank=" \n")
         await write(store, barn="The car stands.")
         await complete(store)
         for query in ("lorry", "leeks", "---", "\N{THUMBS UP SIGN}", "odd"):

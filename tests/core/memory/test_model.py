@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from trunkline.contracts.memory.messages import RevertMemory
-from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.paths import is_under, parents
 from trunkline_bus import Refusal
@@ -43,7 +43,7 @@ class Model(RuleBasedStateMachine):
     def open(self) -> None:
         """Take the root."""
         self.store = GitMemoryStore(window=0, sync=False)
-        self.portal.call(self.store.open, self.root, self.base / "cache")
+        self.portal.call(self.store.open, StoreContext(self.root, self.base / "cache"))
         self.files = self.on_disk()
         self.by_hand.clear()
 
