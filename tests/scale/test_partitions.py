@@ -49,7 +49,7 @@ async def dealt_into(running: ProcessPlatform, number: int) -> None:
     running.kill("monitor", signal.SIGTERM)
     assert await running.processes["monitor"].gone() == 0
     done = await trunkline(running, "partitions", str(number))
-    assert done.returncode == 0 and f"into {number} partitions now" in done.stdout, done.stderr
+    assert done.returncode == 0 and f"The inbox now has {number} partitions" in done.stdout, done.stderr
     await running.restart("monitor")
     # Of twelve, some have no conversation.
     await settled(running, lambda found: len(found) == 1 and number * 0.6 < sum(found.values()) <= number)
