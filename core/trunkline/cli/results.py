@@ -41,7 +41,9 @@ def list_results(block: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"results": found})
     elif not found:
-        click.echo("There are no stored tool results.")
+        click.echo(
+            f"Block {block} has no stored tool results." if block else "There are no stored tool results."
+        )
     else:
         names = ("id", "block", "kept_at", "tool", "characters", "conversation")
         rows = [tuple(str(one[name]) for name in names) for one in found]

@@ -60,7 +60,8 @@ async def test_a_long_result_is_named_where_it_came_and_read_whole(
         assert call["stored"]["characters"] == len(LONG) and call["stored"]["id"] != id
         assert (await run("results", "list", "--block", "other")).returncode == 1
         await run("blocks", "create", "other")
-        assert "No result" in (await run("results", "list", "--block", "other")).stdout
+        none = await run("results", "list", "--block", "other")
+        assert "Block other has no stored tool results." in none.stdout
         file = tmp_path / "saved.txt"
         assert str(len(LONG)) in (await run("results", "show", id[:6], "--save", file)).stdout
         assert file.read_bytes() == LONG.encode()
