@@ -11,7 +11,7 @@ MAX_SHOWN = 20
 
 
 def read_gaps(archive: Path) -> "tuple[ImportGap, ...]":
-    """What an archive says is not in it."""
+    """Return the gaps that an archive's manifest declares."""
     from trunkline._util.archives.reader import read_manifest
 
     manifest = read_manifest(archive)

@@ -1,4 +1,4 @@
-"""What is given on the command line is text: whatever else stands there is refused before a command sees it."""
+"""Check that the arguments of the command line are valid text, and refuse any other before a command reads it."""
 
 import os
 from collections.abc import Sequence

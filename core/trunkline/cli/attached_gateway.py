@@ -21,7 +21,8 @@ def with_gateway(
     *,
     log: str = "",
 ) -> "T":
-    """What ``ask`` gets of it; ``kinds`` and ``log`` are as with ``with_workers``. Raises as ``GatewayClient``."""
+    """Return the result of ``ask``, called with a gateway client. ``kinds`` and ``log`` are as with ``with_workers``.
+    Raises the errors of ``GatewayClient``."""
     from trunkline.contracts.gateway.client import GatewayClient
 
     return with_workers(lambda bus: ask(GatewayClient(bus, CHANNEL)), *kinds, log=log)

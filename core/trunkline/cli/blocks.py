@@ -240,7 +240,7 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
 
 
 def _tasks_here(name: str) -> int:
-    """How many background tasks of a block run on this machine."""
+    """The number of a block's background tasks that run on this machine."""
     from trunkline.config.loader import resolve_home
     from trunkline.contracts.sandbox.detached_program import list_programs, programs_folder
 

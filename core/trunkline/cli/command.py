@@ -66,7 +66,7 @@ class Group(click.Group):
         return [piece.replace("COMMAND", "[COMMAND]") if optional else piece for piece in pieces]
 
     def format_help_text(self, ctx: click.Context, formatter: Formatter) -> None:
-        """What the group is for, and what it does without a command."""
+        """Write the description of the group, and what the group does without a command."""
         super().format_help_text(ctx, formatter)
         if self._can_list(ctx):
             formatter.write_paragraph()

@@ -1,4 +1,4 @@
-"""What the shell is told when somebody presses Tab: blocks, chunks, and paths of memory.
+"""Parameter types that complete the names of blocks and chunks and the paths of memory when somebody presses Tab.
 
 Looks at files alone, so it is quick; whatever goes wrong, there is simply nothing to offer.
 """
@@ -26,17 +26,17 @@ class BlockName(StringParamType):
         return [CompletionItem(name) for name in _blocks() if name.startswith(incomplete)]
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
-        """What could be given."""
+        """The choices for the error message of a missing argument."""
         return f"There are: {', '.join(_blocks())}." if _blocks() else None
 
 
 class ConversationName(StringParamType):
-    """What a person calls a conversation by."""
+    """The type of an argument that names a conversation."""
 
     name = "conversation"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
-        """What could be given."""
+        """The choices for the error message of a missing argument."""
         return 'Give its number or id from "trunkline conversations", the beginning of the id, or "last".'
 
 
@@ -46,7 +46,8 @@ class MemoryPath(StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """What lies in the folder; a folder that is alone is opened at once, so that one can go on typing."""
+        """Complete a path with the entries of its folder. A folder that is the only match ends with a slash, so that
+        the person can go on typing."""
         folder, _, begun = incomplete.rpartition("/")
         found = _below(folder, begun)
         while len(found) == 1 and found[0].endswith("/"):

@@ -197,7 +197,7 @@ def _facts(one: "StoredDeadLetter") -> dict[str, Any]:
 
 
 def _readable(body: bytes) -> tuple[str, str]:
-    """What the bytes are, and as a text that does no harm to a terminal."""
+    """Return the format of a body, and the body as text without control characters that could change a terminal."""
     import msgspec
 
     from trunkline._util.text import printable

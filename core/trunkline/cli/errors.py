@@ -1,4 +1,4 @@
-"""How an error looks on the command line: one sentence, a hint, an exit status, and no traceback."""
+"""Print errors on the command line: one sentence, a hint, an exit status, and no traceback."""
 
 import sys
 import traceback

@@ -22,7 +22,7 @@ trunkline init --yes --json
 
 @dataclass(frozen=True, slots=True)
 class InitFlags:
-    """What the flags say. ``key_env`` is the name of a variable, never a key."""
+    """The values of the options. ``key_env`` is the name of a variable, never a key."""
 
     block: str | None = None
     adapter: str | None = None

@@ -103,7 +103,7 @@ def _local(server: ModelServer) -> ModelChoice:
 
 
 def _as_it_is(settings: InitSettings) -> list[ModelChoice]:
-    """What is chosen already, when something is."""
+    """The present choice of a model, if there is one."""
     adapter = settings.current_value("runtime.provider_adapter")
     if adapter not in settings.sections or adapter == OFFLINE:
         return []

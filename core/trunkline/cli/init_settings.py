@@ -1,4 +1,4 @@
-"""What ``trunkline init`` writes: single settings of ``trunkline.toml``, each checked and saved at once."""
+"""The settings that ``trunkline init`` writes to ``trunkline.toml``. Each one is checked and saved at once."""
 
 from functools import cached_property
 from pathlib import Path
@@ -119,7 +119,7 @@ class InitSettings:
         return [_bare(row.value).removeprefix("env:") for row in rows if row.value.endswith(" (not set)")]
 
     def summary(self) -> str:
-        """What was done, in lines."""
+        """Return a summary of the changes, one line each."""
         changed = bool(self._changed) or self._begun
         lines = [f"The home folder is {self._before.home}" + ("." if changed else "; nothing to change.")]
         if self._begun:

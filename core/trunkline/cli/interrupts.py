@@ -1,4 +1,4 @@
-"""What Ctrl-C does to the program in each phase of its life. None of them shows a traceback.
+"""Handle Ctrl-C in each phase of the program. No phase shows a traceback.
 
 While modules are imported, and at the very end, it kills the process as it kills any other. In a command that asks
 nobody it is Python's own KeyboardInterrupt. In asynchronous work the first one cancels the work, which then ends in

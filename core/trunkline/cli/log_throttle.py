@@ -13,7 +13,7 @@ LogSource = tuple[str, str, int]
 
 @dataclass(slots=True)
 class _Burst:
-    """What a place wrote since ``began``."""
+    """The number of lines that one source logged since ``began``, and the last line that was left out."""
 
     began: float
     lines: int = 0
@@ -62,8 +62,8 @@ class RepeatFilter(logging.Filter):
 
 
 def _place(record: logging.LogRecord) -> LogSource:
-    """What a plugin's process says is one place, whatever names of loggers it chooses: no plugin takes another's lines,
-    nor writes more than others by many names."""
+    """Return the source that a record counts for. All records of a plugin's process are one source, so a plugin neither
+    uses up the lines of another nor logs more under many logger names."""
     plugin = getattr(record, "plugin", None)
     return (record.name, record.pathname, record.lineno) if plugin is None else (f"plugin {plugin}", "", 0)
 

@@ -1,4 +1,4 @@
-"""What a command logs to standard error: readable lines on a terminal, JSON lines elsewhere."""
+"""Log to standard error: readable lines on a terminal, JSON lines elsewhere."""
 
 import logging
 import sys

@@ -19,7 +19,8 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ModelProbeResult:
-    """What the model said, or why it said nothing. ``adapter`` is who was asked."""
+    """The answer of a model to a test question, or the reason for its failure. ``adapter`` names the adapter that was
+    used."""
 
     adapter: str
     text: str = ""

@@ -18,7 +18,7 @@ def print_text(text: str, *, nl: bool = True, err: bool = False) -> None:
 
 
 def terminal_width(*, err: bool = False) -> int | None:
-    """How many columns may be printed on, where the stream is a terminal; None for a pipe."""
+    """Return the number of columns of a terminal; None for a pipe."""
     stream = sys.stderr if err else sys.stdout
     return os.get_terminal_size(stream.fileno()).columns - 1 if stream.isatty() else None
 

@@ -81,7 +81,7 @@ def command(release: bool, as_json: bool) -> int:
 
 
 def _told(answers: "PanicReplies") -> str:
-    """What the workers say, for a person."""
+    """Return the workers' answers as text for a person."""
     if not answers.bus:
         return "No platform was reached, so no worker can say what it ended."
     ended = f"Workers that have ended all they had under way: {', '.join(answers.stopped)}."
@@ -107,7 +107,8 @@ async def _released(config: "Config") -> bool:
 
 
 async def _stopped(config: "Config") -> "tuple[int, list[str], PanicReplies]":
-    """How many programs were ended here, which backends failed at it, and what the workers say."""
+    """Return the number of programs that were ended here, the backends that failed to end theirs, and the workers'
+    answers."""
     from trunkline.cli._support.panic_broadcast import broadcast_stop
     from trunkline.plugins import Plugins
 

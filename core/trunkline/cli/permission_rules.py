@@ -147,7 +147,7 @@ def _conditions(
     until: datetime | None,
     conversation: str | None,
 ) -> "Conditions":
-    """What is said of when, as it stands in a rule; whether it is right says who keeps it."""
+    """The conditions of a rule, from the options. The tools worker validates them."""
     from datetime import UTC
     from typing import cast
 

@@ -1,4 +1,4 @@
-"""What a word on the command line names: a conversation, by its number or the beginning of its id, or a turn."""
+"""Resolve references of the command line: a conversation by its number or the beginning of its id, or a turn."""
 
 import re
 from typing import Any

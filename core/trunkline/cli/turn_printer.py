@@ -1,4 +1,4 @@
-"""How ``trunkline say`` prints a turn: as text, or as one JSON object. No bus, no gateway."""
+"""Print a turn for ``trunkline say``, as text or as one JSON object. No bus, no gateway."""
 
 import sys
 from time import monotonic
@@ -150,7 +150,7 @@ class TurnPrinter:
 
 
 def _how(event: ApprovalRequested) -> str:
-    """How to decide. Here nobody is asked."""
+    """Return the command that decides a call. ``trunkline say`` itself asks nobody."""
     if isinstance(event.id, msgspec.UnsetType):
         return "Decide about this in an interactive channel."
     by = (

@@ -1,4 +1,4 @@
-"""What stands around a line of a document: enough to answer from, and not beyond its page or its heading."""
+"""Excerpts: the text around a line of a document, within its page or below its heading."""
 
 import re
 

@@ -41,7 +41,8 @@ FileStamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class WatcherDeps:
-    """What bringing takes: memory, readers, what they may cost, in whose name, and who is told."""
+    """The dependencies of a folder watcher: bus, readers, limits, the actor that it writes as, and the callback for
+    reports."""
 
     bus: Bus
     readers: ReaderRegistry

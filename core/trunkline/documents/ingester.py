@@ -70,7 +70,8 @@ class IngestedFile:
 
 @dataclass(slots=True)
 class IngestReport:
-    """What became of the files. ``added`` are those written, new or changed; ``gone`` stand in memory alone."""
+    """The outcome of adding files, by file. ``added`` are written files, new or changed; ``gone`` are files that only
+    memory still has."""
 
     added: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -151,7 +152,8 @@ class Ingester:
     async def _looked_at(
         self, one: SourceFile, held: MemoryFile | None, outcome: IngestReport
     ) -> IngestedFile | None:
-        """What is to be written for a file; None, and a note of why, when nothing is."""
+        """Read one file and return the text to write. None when there is nothing to write; ``outcome`` then says
+        why."""
         try:
             brought = await self._take(one, held)
             if brought is None:
@@ -173,7 +175,7 @@ class Ingester:
         return {file.path: file for file in files}
 
     async def _take(self, one: SourceFile, held: MemoryFile | None) -> IngestedFile | None:
-        """What is to be written for a file; None when memory holds it already. Raises UnreadableDocument."""
+        """Read one file and return the text to write; None when memory already has it. Raises UnreadableDocument."""
         if not is_text(one.target):
             raise UnreadableDocument("its name is no text in UTF-8 (convmv converts it)")
         reader = self._readers.reader_for(one.source.name)
@@ -228,7 +230,7 @@ def _distinct(portion: list[SourceFile], taken: set[str], outcome: IngestReport)
 
 
 class _Waiting:
-    """What was read and is not written yet."""
+    """Texts that are read and not written yet."""
 
     def __init__(self) -> None:
         self.lock = anyio.Lock()

@@ -36,7 +36,7 @@ def give_up_writing() -> bool:
 
 
 def _rules(version: int) -> bytes:
-    """What is denied everywhere: no rule allows any of it anywhere."""
+    """The rights that the ruleset handles. No rule allows any of them, so they are denied everywhere."""
     files = _WRITE_FILE | _REMOVE_AND_MAKE
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         files |= right if version >= since else 0

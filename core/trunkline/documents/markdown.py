@@ -62,7 +62,7 @@ def normalized(document: Document) -> Document:
 
 
 def parse_origin(text: str) -> DocumentOrigin | None:
-    """What the front matter says about where a text comes from; None when it has none."""
+    """Return the origin of a document from the front matter of its text; None when it has none."""
     if not text.startswith(FRONT):
         return None
     front = text[len(FRONT) :].partition(f"\n{FRONT}")[0]

@@ -96,7 +96,7 @@ class ReaderProcess:
             os.close(self._life)
 
     def _end(self) -> str:
-        """How it ended, if it did by itself."""
+        """Wait for the process to end, kill it if it does not, and return the signal or status that it ended with."""
         deadline = time.monotonic() + ENDING_SECONDS
         while self.usable and not self._ended() and time.monotonic() < deadline:
             time.sleep(0.005)

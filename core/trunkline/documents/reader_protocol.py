@@ -1,4 +1,4 @@
-"""What this process and the one that reads say to each other: a length, then msgpack, over a pair of sockets.
+"""The protocol between this process and the reader process: a length, then msgpack, over a pair of sockets.
 
 A job goes along with the handle of the open file. What comes back is data that a hostile file may have written: it is
 decoded into the types below and nothing else, up to a size.
@@ -72,7 +72,7 @@ def wait_ready(connection: socket.socket, deadline: float) -> None:
 
 
 def receive_reply(connection: socket.socket, deadline: float) -> ReadResult | ReadFailure:
-    """What became of the job.
+    """Return the result of the job.
 
     Raises:
         TimeoutError: nothing came until ``deadline``, a time of ``time.monotonic``.

@@ -1,4 +1,4 @@
-"""What tools are given as ``Documents``: files of the workspace, read apart, and search over what is kept.
+"""The ``Documents`` of tools: files of the workspace, read in a separate process, and search over collected documents.
 
 ``files`` opens what the call may open, by handle; the reader is given that handle and no path.
 """
@@ -106,7 +106,7 @@ class BlockDocuments:
         )
 
     async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
-        """What a file says that is not in the workspace."""
+        """Convert a file that is not in the workspace."""
         reader = reader or self._readers.reader_for(name)
         if reader is None:
             raise ToolError(
@@ -128,7 +128,7 @@ class BlockDocuments:
         await self._call(MEMORY_COLLECTION_ADD, wish)
 
     async def collected(self) -> Sequence[CollectedDocument]:
-        """What is kept with the conversation."""
+        """Return the documents that are kept with the conversation."""
         wish = ListCollected(conversation=self._conversation)
         return (await self._call(MEMORY_COLLECTION_LIST, wish)).documents
 

@@ -160,7 +160,7 @@ def _read(data: bytes) -> tuple[ActivityLogHeader, tuple[Activity, ...]]:
 
 
 def boot_id() -> str:
-    """What names the system's run since it was switched on; "" where nothing does."""
+    """Return an id of the system's present boot; "" where the system provides none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -168,7 +168,7 @@ def boot_id() -> str:
 
 
 def oom_kills() -> int:
-    """How many processes the system has killed for want of memory since it was switched on; 0 where nobody counts."""
+    """Return the number of processes that the kernel's OOM killer ended since boot; 0 where it is not counted."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What stands in for a broken guard: it refuses everything, so that a guard that fails never opens the gate."""
+"""A replacement for a guard that cannot be loaded. It refuses every call, so a broken guard permits nothing."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NoReturn

@@ -48,7 +48,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def file_loader(file: Path) -> Callable[[], types.ModuleType]:
-    """What runs the file as a module with a private name, from its text: a stale ``.pyc`` cannot come between."""
+    """Return a loader that runs the file from its source as a module with a private name. It never reads a ``.pyc``."""
 
     def load() -> types.ModuleType:
         module = types.ModuleType(
@@ -68,7 +68,7 @@ def file_loader(file: Path) -> Callable[[], types.ModuleType]:
 
 
 def missing_folder_loader(folder: Path) -> Callable[[], object]:
-    """What fails for a folder that is not there."""
+    """Return a loader that fails because its folder does not exist."""
 
     def load() -> object:
         raise PluginError(

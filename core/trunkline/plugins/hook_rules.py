@@ -1,4 +1,4 @@
-"""What each hook may yield: the checks at the door, one row a hook. The objects are looked at, never called."""
+"""The validation of hook results: one row for each hook. The checks inspect objects and never call them."""
 
 import inspect
 import re
@@ -229,7 +229,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
 
 
 def answer_problem(hook: str, answer: Any, asked: Mapping[str, Any]) -> Problem:
-    """What is wrong with the answer of a deciding hook."""
+    """Return the problem with the answer of a deciding hook; None when the answer is valid."""
     if hook != "trunkline_rank":
         return None if isinstance(answer, str) else f"answered with {type(answer).__name__}, not with text"
     if not isinstance(answer, list | tuple) or not all(isinstance(hit, MemoryHit) for hit in answer):

@@ -288,7 +288,7 @@ class HookRunner:
             return implementation.function(*(known[name] for name in implementation.argnames))
 
     def settings_of(self, owner: str) -> ScopedPluginSettings:
-        """What the owner's hooks are given."""
+        """Return the configuration that the owner's hooks receive."""
         return ScopedPluginSettings(self.config, self._names[owner], _Declared(self, owner))
 
     def _implementations(self, hook: str, *, ranked: bool) -> list[Any]:

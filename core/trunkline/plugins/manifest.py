@@ -1,4 +1,4 @@
-"""What a plugin says it asks for, in ``trunkline-plugin.toml`` in its package. Read without importing any of its code.
+"""The manifest ``trunkline-plugin.toml``, in which a plugin declares what it uses. It is read without importing code.
 
 The file is shown to whoever installs the plugin, and the plugin is held to what can be seen of it here: its hooks and
 the effects of its tools. ``network``, ``files``, ``secrets`` and ``programs`` are told to people; code in the worker's
@@ -22,7 +22,7 @@ MANIFEST_FILE = f"{PROJECT}-plugin.toml"
 class PluginManifest(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What a plugin asks for.
+    """The declarations of a plugin's manifest.
 
     ``hooks`` are those it implements, without their prefix; ``effects`` those of its tools; ``network`` the hosts it
     talks to; ``files`` the places outside of workspaces and memory that it reads or writes; ``secrets`` the variables
@@ -38,7 +38,7 @@ class PluginManifest(
     isolation: Literal["none", "process"] = "none"
 
     def additions_to(self, other: "PluginManifest") -> list[str]:
-        """What this asks for that the other does not, as words for people. Less isolation is more."""
+        """Return what this manifest declares beyond ``other``, in words for people. Less isolation counts as more."""
         more = [
             f"{what} {name}"
             for what in ("hooks", "effects", "network", "files", "secrets", "programs")
@@ -51,9 +51,8 @@ class PluginManifest(
 
 @lru_cache(maxsize=256)
 def parse_manifest(text: str, owner: str) -> PluginManifest:
-    """What a manifest says: read once, however many workers of a process ask. Raises PluginError, which names the
-    fault.
-    """
+    """Parse and validate the text of a manifest. Each text is parsed once per process. Raises PluginError, which names
+    the fault."""
     try:
         return msgspec.toml.decode(text, type=PluginManifest)
     except msgspec.DecodeError as error:
@@ -66,7 +65,7 @@ def parse_manifest(text: str, owner: str) -> PluginManifest:
 def check_agreed(
     owner: str, manifest: Callable[[], str | None], agreed: "PluginManifest | None"
 ) -> PluginManifest | None:
-    """What a plugin may do: what its manifest says, None when it has none.
+    """Return a plugin's manifest, after checking it against the one that was agreed to; None when the plugin has none.
 
     Args:
         agreed: What somebody agreed to when it was installed; None when nobody was asked or it declared nothing.
@@ -100,7 +99,8 @@ def check_hooks(asks: PluginManifest | None, hooks: Iterable[str]) -> None:
 
 
 def effect_problem(asks: PluginManifest | None, effect: Effect) -> str | None:
-    """What is wrong with a tool of this effect, as the end of a sentence; None when nothing is."""
+    """Return the problem with a tool of this effect, as the end of a sentence; None when the manifest declares the
+    effect."""
     if asks is None or effect in asks.effects:
         return None
     return f"has the effect {effect!r}, which the plugin's {MANIFEST_FILE} does not declare"

@@ -32,7 +32,7 @@ _CORE = str(Path(trunkline.__file__).parent)
 
 
 def describe_outdated_use(error: BaseException) -> str | None:
-    """What the plugin uses that is elsewhere, or called otherwise, now, with the new names; None for other errors."""
+    """Name the outdated parts of the API that caused the error, with their new names; None for other errors."""
     if isinstance(error, RenamedName):
         return f"It is written for another version: {error}."
     if isinstance(error, TypeError | AttributeError):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Plugins:
-    """What is loaded. Every question answers with the same objects each time, and none of them raises."""
+    """The loaded plugins. Every method returns the same objects each time, and none raises."""
 
     def __init__(self, relay: HookRunner, version: str) -> None:
         self._relay = relay
@@ -83,7 +83,7 @@ class Plugins:
 
     @property
     def report(self) -> LoadReport:
-        """What became of each plugin."""
+        """Return the result of loading each plugin."""
         return self._relay.report
 
     def full_report(self) -> LoadReport:
@@ -115,7 +115,7 @@ class Plugins:
         return self._relay.first(hook, **given)
 
     def config_problems(self) -> tuple[ConfigProblem, ...]:
-        """What is wrong with the plugins' sections and with the names in ``[plugins]``."""
+        """Return the problems with the plugins' sections and with the names in ``[plugins]``."""
         config, report = self._relay.config, self._relay.report
         problems: list[ConfigProblem] = []
         for owned in self.config_sections():
@@ -156,7 +156,7 @@ class Plugins:
         return self.collect("trunkline_messages")
 
     def lifespans(self, worker: WorkerKind) -> "tuple[Owned[Lifespan], ...]":
-        """What lives as long as a worker of this kind."""
+        """Return the lifespans that plugins declare for a worker of this kind."""
         return self.collect("trunkline_lifespan", worker=worker)
 
     def bus_middleware(self) -> "tuple[BusMiddleware, ...]":
@@ -254,7 +254,7 @@ class Plugins:
         return self.collect("trunkline_channels")
 
     def render(self, event: "FeedEvent", channel: str) -> str | None:
-        """How a channel words an event, or None."""
+        """Return a channel's text for an event; None when no plugin renders it."""
         answer: str | None = self.first("trunkline_render", event=event, channel=channel)
         return answer
 
@@ -277,7 +277,7 @@ class Plugins:
         return self.collect("trunkline_importers")
 
     def embedders(self) -> "tuple[Owned[Embedder], ...]":
-        """What turns texts into vectors."""
+        """Return the embedders, in load order."""
         return self.collect("trunkline_embedders")
 
     def memory_rules(self) -> "tuple[Owned[MemoryRule], ...]":
@@ -285,11 +285,11 @@ class Plugins:
         return self.collect("trunkline_memory_rules")
 
     def purgers(self) -> "tuple[Owned[Purger], ...]":
-        """What follows a purge, in load order."""
+        """Return the purgers, in load order."""
         return self.collect("trunkline_purgers")
 
     def rank(self, query: "SearchMemory", hits: "Sequence[MemoryHit]") -> "Sequence[MemoryHit]":
-        """What a search found, in the order that a plugin decides; as given when none does."""
+        """Return the hits of a search in the order that a plugin decides; unchanged when none does."""
         answer: Sequence[MemoryHit] | None = self.first("trunkline_rank", query=query, hits=hits)
         return hits if answer is None else answer
 

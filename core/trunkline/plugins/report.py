@@ -1,4 +1,4 @@
-"""What became of each plugin: data for ``trunkline plugins list``, ``trunkline doctor`` and the workers."""
+"""The result of loading each plugin, for ``trunkline plugins list``, ``trunkline doctor`` and the workers."""
 
 from dataclasses import dataclass, field
 from typing import Literal

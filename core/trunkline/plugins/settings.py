@@ -1,4 +1,4 @@
-"""What a plugin's hooks are given of the configuration."""
+"""The configuration that a plugin's hooks receive."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

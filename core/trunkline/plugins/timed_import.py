@@ -23,7 +23,7 @@ class ImportFailed(Exception):
 
 
 def import_within(seconds: float, load: Callable[[], object]) -> object:
-    """What ``load`` returns.
+    """Call ``load``, with a time limit, and return its result.
 
     Raises:
         TooSlow: it took longer than ``seconds``.

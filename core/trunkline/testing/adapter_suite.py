@@ -100,7 +100,7 @@ class Situation:
 
 
 class AdapterSuite(ContractSuite, ABC):
-    """What holds for every adapter."""
+    """The contract of every adapter."""
 
     lacks: ClassVar[Mapping[SituationName, str]] = {}
     """Situations that cannot be, each with the reason."""
@@ -141,7 +141,7 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_reasoning_is_kept_apart_from_text(self) -> None:
-        """What the vendor shows of its reasoning comes as Reasoning, and is no part of the text."""
+        """The reasoning that a vendor shows arrives as Reasoning and is not part of the text."""
         events = await self._events("reasoning")
         assert "".join(event.text for event in events if isinstance(event, Reasoning)) == REASONING_TEXT
         assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
@@ -162,7 +162,7 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_arguments_that_are_no_json_are_passed_on(self) -> None:
-        """What the model wrote instead of JSON is kept under the key ``""``, for whoever runs the tool to judge."""
+        """Text that the model wrote instead of JSON is kept under the key ``""``, and the tool runner judges it."""
         calls = [event.call for event in await self._events("bad_arguments") if isinstance(event, Call)]
         assert [call.name for call in calls] == ["look"]
         assert list(calls[0].arguments) == [""]
@@ -185,7 +185,7 @@ class AdapterSuite(ContractSuite, ABC):
     @pytest.mark.anyio
     @pytest.mark.parametrize("name", ["malformed", "cut", "quit"])
     async def test_text_before_a_failure_is_given(self, name: SituationName) -> None:
-        """What had been said before the answer broke has been yielded, and no Finish follows."""
+        """The text before a failure has been yielded, and no Finish follows."""
         async with self._arranged(name) as situation:
             events: list[ModelEvent] = []
             with pytest.raises(ModelError):

@@ -79,7 +79,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_message_is_handed_in_once_and_can_be_repeated(self) -> None:
-        """What a person says is sent once, as it was said, with a client id that makes a repeat harmless."""
+        """A person's message is sent once, unchanged, with a client id that makes a repetition harmless."""
         async with ScriptedGateway() as gateway:
 
             async def act(person: ChannelUser) -> None:
@@ -217,8 +217,8 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_MB_T11_a_question_from_elsewhere_is_shown(self) -> None:
-        """What another channel's agent asks is shown here too, with the answers that it proposes, and nobody answers by
-        being shown it; that somebody did is told."""
+        """A question from another channel's agent is shown with its proposed answers. Showing it answers nothing, and
+        an answer given elsewhere is reported."""
         async with ScriptedGateway() as gateway:
 
             async def act(person: ChannelUser) -> None:

@@ -1,4 +1,4 @@
-"""What a tool is given when a test calls it by itself."""
+"""Tool contexts for tests that call a tool directly."""
 
 from pathlib import Path
 

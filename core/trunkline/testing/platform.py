@@ -51,7 +51,7 @@ UNASKED: Mapping[str, str] = {"TRUNKLINE_PERMISSIONS__APPROVALS": "none"}
 
 @dataclass(frozen=True, slots=True)
 class TurnAnswer:
-    """What came back for one message: everything that the feed showed, in order."""
+    """The feed events that answer one message, in order."""
 
     accepted: MessageAccepted
     events: tuple[FeedEvent, ...]

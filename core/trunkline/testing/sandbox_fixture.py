@@ -1,4 +1,4 @@
-"""What the contract of a sandbox stands on: a workspace beside a secret, and programs that are run in it."""
+"""The fixture of the sandbox contract: a workspace beside a secret, and programs that run in it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
@@ -52,7 +52,7 @@ class SandboxFixture(ContractSuite, ABC):
         return tmp_path / "workspace"
 
     async def shell(self, workspace: Path, script: str, **given: Any) -> SandboxResult:
-        """What a script of the shell comes to."""
+        """Run a shell script and return its result."""
         async with self.opened(workspace.parent) as sandbox:
             return await sandbox.run(("sh", "-c", script), workspace=workspace, env={}, **given)
 

@@ -1,4 +1,5 @@
-"""What no program in a sandbox can read, write or see: the part of its contract that attacks its walls."""
+"""The isolation part of the sandbox contract: the files, processes and devices that no program can read, write or
+see."""
 
 import os
 from pathlib import Path
@@ -18,7 +19,7 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_cc_t11_only_the_workspace_can_be_written(self, workspace: Path) -> None:
-        """What is written there stays; everything else is read-only or gone with the program."""
+        """Files written to the workspace stay. Everything else is read-only or disappears with the program."""
         places = "/ /usr /usr/bin /etc /bin /proc /proc/sys/kernel /sys /home /root /opt /var /run"
         tried = f"for at in {places}; do (: > $at/planted) 2>/dev/null && echo $at; done; :"
         assert (await self.shell(workspace, tried)).stdout == b""
@@ -97,7 +98,8 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_settings_of_git_with_a_password_hold_nothing(self, workspace: Path) -> None:
-        """What they would let a program push with; other settings of the same name are as they are."""
+        """Settings of git that contain credentials are empty in the sandbox; other files with the same name are
+        unchanged."""
         for number, line in enumerate(WITH_PASSWORD):
             for file in (workspace / f"{number}/.git/config", workspace / f"{number}/.git/modules/x/config"):
                 file.parent.mkdir(parents=True)

@@ -178,7 +178,7 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_large_arguments_arrive(self, workspace: Path) -> None:
-        """What is within the bounds of the system is within ours."""
+        """Arguments and variables as large as the system allows reach the program."""
         async with self.opened(workspace.parent) as sandbox:
             ran = await sandbox.run(
                 ("sh", "-c", "echo ${#1} ${#BIG}", "sh", "x" * 100_000),

@@ -1,4 +1,4 @@
-"""What a scripted model answers: steps, and the small language in which a message says which. No I/O in here.
+"""Scripted models: the steps of an answer, and the small language that a message selects them with. No I/O in here.
 
 The message of the person is the program, so the same conversation always gets the same answer, whichever process
 asks and however often. A program is one instruction a line; `` ;; `` stands for a line break where only one line
@@ -173,7 +173,7 @@ class HeardMessage:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedRequest:
-    """What a scripted model was asked."""
+    """A request to a scripted model."""
 
     lines: tuple[HeardMessage, ...]
     again: int = 0
@@ -190,13 +190,13 @@ class ScriptedRequest:
 
     @property
     def since(self) -> tuple[HeardMessage, ...]:
-        """What came after it."""
+        """The messages after the person's last message."""
         after = [line.role for line in reversed(self.lines)]
         return self.lines[len(self.lines) - after.index("user") :] if "user" in after else self.lines
 
     @property
     def asked(self) -> int:
-        """How many answers with tool calls came after it."""
+        """The number of answers with tool calls after the person's last message."""
         return sum(1 for line in self.since if line.calls)
 
     @property
@@ -208,7 +208,7 @@ class ScriptedRequest:
 
     @property
     def words(self) -> int:
-        """How many words there are in all messages: the input tokens that scripted models count."""
+        """The number of words in all messages. Scripted models report it as the number of input tokens."""
         return sum(len(line.text.split()) for line in self.lines)
 
 
@@ -259,7 +259,7 @@ def answer_in_order(programs: Iterable[str]) -> Script:
 
 
 def answer_as_agent_loop(script: Script, heard: ScriptedRequest) -> Reply:
-    """What an agent loop would answer: the script's tool calls are run on this side, to the end of the program."""
+    """Return the answer of an agent loop: this side runs the script's tool calls, up to the end of the program."""
     steps: list[Step] = []
     while True:
         reply = script(heard)

@@ -190,7 +190,7 @@ def _heard(request: ModelRequest) -> ScriptedRequest:
 
 
 def _items(step: Step, call_id: str) -> Iterator[Item]:
-    """What a step of the language is in process."""
+    """Yield the items of one step in process."""
     match step:
         case Say(text, pause):
             for number, piece in enumerate(pieces(text)):

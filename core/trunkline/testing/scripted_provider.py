@@ -137,7 +137,7 @@ class ScriptedProvider:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a platform is given so that this provider answers."""
+        """Return the settings with which a platform uses this provider."""
         return {
             "runtime.provider_adapter": "openai",
             "adapters.openai.base_url": self.url,

@@ -60,7 +60,7 @@ class ToolSuite(ContractSuite, ABC):
         """Arguments with which the tool does its work. Put into the workspace what it needs there."""
 
     def context(self, workspace: Path) -> ToolContext:
-        """What the tool is given; overwrite it to give a memory."""
+        """Return the tool's context. Overwrite this method to provide a memory."""
         return tool_context(workspace)
 
     @pytest.fixture
@@ -83,7 +83,7 @@ class ToolSuite(ContractSuite, ABC):
         assert [name for name, part in properties.items() if not part] == []
 
     def test_paths_are_declared(self) -> None:
-        """What is called a path is among the spec's ``paths``, so that the path stage looks at it."""
+        """Every argument named like a path is among the spec's ``paths``, so that the path stage checks it."""
         spec = self.tool().spec
         called = {name for name in spec.parameters.get("properties", {}) if _last_word(name) in PATH_WORDS}
         assert called - set(spec.paths) - set(self.other_paths) == set()

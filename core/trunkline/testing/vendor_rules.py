@@ -27,7 +27,7 @@ class RuleViolation(NamedTuple):
 
 
 def find_violations(path: str, body: Any) -> tuple[RuleViolation, ...]:
-    """What is wrong with a request to this path. Other paths than the two have no rules."""
+    """Return the rules that a request to this path violates. Only the two paths of the vendor have rules."""
     if not isinstance(body, dict):
         return ()
     if path.endswith("/chat/completions"):

@@ -1,4 +1,4 @@
-"""How steps of a script look on the wire: Chat Completions, Responses, and the agent loop's ``/engine/chat``.
+"""The wire formats of scripted answers: Chat Completions, Responses, and the agent loop's ``/engine/chat``.
 
 Requests are read into ``Heard``, steps are written as server-sent events. No sockets in here.
 """
@@ -50,15 +50,15 @@ class WireFormat(ABC):
     @staticmethod
     @abstractmethod
     def hear(body: dict[str, Any]) -> ScriptedRequest:
-        """What the request asks."""
+        """Parse the body of a request."""
 
     def reply(self, script: Script) -> Reply:
-        """What the script answers."""
+        """Return the script's answer to the request."""
         return script(self.heard)
 
     @abstractmethod
     def begin(self) -> bytes:
-        """What comes before the first event of the answer."""
+        """Return the bytes before the first event of the answer."""
 
     @abstractmethod
     def text(self, piece: str) -> bytes: ...
@@ -85,7 +85,7 @@ class WireFormat(ABC):
         return {"error": {"message": refuse.message, "type": "scripted", "param": None, "code": refuse.code}}
 
     def failure(self, refuse: Refuse) -> bytes | None:
-        """How the protocol says this error in the stream; None when it is said by the HTTP status."""
+        """Return an error as an event of the stream; None when the protocol reports it by the HTTP status."""
         return None
 
     @abstractmethod

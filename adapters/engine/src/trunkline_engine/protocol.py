@@ -110,7 +110,7 @@ class EventReader:
         self._done = False
 
     def feed(self, event: Event) -> Iterator[ModelEvent]:
-        """What one event means. Kinds that the contract does not know are passed over.
+        """Yield the model events of one event. Unknown kinds of events are ignored.
 
         Raises:
             ModelError: the event reports a failure, or cannot be read.

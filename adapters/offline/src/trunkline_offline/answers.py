@@ -1,4 +1,4 @@
-"""What the offline adapter answers: a pure function of the request. The same request always gets the same answer."""
+"""The answers of the offline adapter: a pure function of the request. The same request always gets the same answer."""
 
 from trunkline import Message, ToolCall
 from trunkline.api.channel import format_result
@@ -53,7 +53,7 @@ def _result_heading(message: Message) -> str:
 
 
 def _quote_result(message: Message) -> str:
-    """What the tool told: a sentence as it is, lines in a code fence."""
+    """Quote a tool's result: a sentence as it is, lines in a code fence."""
     text = format_result(unwrap_tool_result(message.content)).strip()
     return text if "\n" not in text and not text.startswith(("-", "#", ">")) else f"```\n{text}\n```"
 

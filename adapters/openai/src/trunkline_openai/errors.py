@@ -109,7 +109,7 @@ def _from_connection(cause: BaseException | None, began: bool) -> ModelError:
 
 
 def _os_error_text(error: BaseException | None) -> str:
-    """What the operating system says, such as "Connection refused"; libraries wrap it in words of their own."""
+    """Return the operating system's own message, such as "Connection refused", from a library's error that wraps it."""
     if error is None:
         return ""
     inner = [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]

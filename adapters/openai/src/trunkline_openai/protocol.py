@@ -1,4 +1,4 @@
-"""What the two protocols have in common for the adapter: a path, a body, and a reader of events. No I/O in here."""
+"""The interface of the two protocols: a path, a body, and a reader of events. No I/O in here."""
 
 import json
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ class AnswerReader(ABC):
         self._usage = Usage()
 
     def feed(self, event: str) -> Iterator[ModelEvent]:
-        """What one event of the vendor means.
+        """Yield the model events of one event of the vendor.
 
         Raises:
             ModelError: the event reports a failure.

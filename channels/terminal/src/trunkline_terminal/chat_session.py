@@ -198,7 +198,8 @@ class ChatSession:
         return None
 
     async def _history(self) -> tuple[Message, ...] | None:
-        """What the model must be given besides what the platform holds: a loaded conversation, until it is stored."""
+        """Return the messages that the model needs in addition to the platform's: a loaded conversation, until it is
+        stored."""
         place = self.place
         if not place.loaded or place.conversation is None:
             return place.loaded or None
@@ -269,7 +270,8 @@ class ChatSession:
                 return  # only a title; the next turn brings another chance
 
     def _context(self) -> int:
-        """How many tokens the model was given of this conversation; 0 before it was asked here."""
+        """The number of tokens of this conversation in the model's last request; 0 before the first request of this
+        session."""
         last = self.turns.last
         return self.turns.context if last is not None and last.conversation == self.place.conversation else 0
 

@@ -152,7 +152,7 @@ async def _status(session: "ChatSession", rest: str) -> None:
 
 
 def _cost(cost: int | None) -> str:
-    """What a sitting cost that took tokens; None where no model has a price."""
+    """Return the cost of a session that used tokens; None where no model has a price."""
     if cost is None:
         return "not known: no model has a price ([models] prices in trunkline.toml)"
     return f"{text_format.format_cost(cost) or '$0'} (models with a price)"

@@ -1,4 +1,5 @@
-"""What the person typed in earlier sittings: a file that only they can read. Lines that begin with a space stay out."""
+"""The input history: lines typed in earlier sessions, in a file that only their author can read. Lines that begin with
+a space are not recorded."""
 
 import os
 from pathlib import Path

@@ -18,7 +18,7 @@ NOTICE_AFTER_SECONDS = 3.0
 
 
 class OutageNotice:
-    """Whether the gateway answers, as the person has been told."""
+    """The state of the gateway, reachable or not, as the person was last told."""
 
     def __init__(self, screen: Screen, changed: Callable[[], None]) -> None:
         self._screen, self._changed = screen, changed

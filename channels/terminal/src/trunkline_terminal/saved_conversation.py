@@ -32,7 +32,7 @@ def save_path(given: str, at: datetime) -> Path:
 
 
 def load_path(given: str) -> Path:
-    """What to load: the file named, or the newest default name in this folder."""
+    """Return the file to load: the one that was named, or the newest file with a default name in this folder."""
     if given:
         path = Path(given).expanduser()
         return path if path.exists() or path.suffix == ".json" else path.with_name(path.name + ".json")

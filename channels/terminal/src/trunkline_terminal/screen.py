@@ -1,4 +1,4 @@
-"""What the session asks of a screen, whichever kind it is. Types only."""
+"""The interface of a screen, as the session uses it. Types only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[T]):
-    """What a person is asked on the input line: ``how`` to answer in a line, ``keys`` in a word or two. ``read`` makes
-    an answer of a line, or None of one that is none."""
+    """A question on the input line. ``how`` explains the answer in a line, ``keys`` in a word or two. ``read`` parses a
+    line into an answer and returns None for a line that is not one."""
 
     how: str
     keys: str
@@ -26,8 +26,8 @@ Tone = Literal["plain", "dim", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class StatusLine:
-    """What the status line shows. ``context`` is how much of the model's window the conversation takes, ``turns``
-    counts the turns that run or wait."""
+    """The content of the status line. ``context`` is the part of the model's window that the conversation uses,
+    ``turns`` the number of turns that run or wait."""
 
     block: str = ""
     title: str = ""
@@ -59,11 +59,11 @@ class Screen(Protocol):
         ...
 
     def settle(self) -> None:
-        """What was answered since the last ``settle`` is final."""
+        """Mark the answer text since the last ``settle`` as final."""
         ...
 
     def reset(self) -> None:
-        """What was answered since the last ``settle`` is void; it comes again."""
+        """Remove the answer text since the last ``settle``; it arrives again."""
         ...
 
     def tool_started(self, call: str, label: str) -> None:
@@ -79,7 +79,7 @@ class Screen(Protocol):
         ...
 
     def status(self, status: StatusLine) -> None:
-        """What the status line shows from now on."""
+        """Show this status from now on."""
         ...
 
     async def ask(self, question: str, prompt: Prompt[T]) -> T | None:

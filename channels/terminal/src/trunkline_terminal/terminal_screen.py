@@ -341,7 +341,7 @@ class TerminalScreen:
 
     @property
     def typed_text(self) -> str:
-        """What stands in the input line."""
+        """The text of the input line."""
         return self._buffer.text
 
 

@@ -1,4 +1,4 @@
-"""How things are put into a few words: calls, durations, tokens, ends of turns. Pure functions."""
+"""Short texts for calls, durations, tokens and ends of turns. Pure functions."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +62,8 @@ _ANSWERS: Mapping[str, ApprovalAnswer] = {
 
 
 def parse_answer(text: str, *, wide: bool) -> ApprovalAnswer | None:
-    """What a typed line says to a call that waits. Only a word of the list is an answer; nothing is none."""
+    """Parse a typed line as the answer to a waiting call. Only the listed words are answers; an empty line is not
+    one."""
     found = _ANSWERS.get(text.strip().lower())
     return None if found in ("conversation", "always") and not wide else found
 
@@ -79,7 +80,7 @@ SCOPE_PROMPT: Prompt[ApprovalAnswer] = Prompt(
 
 
 def question_prompt(options: Sequence[str]) -> Prompt[str]:
-    """What is asked for when an agent wants to know something: any words, or the number of a proposal."""
+    """Return the prompt for an agent's question: any words, or the number of a proposed answer."""
     how = f"Your answer, or 1 to {len(options)}" if options else "Your answer"
     return Prompt(how, "Answer", lambda line: chosen(line, options) or None, "Answer in a line")
 
@@ -149,7 +150,7 @@ def format_count(count: int) -> str:
 
 
 def format_context(used: int, window: int) -> str:
-    """How much of the model's window is taken: ``context 1.7k of 128k``; nothing when nobody has counted."""
+    """Return the used part of the model's window, such as ``context 1.7k of 128k``; empty when it is not counted."""
     if not used:
         return ""
     return (
@@ -183,7 +184,7 @@ _BETWEEN = " · "
 
 
 def ending_text(ended: TurnEnded) -> str:
-    """What to say about how a turn ended, or nothing when it simply ended."""
+    """Return a sentence about how a turn ended; empty when it simply ended."""
     if is_failed(ended):
         sentence = ended.sentence or "The turn failed."
         sentence = f"{sentence} ({ended.code})" if ended.code else sentence
@@ -192,7 +193,7 @@ def ending_text(ended: TurnEnded) -> str:
 
 
 def ending_hint(ended: TurnEnded) -> str:
-    """What a person can do about how a turn ended, or nothing when there is nothing to say."""
+    """Return a hint for a turn that did not simply end; empty when there is nothing to do."""
     return _HINTS.get(ended.code or "", "")
 
 
@@ -209,7 +210,7 @@ def settlement_text(event: ApprovalSettled, *, question: bool = False) -> str:
 
 
 def decide_elsewhere_text(event: ApprovalRequested, *, question: bool = False) -> str:
-    """How to decide about a call, or to answer its question, where nobody can be asked."""
+    """Return the command that decides a call or answers its question, for places where nobody can be asked."""
     if isinstance(event.id, UnsetType):
         return "Nobody can be asked here. Decide about this in an interactive terminal or another channel."
     by = "" if isinstance(event.expires_at, UnsetType) else f" by {format_deadline(event.expires_at)}"

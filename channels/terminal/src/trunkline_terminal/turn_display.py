@@ -57,7 +57,8 @@ class TurnRef:
 
 
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How showing a turn ended. ``undecided`` marks a turn that waits for somebody who can be asked."""
+    """The result of showing a turn. ``undecided`` marks a turn that waits for the decision of somebody who can be
+    asked."""
 
     failed: bool
     usage: Usage = Usage()
@@ -228,7 +229,7 @@ class TurnDisplay:
             showing.cancel()
 
     async def _prompt_person(self, event: ApprovalRequested) -> ApprovalDecision | None:
-        """What the person says to it; None where nobody can be asked."""
+        """Ask the person and return the decision; None where nobody can be asked."""
         id = event.id or event.call.id
         if _is_question(event):
             assert isinstance(event.detail, ApprovalDetail)
@@ -359,7 +360,7 @@ class TurnQueue:
 
     @property
     def count(self) -> int:
-        """How many turns run or wait."""
+        """The number of turns that run or wait."""
         return len(self.waiting) + (self.running is not None)
 
     async def wait_changed(self) -> None:

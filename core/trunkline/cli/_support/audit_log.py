@@ -67,7 +67,7 @@ async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:
 
 
 async def follow_entries(bus: Bus, wanted: AuditFilter, shown: set[str]) -> AsyncIterator[AuditEntry]:
-    """What is noted from now on, and what is on the stream and was not shown."""
+    """Yield new audit entries as they are recorded, and those of the stream that were not shown yet."""
     position = 0
     while True:
         async for stored in bus.history(AUDIT, after=position):

@@ -34,7 +34,7 @@ def require_known_block(block: str, names: Collection[str]) -> None:
 
 
 def unknown_block_error(block: str, names: Iterable[str]) -> ConfigError:
-    """What is said of a block that is not there."""
+    """The error for a block that does not exist. It names the block and its nearest match."""
     there = sorted(names)
     meant = closest_matches(block, there)
     slip = f"Did you mean {meant[0]}? " if meant else ""

@@ -26,8 +26,8 @@ machine that is short of everything takes longer."""
 
 @dataclass(frozen=True, slots=True)
 class PanicReplies:
-    """Whether the bus was reached and answered; the kinds of the workers that have stopped, and which ones said nothing
-    in time."""
+    """The answers to a panic: ``bus`` is true if the bus answered, ``stopped`` names the kinds of workers that have
+    stopped, ``silent`` those that did not answer in time."""
 
     bus: bool = False
     stopped: tuple[str, ...] = ()

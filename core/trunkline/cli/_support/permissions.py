@@ -29,7 +29,7 @@ SECONDS = 10.0
 
 
 class TimedGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """What is given for some minutes: how it is called, and what it permits."""
+    """A permission that can be granted for some minutes: its title, and the resource and action that it permits."""
 
     title: str
     resource: str
@@ -52,7 +52,7 @@ class PermissionChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _unsaid(said: PermissionTable) -> dict[str, str]:
-    """What counts where nobody has said anything, as the presets have it."""
+    """The effective values of choices that neither the block nor the deployment sets, as the presets define them."""
     system = (said.scope or DEFAULT_TABLE.scope) == "system"
     return {
         "scope": "block",
@@ -65,8 +65,8 @@ def _unsaid(said: PermissionTable) -> dict[str, str]:
 
 
 class EffectivePermissions(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for a block. ``said`` is its own table, ``defaults`` the deployment's, ``choices`` what comes of both;
-    ``policies`` are the owner's, but for those of other blocks."""
+    """The permissions of a block. ``said`` is the block's own table, ``defaults`` the deployment's, ``choices`` the
+    result of both. ``policies`` are the owner's policies without those of other blocks."""
 
     block: str
     said: PermissionTable
@@ -91,7 +91,8 @@ def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[Permi
 
 
 async def read_permissions(bus: Bus, block: str) -> EffectivePermissions:
-    """What holds now. Raises ConfigError when there is no such block, or a file cannot be used."""
+    """Return the permissions of a block as they are now. Raises ConfigError when the block does not exist or a file
+    cannot be used."""
     said = _config(await _block_file(bus, block)).permissions
     defaults = load_config().settings.permissions
     try:

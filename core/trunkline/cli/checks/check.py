@@ -1,4 +1,4 @@
-"""What a check found, and how to write one. No checks."""
+"""The result of a health check and the context that checks receive. This module has no checks."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -30,7 +30,8 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class CheckContext:
-    """What the checks look at. ``bus`` is a connection when one could be made; ``run`` is the running instance."""
+    """The state that checks examine. ``bus`` is a connection when one could be made; ``run`` is the running
+    instance."""
 
     config: Config
     home: Home

@@ -73,7 +73,7 @@ def _unread_tables(patient: CheckContext, file: Path) -> list[str]:
 
 
 def _settings(memory: RootReader) -> tuple[list[str], int]:
-    """What is wrong with files of settings, and how many blocks have one."""
+    """Return the problems of settings files, and the number of blocks that have such a file."""
     wrong: list[str] = []
     _read(memory, PREFERENCES, Preferences, wrong)
     own = [_read(memory, path, BlockConfig, wrong) for path in _block_files(memory, wrong)]
@@ -152,7 +152,7 @@ def _policies(memory: RootReader) -> PolicyFiles:
 
 
 def _lying(memory: RootReader) -> PolicyListing:
-    """What lies in the folder of policies, as the tools worker sees it."""
+    """List the folder of policies, classified as the tools worker does it."""
     try:
         entries = tuple(memory.entries(POLICY_FOLDER, recursive=True))
         return classify_listing(MemoryListing(entries=entries, unread=tuple(memory.unread(POLICY_FOLDER))))
@@ -177,8 +177,8 @@ def _file(memory: RootReader, path: str) -> MemoryFile:
 
 
 async def _unknown(patient: CheckContext, policies: Sequence[Policy]) -> list[str]:
-    """What lasting policies name and nobody knows now. Those that approvals and planning write are bound to a call or a
-    conversation that was there."""
+    """Return the names in lasting policies that no block and no tool has. Policies that are bound to one call or one
+    conversation (those of approvals and planning) are not checked."""
     if patient.plugins is None:
         return []
     blocks = await _looked(patient, lambda memory: _block_names(memory, []), list[str]())
@@ -220,7 +220,7 @@ def _names_said(memory: RootReader) -> list[tuple[str, str]]:
 
 
 async def _looked(patient: CheckContext, look: Callable[[RootReader], T], otherwise: T) -> T:
-    """What a look at memory finds; ``otherwise`` where there is no memory yet."""
+    """Return the result of ``look``, called with memory in a thread; ``otherwise`` where there is no memory yet."""
     return await anyio.to_thread.run_sync(_look, patient.home.memory, look, otherwise)
 
 
@@ -251,7 +251,8 @@ def _block_files(memory: RootReader, wrong: list[str]) -> list[str]:
 
 
 def _read(memory: RootReader, path: str, kind: type[S], wrong: list[str]) -> S | None:
-    """What a file of settings holds; None where it is absent, or cannot be read, which is added to ``wrong``."""
+    """Return the content of a settings file. None where it is absent or cannot be read; the reason is added to
+    ``wrong``."""
     try:
         return read_settings(path, memory.text(path), kind)
     except Refusal as refusal:

@@ -120,7 +120,7 @@ async def _patient(config: Config, online: bool, resources: AsyncExitStack) -> C
 
 
 def _where(patient: CheckContext) -> BusSettings | None:
-    """How to reach the bus; None when there is none to reach."""
+    """Return the address and credentials of the bus; None when no bus can be reached."""
     run = patient.run
     if patient.config.settings.bus.url is not None:
         settings = bus_settings(patient.config)

@@ -1,4 +1,5 @@
-"""What must not come in, whoever says yes: what would replace, shadow or run before something that is there."""
+"""Refuse distributions that would replace, shadow or run before something that is installed. No answer overrides
+this."""
 
 from collections.abc import Collection, Iterable, Iterator
 from importlib.machinery import PathFinder, all_suffixes

@@ -21,8 +21,8 @@ _EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributionInfo:
-    """What is known of a distribution before any of its code has run. ``points`` are its entry points by group and
-    name. ``asks`` is what its manifest says, None without one; ``seen`` are hooks and effects found in its source."""
+    """The metadata of a distribution, read before any of its code has run. ``points`` are its entry points by group and
+    name. ``asks`` is its manifest, None without one. ``seen`` are the hooks and effects that its source contains."""
 
     name: str
     version: str

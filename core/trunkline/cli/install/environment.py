@@ -1,4 +1,4 @@
-"""What is installed here, and who needs what. Reads metadata only."""
+"""The installed distributions and their dependencies, from metadata only."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Environment:
 
     @classmethod
     def current(cls) -> "Environment":
-        """What this process sees."""
+        """Return the environment of this process."""
         found: dict[str, Distribution] = {}
         for dist in distributions():
             if dist.name:

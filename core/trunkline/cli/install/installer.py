@@ -46,7 +46,8 @@ def install(pip: Pip, offer: InstallPlan, home: Path) -> None:
 
 
 def removal_plan(name: str, home: Path) -> list[str]:
-    """What goes when a plugin goes: itself, and what came with it and nobody else needs.
+    """Return the distributions that are removed with a plugin: the plugin, and those that were installed with it and
+    that nothing else needs.
 
     Raises:
         PluginError: it was not installed by this program.
@@ -79,7 +80,7 @@ def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
 
 
 def _reassign_dependencies(known: dict[str, Pin], left: dict[str, pins.PinnedWheel]) -> dict[str, Pin]:
-    """What stays because another plugin needs it goes with that one later."""
+    """Assign distributions that stay, because another plugin needs them, to that plugin; they are removed with it."""
     environment = Environment.current()
     for owner, pin in known.items():
         mine = {one: wheel for one, wheel in left.items() if one in environment.closure([owner])}

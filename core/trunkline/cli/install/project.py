@@ -88,7 +88,7 @@ def _pyproject(inside: Folder, folder: Path) -> dict[str, Any]:
 
 
 def _build(table: Any, folder: Path) -> dict[str, Any]:
-    """What PEP 518 takes where nothing is said is setuptools."""
+    """The build system of a ``pyproject.toml``. Without a table it is setuptools, as PEP 518 defines."""
     table = table if isinstance(table, dict) else {}
     return {
         "build_requires": _texts(table.get("requires", ("setuptools>=40.8.0",)), folder),

@@ -78,7 +78,8 @@ def with_built_wheel(offer: InstallPlan, file: Path) -> InstallPlan:
 
 
 def _replaceable(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
-    """What may be replaced: the plugin, and what came with it and nobody else needs."""
+    """Return the distributions that may be replaced: the plugin, and those that were installed with it and that nothing
+    else needs."""
     free = {name, *(pins[name].brought if name in pins else ())} - environment.platform
     while needed := {one for one in free - {name} if environment.dependents(one, besides=free)}:
         free -= needed

@@ -1,4 +1,4 @@
-"""What a wheel is and holds, read from its archive. None of its code is run or imported."""
+"""Read the metadata and the file list of a wheel from its archive. None of its code is run or imported."""
 
 import configparser
 import hashlib

@@ -105,7 +105,7 @@ class _Build:
             )
 
     def _further(self) -> tuple[str, ...]:
-        """What the build asked for besides, in a file that its code wrote."""
+        """The additional requirements that the build backend returned, read from a file that its code wrote."""
         if _is_regular(self._requires):
             with suppress(OSError, msgspec.DecodeError):
                 return msgspec.json.decode(self._requires.read_bytes(), type=tuple[str, ...])

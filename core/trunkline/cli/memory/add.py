@@ -100,7 +100,7 @@ def _report(outcome: "IngestReport", as_json: bool) -> None:
 
 
 def summary(outcome: "IngestReport") -> str:
-    """What happened, in a sentence."""
+    """Return a sentence with the counts of added, unchanged and skipped files."""
     noun = "file" if len(outcome.added) == 1 else "files"
     where = f" under {min(outcome.added).partition('documents/')[0]}documents/" if outcome.added else ""
     also = [

@@ -43,7 +43,8 @@ def recipients_from_options(
 def keys_from_options(
     archive: Path, identities: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
 ) -> "DecryptionKeys":
-    """What to open a locked archive with; asks for a passphrase when that is what it wants."""
+    """Return the keys that open an archive. Asks for a passphrase when the archive is encrypted with one and none was
+    given."""
     from trunkline._util.archives.encryption import ArchiveEncryptionError, DecryptionKeys, needs_passphrase
 
     wanted = needs_passphrase(archive)

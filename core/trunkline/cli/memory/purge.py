@@ -70,7 +70,7 @@ def _tell(done: "MemoryPurged") -> None:
 
 
 def _summary(done: "MemoryPurged") -> str:
-    """What was done, and how much is left to look at."""
+    """Return a sentence about the changes of the purge, and the number of places that are left to check."""
     messages = sum(erased.count for erased in done.erased)
     others = sum(1 for kept in done.kept if kept.conversation)
     left = (
@@ -96,7 +96,7 @@ def _until(kept: "Kept") -> str:
 
 
 def _confirmed(target: str) -> str:
-    """What a person types; nobody is taken to agree because nobody is there."""
+    """Ask a person to type the confirmation, and return it. Without a terminal the purge is refused."""
     require_terminal(f"--confirm {target}", done="purged")
     return str(
         click.prompt(f"This cannot be undone. Type {target} to purge it", default="", show_default=False)

@@ -62,7 +62,7 @@ def command(
 
 
 def _piped() -> str:
-    """What is piped in. Raises UsageError for what is no text: memory keeps what it was given, or nothing."""
+    """Return the text from standard input. Raises UsageError for input that is not text."""
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:

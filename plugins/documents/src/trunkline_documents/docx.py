@@ -55,7 +55,7 @@ def _sections(word: "Word") -> Iterator[Section]:
 
 
 def _flush(lines: list[str], heading: tuple[str, ...]) -> Iterator[Section]:
-    """What has been gathered, which is then gathered anew."""
+    """Yield the lines gathered so far as a section, and clear them."""
     if lines:
         yield Section(text="\n\n".join(lines), heading=heading)
         lines.clear()

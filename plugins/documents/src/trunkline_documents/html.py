@@ -162,14 +162,14 @@ class _TextExtractor:
             self.sections.append(Section(text=text, heading=self._heading))
 
     def end_line(self) -> None:
-        """What was gathered of words is a line."""
+        """Join the words gathered so far into a line."""
         line = " ".join("".join(self._words).split())
         self._words.clear()
         if line and line != "-":
             self._lines.append(line)
 
     def end_section(self) -> None:
-        """What was gathered of lines is a section."""
+        """Join the lines gathered so far into a section."""
         self.end_line()
         if self._lines:
             self.sections.append(Section(text="\n\n".join(_lists(self._lines)), heading=self._heading))

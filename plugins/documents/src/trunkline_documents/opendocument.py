@@ -106,7 +106,7 @@ def _slide(slide: "_Element", number: int) -> Section:
 
 
 def _text(element: "_Element") -> str:
-    """What an element says; a tab, a space or a new line within is an element of its own."""
+    """Return the text of an element, including tabs, spaces and line breaks, which are elements of their own."""
     from lxml.etree import iterwalk
 
     parts: list[str] = []

@@ -44,7 +44,7 @@ def _slides(archive: ZipFile) -> Iterator[str]:
 
 
 def _related(archive: ZipFile, name: str) -> dict[str, tuple[str, str]]:
-    """What a part refers to: the kind and the name of a part, by the id of the reference."""
+    """Return the relationships of a part: kind and name of the target part, by the id of the relationship."""
     from trunkline_documents.zip_xml import read_part
 
     folder, _, last = name.rpartition("/")

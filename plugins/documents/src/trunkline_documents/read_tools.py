@@ -40,7 +40,7 @@ async def read_document(
 
 
 def _pages(text: str, first: int, last: int) -> str:
-    """What stands between two marks of pages, the marks included."""
+    """Return the text from the first to the last page, including the page marks."""
     found = [(int(mark[1]), mark.start()) for mark in _MARK.finditer(text)]
     starts = [start for page, start in found if page >= first]
     ends = [start for page, start in found if page > last]

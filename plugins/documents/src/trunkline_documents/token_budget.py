@@ -1,4 +1,4 @@
-"""How much of a document fits before a model at once."""
+"""The part of a document that fits into one tool result."""
 
 MAX_PROMPT_TOKENS = 8192
 """What is longer is kept and searched, in place of being read whole (MN-F21)."""

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, whatever its name says. Opens none."""
+"""Detect the type of a file by its first bytes, whatever its name is. Opens no file."""
 
 _PICTURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

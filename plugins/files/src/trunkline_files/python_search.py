@@ -19,7 +19,8 @@ _HEAD = 8192
 
 
 def search(folder: Folder, wanted: SearchQuery) -> Iterator[Hit | None]:
-    """What is found, file by file in the order of their names; None now and then, to look at the clock.
+    """Yield the hits, file by file in the order of their names, and None now and then so that the caller can check the
+    time.
 
     A file that vanished, may not be read, is protected or binary is passed by.
     """

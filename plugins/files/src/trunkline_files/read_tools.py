@@ -59,7 +59,7 @@ async def read_file(
 
 @dataclass(frozen=True, slots=True)
 class _ReadRange:
-    """What of a file is read: characters from ``offset`` on, or lines."""
+    """The requested part of a file: characters from ``offset`` on, or lines."""
 
     path: str
     offset: int

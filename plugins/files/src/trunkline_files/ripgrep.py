@@ -34,7 +34,7 @@ def can_search(wanted: SearchQuery) -> bool:
 
 
 async def search(context: ToolContext, wanted: SearchQuery) -> AsyncIterator[Hit]:
-    """What is found. Whoever breaks off ends the program.
+    """Yield the hits. Closing the iterator ends the program.
 
     Raises:
         ToolError: it cannot run here, or not with this pattern.

@@ -1,4 +1,4 @@
-"""What is searched for in files, and a line that was found. Opens no file.
+"""A search query and its hits. Opens no file.
 
 Patterns are those of RE2, like ripgrep's: without look-around and back-references, and in return no pattern takes
 longer than the text is long.
@@ -75,7 +75,7 @@ class SearchQuery:
 
     @property
     def max_hits_per_file(self) -> int:
-        """How many lines of a file need to be found."""
+        """The number of hits to look for in one file."""
         return 1 if self.output == "files_with_matches" else MOST_PER_FILE + 1
 
     def may_match(self, lines: bytes) -> bool:

@@ -116,7 +116,7 @@ async def _search_with_ripgrep(context: ToolContext, wanted: SearchQuery, report
 
 
 class SearchReport:
-    """What is told of the places that were found, up to a number and a length."""
+    """The text that reports hits, limited in number and length."""
 
     def __init__(self, wanted: SearchQuery, most: int) -> None:
         self._wanted = wanted

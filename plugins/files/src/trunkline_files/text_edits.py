@@ -1,4 +1,4 @@
-"""What edits make of a text. Opens no file, so that a preview shows just what would be done."""
+"""Apply edits to a text. Opens no file, so a preview shows exactly the later result."""
 
 from trunkline import ToolError
 

@@ -39,7 +39,7 @@ def read_part(file: BinaryIO, offset: int, limit: int) -> tuple[str, bool]:
 
 
 def count_lines(file: BinaryIO) -> int:
-    """How many lines there are; what follows the last line end is one."""
+    """Return the number of lines. Text after the last line end counts as a line."""
     count, last = 0, b"\n"
     file.seek(0)
     while piece := file.read(_STEP):

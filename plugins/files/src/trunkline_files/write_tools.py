@@ -138,13 +138,13 @@ def preview_change(
 
 
 def _current_text(context: ToolContext, path: str) -> str | None:
-    """What the file holds now; None when there is none."""
+    """Return the current content of the file; None when there is no file."""
     with open_workspace(context) as folder:
         return read_whole(folder, path) if folder.exists(path) else None
 
 
 def _tail_text(context: ToolContext, path: str) -> str | None:
-    """How the file ends now, for one that may be of any size; None when there is none."""
+    """Return the end of the file, which may be of any size; None when there is no file."""
     with open_workspace(context) as folder:
         if not folder.exists(path):
             return None

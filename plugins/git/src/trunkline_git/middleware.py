@@ -54,7 +54,7 @@ class ConfirmMiddleware:
 
 
 def judge_call(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
-    """What is ruled about a call; free is what does not run git, as far as its text says."""
+    """Judge a call. A call that runs no git, as far as its text shows, is free."""
     spec, arguments = invocation.spec, invocation.arguments
     if (spec.own_name or spec.name) == COMMIT and spec.source.startswith(OURS):
         return AMENDS if arguments.get("amend") else FREE
@@ -68,5 +68,6 @@ def judge_call(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
 
 
 def judge_git_argv(words: Sequence[str], protected: Sequence[str]) -> Verdict:
-    """What is ruled about words for the tool ``git``; the tool itself says what is wrong with a line that is none."""
+    """Judge the arguments of the tool ``git``. Invalid arguments are free here, because the tool itself reports
+    them."""
     return judge_argv(as_branch_checkout(without_pager(words)), protected) if words else FREE

@@ -113,7 +113,7 @@ async def _send(
 
 
 async def _commits(git: Git, names: Sequence[str]) -> dict[str, str]:
-    """What is pushed under these names. Raises ToolError."""
+    """Return the commit that each of these names resolves to. Raises ToolError."""
     told = (await git.run("rev-parse", *names)).stdout.decode(errors="replace").split() if names else []
     if len(told) != len(names) or not all(map(_HASH.fullmatch, told)):
         raise ToolError("git does not say which commits it would push. Nothing was pushed.", kind="failed")
@@ -177,7 +177,7 @@ async def _update_tracking(git: Git, words: Sequence[str], changes: Sequence[Ref
 
 
 def updates(told: str) -> list[RefUpdate]:
-    """What ``git push --porcelain`` tells."""
+    """Parse the output of ``git push --porcelain``."""
     found: list[RefUpdate] = []
     url = ""
     for line in told.splitlines():

@@ -1,4 +1,4 @@
-"""What a git command may do, by its words: free, only once a person has said so, or never. Pure.
+"""Judge a git command by its arguments: free, allowed after a person's confirmation, or refused. Pure.
 
 It knows options by name and in short, since git takes ``--forc`` for ``--force``, and in capitals too. What it does not
 know it refuses: an unknown command may be an alias, which runs anything.
@@ -13,7 +13,7 @@ Ruling = Literal["free", "confirm", "refused"]
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What was ruled, and why, in words for the model and for the person who is asked."""
+    """A ruling and its reason, worded for the model and for the person who is asked."""
 
     ruling: Ruling = "free"
     why: str = ""
@@ -48,7 +48,7 @@ _WRITE_OUT = "git would have to guess what it means. Write commands and options 
 
 
 def judge_argv(words: Sequence[str], protected: Sequence[str]) -> Verdict:
-    """What is ruled about ``git`` with these words. ``protected`` are names of branches."""
+    """Judge ``git`` with these arguments. ``protected`` are the names of protected branches."""
     if not words:
         return Verdict("refused", "it names no command of git, such as status.")
     if [*words] in TELLING:

@@ -63,7 +63,8 @@ def env_of(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 class PushSource(msgspec.Struct, frozen=True):
-    """What a push takes from: a repository's objects, where its history is cut off if it is, and its kind of hash."""
+    """The source of a push: a repository's object folder, the file of its shallow boundary if it has one, and its
+    object format."""
 
     top: str
     objects: str

@@ -29,7 +29,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.DOTALL)
 
 
 def judge_command(command: Sequence[str] | str, protected: Sequence[str]) -> Verdict:
-    """What is ruled about an argument vector, or about the text of a script."""
+    """Judge an argument vector or the text of a script."""
     found = FREE
     for words in _commands(command) if isinstance(command, str) else _within(command):
         said = _of_git(words)
@@ -90,7 +90,8 @@ def _within(command: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _of_git(words: Sequence[str]) -> list[str]:
-    """What git is told, from its command on: behind options that stand before it. git's commands are programs too."""
+    """Return git's arguments from the subcommand on, without the options before it. Programs such as ``git-push`` count
+    as subcommands too."""
     said = [*words[1:]]
     if words[0] != "git":
         return [words[0].removeprefix("git-"), *said]

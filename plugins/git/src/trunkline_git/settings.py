@@ -16,5 +16,5 @@ class GitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     timeout: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 120.0
 
     def limits(self, network: bool = False) -> SandboxLimits:
-        """What git may take."""
+        """Return the sandbox limits for git."""
         return SandboxLimits(timeout=self.timeout, memory=self.memory_mb, network=network)

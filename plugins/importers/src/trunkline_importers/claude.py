@@ -73,7 +73,7 @@ def _conversation(talk: Mapping[str, Any], where: str) -> Items:
 
 
 def _messages(said: Mapping[str, Any], id: str, at: Any) -> list[trunkline.Message]:
-    """What was said, and the results of tools that stand within it."""
+    """Return the messages, and the tool results that they contain."""
     texts, calls, results = [], [], []
     for number, part in enumerate(map(as_mapping, as_list(said.get("content")))):
         match part.get("type"):

@@ -1,4 +1,4 @@
-"""What all importers need: times, messages and chunks out of whatever was written. Forgiving; never raises."""
+"""Conversions that all importers share: times, messages and chunks from values of any type. They never raise."""
 
 import hashlib
 import json

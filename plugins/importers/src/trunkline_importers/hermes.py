@@ -17,7 +17,7 @@ SETTINGS = ("config.yaml", "cli-config.yaml", "gateway.json")
 
 
 class Hermes(Importer):
-    """What it knows of you and itself, what it can do, what was said."""
+    """Importer for the memory, identity, skills and sessions of Hermes."""
 
     name = "hermes"
     title = "Hermes Agent"

@@ -1,4 +1,4 @@
-"""What the workspaces of OpenClaw, nanobot and their kin have in common: files by well-known names."""
+"""The files with well-known names that the workspaces of OpenClaw, nanobot and similar agents share."""
 
 import re
 from collections.abc import Iterator

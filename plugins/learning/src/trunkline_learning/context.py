@@ -1,4 +1,4 @@
-"""What a model is told of what was learned, on every turn: profile, facts, strategies, episodes (CC-F20, MN-D5).
+"""The context of every turn that comes from learning: profile, facts, strategies and episodes (CC-F20, MN-D5).
 
 The profile stands with what stays the same from turn to turn; the rest is chosen for the message and stands just before
 it, so a provider need not read the rest again. All of it together stays within the owner's ``max_tokens``. Nothing is
@@ -51,7 +51,7 @@ REST = "The owner reads all of it with `trunkline learning`."
 
 @dataclass(slots=True)
 class LookupResult:
-    """What memory gave in time. ``late`` are the parts that are not complete, and why."""
+    """The lookups that memory answered in time. ``late`` names the parts that are incomplete, and why."""
 
     facts: tuple[Sequence[Chunk], Sequence[Chunk]] = ((), ())
     files: dict[str, Strategy | Episode] = field(default_factory=dict)
@@ -134,7 +134,7 @@ async def _try_lookup(name: str, lookup: Callable[[], Awaitable[None]], found: L
 def _sections(
     turn: TurnInfo, choices: LearningPreferences, place: Audience, task: str, found: LookupResult
 ) -> list[ContextSection[Any]]:
-    """What there is to tell, what matters most first."""
+    """Return the sections for the turn, the most important first."""
     person = _profile(turn, choices, place)
     told = fact_selection.select_facts(*found.facts, place)
     strategies = _strategies(turn, place, task, found) if choices.playbook else ()

@@ -118,7 +118,8 @@ def render_episodes(picked: Sequence[tuple[float, Episode]]) -> str:
 
 
 def lookup_query(query: str, before: str) -> str:
-    """What to look for: a short question that goes on from the task before it is taken together with that."""
+    """Return the search query for a message. A short follow-up question is searched together with the task before
+    it."""
     if len(split_words(query)) < SHORT_QUERY and before and similarity(query, before) >= FOLLOW_UP:
         return f"{before}\n{query}"
     return query

@@ -105,7 +105,7 @@ class FactStore:
                 left.append(fact)
 
     async def _of_turn(self, source: Provenance) -> tuple[Fact, ...]:
-        """What was kept of a turn already."""
+        """Return the facts that were already stored from a turn."""
         wish = ListChunks(
             actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=(LEARNED,)
         )
@@ -166,7 +166,7 @@ def _remember_request(
 
 
 def _fields(fact: Fact) -> dict[str, str]:
-    """What a chunk says of a fact besides its text; the owner is named by nothing."""
+    """Return the fields of a fact's chunk besides its text. The owner is not named in any field."""
     fields = {"role": fact.role, "said_at": fact.said_at.isoformat(), "found_by": fact.by}
     return {**fields, "person": fact.source.person} if fact.source.person else fields
 

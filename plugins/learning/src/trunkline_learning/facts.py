@@ -132,7 +132,7 @@ def statements(text: str) -> list[str]:
 
 
 def classify(sentence: str) -> FactType | None:
-    """What a statement is by its words, first family first; None: nothing to keep."""
+    """Classify a statement by its words; the first matching family decides. None: the statement is not kept."""
     said = " ".join(sentence.casefold().replace("’", "'").split())
     if _REQUEST.search(said) or _UNSURE.search(said):
         return None

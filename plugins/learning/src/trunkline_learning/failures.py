@@ -1,4 +1,4 @@
-"""What kind of failure a tool call met, and what to do about it: by the error's kind, else by its words (MN-F23). Pure.
+"""Classify a failed tool call and suggest a remedy: by the kind of the error, else by its words (MN-F23). Pure.
 
 The platform's own errors say of which kind they are (``TOOL_ERROR_KINDS``). A tool that only says that it failed, and a
 program that printed its errors, are known by the families of words of MN-F23.

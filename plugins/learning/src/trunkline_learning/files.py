@@ -72,7 +72,7 @@ def encode(value: Any) -> str:
 
 
 def decode(text: str, type: type[T]) -> T | None:
-    """What a file holds; None when a person or a crash left something else there."""
+    """Parse a file; None when its content is invalid, after a manual edit or a crash."""
     try:
         return msgspec.json.decode(text, type=type)
     except (msgspec.DecodeError, msgspec.ValidationError):

@@ -1,4 +1,4 @@
-"""What ``trunkline doctor`` finds out about learning: choices of the owner that cannot be read."""
+"""The health check of learning: reports preferences that cannot be read."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

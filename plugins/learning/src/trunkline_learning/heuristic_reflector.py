@@ -1,4 +1,4 @@
-"""What a turn teaches without a model: by the kinds of its failures, and successes by the tools (MN-F23). Pure.
+"""Lessons of a turn without a model: from the kinds of its failures, and from the tools of a success (MN-F23). Pure.
 
 The *Reflector* of the paper in its plain form; ``asking`` has the one that asks a model. What it finds is a delta for
 the *Curator* (``playbook.merged``).
@@ -22,12 +22,12 @@ _RUNNING = re.compile(r"(execute|bash|shell|run_command|program)")
 
 
 def failure_kinds(turn: FinishedTurn) -> tuple[str, ...]:
-    """What kinds of failure the turn's tools met, each once."""
+    """Return the kinds of the turn's tool failures, each once."""
     return tuple(dict.fromkeys(name for tool in turn.tools if (name := classify_failure(tool)) is not None))
 
 
 def failure_lessons(turn: FinishedTurn) -> tuple[PlaybookOperation, ...]:
-    """What the turn's own errors teach, whatever the person says of it."""
+    """Return the lessons of the turn's own errors, independent of what the person says about the turn."""
     found: dict[str, PlaybookOperation] = {}
     for tool in turn.tools:
         name = classify_failure(tool)
@@ -52,7 +52,8 @@ def undo_marks(turn: FinishedTurn, verdict: Verdict) -> tuple[PlaybookOperation,
 
 
 def outcome_operations(turn: FinishedTurn, verdict: Verdict) -> tuple[PlaybookOperation, ...]:
-    """What follows from a verdict: marks for the strategies that the turn had, and what worked for which task."""
+    """Return the operations that follow from a verdict: marks for the strategies that the turn had, and what worked for
+    which task."""
     marks = tuple(MarkStrategy(id=id, tag=_TAGS[verdict]) for id in turn.strategies)
     return (*marks, *_successes(turn)) if verdict == "success" else marks
 

@@ -1,4 +1,5 @@
-"""What a turn teaches the playbook: Reflector and Curator of the paper, with a model or without. Writes nothing."""
+"""Extract the lessons of a turn for the playbook: Reflector and Curator of the paper, with a model or without. Writes
+nothing."""
 
 from collections.abc import Sequence
 
@@ -22,7 +23,7 @@ SHOWN = 10
 
 
 class TurnLessons(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn teaches, before it is merged.
+    """The lessons of a turn, before they are merged.
 
     ``verdict`` is what the turn shows by itself, ``change`` what it makes of the verdict on the turn before it; None
     when that stays. ``delta`` is for the playbook of the model that answered the turn, ``delta_before`` for that of the
@@ -67,7 +68,7 @@ class LessonExtractor:
     async def _outcome(
         self, turn: FinishedTurn, verdict: Verdict, said_next: str
     ) -> tuple[PlaybookOperation, ...]:
-        """What follows from a verdict; nothing while there is none."""
+        """Return the operations that follow from a verdict; none for the verdict ``unknown``."""
         if verdict == "unknown" or not self._choices.playbook:
             return ()
         had = await self._library.read_strategies(turn)
@@ -80,7 +81,8 @@ class LessonExtractor:
     async def _curated(
         self, turn: FinishedTurn, insights: Sequence[AddStrategy]
     ) -> tuple[PlaybookOperation, ...]:
-        """What becomes of insights: the Curator says when there are strategies like them, else they are added."""
+        """Return the operations for new insights. If similar strategies exist, the Curator decides, else the insights
+        are added."""
         if not insights:
             return ()
         book = (await self._library.read_playbook(model_folder(turn.model))).strategies.values()

@@ -136,7 +136,7 @@ def _paths(turns: TurnPair) -> list[str]:
 def _changes(
     folder: str, book: StoredPlaybook, parts: list[tuple[FinishedTurn, tuple[PlaybookOperation, ...]]]
 ) -> Changes:
-    """What the deltas change in one model's playbook: of another model's turns only the marks count there."""
+    """Return the changes of one model's playbook. From turns of another model only the marks count."""
     strategies, changes = dict(book.strategies), Changes()
     for turn, delta in parts:
         mine = (

@@ -1,4 +1,4 @@
-"""How a model fared, in numbers (MN-F23): one small file a model, written with what a turn taught."""
+"""A model's success figures (MN-F23): one small file for each model, written together with the lessons of a turn."""
 
 from collections.abc import Sequence
 from datetime import date

@@ -1,5 +1,5 @@
-"""What is worth a note by itself: a task that was done, an issue that was resolved, once the person says so (RLM-F22).
-Pure; ``keeping`` stores them."""
+"""Detect milestones: a completed task or a resolved issue, once the person confirms it (RLM-F22). Pure; ``fact_store``
+stores them."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""What learning asks a model, within the budget of one turn. Without a model the answer is None, and words decide."""
+"""The model calls of learning, within the budget of one turn. Without a model the answer is None, and heuristics
+decide."""
 
 import logging
 from collections.abc import Mapping, Sequence

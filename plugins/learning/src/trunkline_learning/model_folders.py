@@ -14,5 +14,6 @@ def model_folder(model: str) -> str:
 
 
 def model_weight(theirs: str, model: str) -> float:
-    """How much counts what was learned in folder ``theirs`` for a turn that ``model`` answers; "" knows no model."""
+    """Return the weight of lessons from folder ``theirs`` for a turn that ``model`` answers. An empty ``model`` means
+    that it is not known."""
     return 1.0 if not model or theirs == model_folder(model) else OTHER_WEIGHT

@@ -131,7 +131,8 @@ def strategy_id(section: Section, text: str) -> str:
 def apply_delta(
     playbook: Playbook, delta: Iterable[PlaybookOperation], source: Provenance, at: datetime
 ) -> Changes:
-    """What the delta changes. Operations that name what is not there, or would take out what helped, change nothing."""
+    """Return the changes that a delta makes. An operation has no effect if it names a missing strategy or would remove
+    one that helped."""
     book = _PlaybookMerge(playbook, source, at)
     for operation in delta:
         book.take(operation)
@@ -280,7 +281,8 @@ def _is_similar(one: Strategy, other: Strategy) -> bool:
 
 
 def _retention_order(one: Strategy) -> tuple[float, datetime, str]:
-    """What goes first when there are too many: what did harm, then what was not seen for longest."""
+    """The sort key for removal when there are too many strategies: harmful ones first, then those not seen for
+    longest."""
     return (
         one.helpful - one.harmful if one.helpful < one.harmful else 0,
         one.last_seen or one.timestamp,

@@ -23,7 +23,7 @@ def trunkline_lifespan(worker: WorkerKind) -> Iterable[trunkline.Lifespan]:
 
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
-    """What was learned, for the task at hand."""
+    """Yield the source of learned context for the task at hand."""
     from trunkline_learning.context import LearningContextSource
 
     return [LearningContextSource()]
@@ -48,7 +48,7 @@ def trunkline_commands() -> "Iterable[click.Command]":
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """What an agent may look up of what was learned."""
+    """Yield the tools that look up what was learned."""
     from trunkline_learning import tools
 
     return [tools.known_facts, tools.playbook_strategies]

@@ -16,7 +16,7 @@ NO_MODEL = "none"
 
 
 class LearningPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is learned, and what it may cost.
+    """The owner's preferences for learning: which parts are on, and what they may cost.
 
     ``model`` is ``adapter/model``; None the one that answers in the block; ``none`` asks no model at all, and words
     alone decide. ``max_cost_usd`` is for all questions about one turn. Each of the five parts can be switched off.

@@ -74,14 +74,14 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a tool was used for an intent, and how often it did not fail."""
+    """Counts of a tool for one intent: uses, and uses without a failure."""
 
     success: int = 0
     total: int = 0
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of how a person works. The four scales go from 0 to 1 and begin in the middle."""
+    """The profile of a person's way of working. The four scales range from 0 to 1 and begin at 0.5."""
 
     created_at: datetime
     last_updated: datetime

@@ -1,4 +1,4 @@
-"""What a model is asked in order to learn, and how its answers are read. Pure: no model is called in here.
+"""The prompts of learning, and the parsers of their answers. Pure: this module calls no model.
 
 Everything from a conversation stands between marks and is called data, since what a tool or a web page said must not
 become an order to the learner (design, section 7).

@@ -1,4 +1,4 @@
-"""What was learned from a conversation that is purged goes; what was learned from others too stays without that source.
+"""Remove what was learned from a purged conversation. Items that have other sources too stay without the purged one.
 
 Facts and milestones are chunks, which memory takes out by itself. Numbers and the profile hold no text.
 """

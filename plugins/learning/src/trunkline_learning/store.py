@@ -1,4 +1,4 @@
-"""What was learned, in memory: read when it is needed, changed in one commit that insists on what was read.
+"""The store of learned items in memory: read on demand, and changed in one commit that requires the versions it read.
 
 Files that nobody changed are not read again. A write fails with ``WriteConflict`` when somebody else, a person's
 editor or another learner, changed one of the files meanwhile: then everything is read anew and merged again.
@@ -137,7 +137,7 @@ class Draft:
         self.gone: dict[str, None] = {}
 
     def read(self, path: str, type: type[T]) -> T | None:
-        """What a file of the draft holds; None when it is absent or nobody can read it."""
+        """Return the content of a file in the draft; None when it is absent or invalid."""
         file = self._found.get(path)
         return None if file is None else files.decode(file.content, type)
 

@@ -19,7 +19,7 @@ _ID = re.compile(r"^\[((?:str|tool|code|pit|chk|term)-[a-z0-9]{8})\] ", re.MULTI
 
 
 def relevance(strategy: Strategy, task: str, now: datetime) -> float:
-    """How much a strategy has to do with a task: what it is about .4, its tools .3, confidence .2, seen lately .1.
+    """Return the relevance of a strategy to a task: topic 0.4, tools 0.3, confidence 0.2, seen recently 0.1.
 
     Confidence counts by what the strategy did: every mark moves it towards helpful or harmful.
     """

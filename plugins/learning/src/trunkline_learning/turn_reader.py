@@ -103,7 +103,8 @@ class TurnReader:
     async def _read_journal(
         self, conversation: str, turn: str
     ) -> tuple[TurnStarted | None, TurnFinished | None]:
-        """How the turn began and ended, as far as the journal still tells and this version can read it."""
+        """Return the start and the end of the turn, as far as the journal still has them and this version can read
+        them."""
         entries: list[JournalEntry] = []
         try:
             async for stored in self._bus.history(JOURNAL, conversation=conversation, turn=turn):

@@ -63,7 +63,7 @@ class FinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def task(self) -> str:
-        """What the person asked for."""
+        """The person's request."""
         return "\n".join(message.content for message in self.said)
 
     @property

@@ -1,4 +1,4 @@
-"""Whether a turn went well: by what the person says next, else by what its tools and its answer show. Pure.
+"""Judge a turn: by the person's next message, else by the turn's tools and answer. Pure.
 
 The words are the spec's (MN-F22 and its word lists). The person's next message decides before everything else, and a
 correction before thanks: "thanks, but that is wrong" is no success. Episode, playbook and numbers all go by the verdict
@@ -50,7 +50,7 @@ DEFAULT_MARKERS = Markers()
 
 
 def judge_turn(turn: FinishedTurn, markers: Markers = DEFAULT_MARKERS) -> Verdict:
-    """What the turn shows by itself: ``failure``, or that nobody can tell yet."""
+    """Judge a turn by its own tools and answer: ``failure`` or ``unknown``."""
     if turn.reason == "error" or _has_unrecovered_failure(turn):
         return "failure"
     answer = turn.answer.casefold()
@@ -58,7 +58,7 @@ def judge_turn(turn: FinishedTurn, markers: Markers = DEFAULT_MARKERS) -> Verdic
 
 
 def judge_next_message(next_message: str, markers: Markers = DEFAULT_MARKERS) -> Verdict:
-    """What the message after the turn says of it."""
+    """Judge a turn by the message after it."""
     said = " ".join(next_message.casefold().replace("’", "'").split())
     if _has(said, NOT_WORKING):
         return "failure"
@@ -70,7 +70,7 @@ def judge_next_message(next_message: str, markers: Markers = DEFAULT_MARKERS) ->
 
 
 class VerdictChange(msgspec.Struct, frozen=True):
-    """What the person's next message makes of a verdict."""
+    """The verdicts on a turn before and after the person's next message."""
 
     was: Verdict
     now: Verdict
@@ -79,7 +79,7 @@ class VerdictChange(msgspec.Struct, frozen=True):
 def verdict_change(
     turn: FinishedTurn, next_message: str, markers: Markers = DEFAULT_MARKERS
 ) -> VerdictChange | None:
-    """What the next message changes of what the turn shows by itself; None when it says nothing else."""
+    """Return how the next message changes the turn's own verdict; None when it does not."""
     was, said = judge_turn(turn, markers), judge_next_message(next_message, markers)
     return None if said in ("unknown", was) else VerdictChange(was, said)
 

@@ -46,7 +46,8 @@ class ActiveCalls:
                 scope.cancel()
 
     async def ask(self, server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What a person fills in; None when nobody does, or it cannot be told which call asks."""
+        """Ask a person to fill in a form, and return the answers; None when nobody answers, or when it is unclear which
+        call asks."""
         if len(self._calls) != 1:
             self._decline(
                 server, f"{len(self._calls)} calls are under way, and it does not say which one asks"

@@ -1,4 +1,4 @@
-"""How a server is reached: a program in the sandbox, or an address. One connection, for as long as a context lasts."""
+"""Connect to an MCP server: a program in the sandbox, or a URL. A connection lasts as long as its context."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -59,7 +59,7 @@ class _ToolsChanged:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """What connections are made with.
+    """The dependencies of a connection.
 
     ``sandbox`` is where programs run. ``workspaces`` holds the blocks' folders. ``visit`` is how a person signs in.
     """
@@ -70,7 +70,7 @@ class Connector:
     visit: Callable[[ServerConfig], SignInPage] = NoSignInPage
 
     def tokens(self, server: ServerConfig) -> OAuthTokenStore:
-        """What is kept of a server's sign-in."""
+        """Return the store for a server's OAuth tokens."""
         return OAuthTokenStore(self.home / CONFIG_FOLDER / TOKENS_FOLDER, server)
 
     @asynccontextmanager
@@ -163,7 +163,7 @@ class Connector:
 
 
 def protocol_mode(server: ServerConfig) -> str:
-    """How the SDK is to find the protocol: the handshake of before 2026, the newer way, or whichever is answered."""
+    """Return the SDK's protocol mode: the handshake of versions before 2026, the newer one, or automatic detection."""
     if not server.protocol:
         return "auto"
     return "legacy" if server.protocol < "2026" else server.protocol

@@ -1,4 +1,4 @@
-"""What a server asks a person in the middle of a call (elicitation). Nobody answers in a person's place."""
+"""Elicitation: a server asks a person in the middle of a call. Only a person can answer."""
 
 import logging
 from collections.abc import Mapping

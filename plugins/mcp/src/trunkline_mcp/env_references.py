@@ -38,7 +38,7 @@ class EnvReference:
 
 
 def parse_reference(value: Any) -> EnvReference:
-    """What an entry says: ``{"env": "NAME"}``, text, or a number. Raises ValueError for anything else."""
+    """Parse an entry: ``{"env": "NAME"}``, text, or a number. Raises ValueError for anything else."""
     match value:
         case {"env": str(name), **rest} if not rest and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             return EnvReference(f"${{{name}}}")

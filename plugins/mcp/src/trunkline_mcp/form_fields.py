@@ -39,7 +39,7 @@ class FormField:
 
     @property
     def question(self) -> str:
-        """What a person is asked."""
+        """Return the question for a person."""
         title = str(self.schema.get("title") or self.name)
         about = str(self.schema.get("description") or "")
         default = f" (otherwise: {self.schema['default']})" if "default" in self.schema else ""
@@ -55,7 +55,7 @@ class FormField:
         return [*(fit if single else []), *([LEAVE_OUT] if self.is_optional else [])]
 
     def parse(self, words: str) -> Any:
-        """What the words mean here. Raises Unfit."""
+        """Parse the person's answer as a value of this field. Raises Unfit."""
         match self.schema.get("type"):
             case "boolean":
                 return _boolean(words)

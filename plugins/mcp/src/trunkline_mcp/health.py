@@ -1,4 +1,4 @@
-"""What ``trunkline doctor`` says of MCP servers: entries that are left out, and lines that are down."""
+"""The health check of MCP servers: reports entries that are left out, and connections that are down."""
 
 import os
 from collections.abc import Awaitable, Callable

@@ -27,7 +27,7 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 class HostStatus(msgspec.Struct, frozen=True):
-    """How all servers stand. ``pid`` is the process that keeps the lines."""
+    """The status of all servers. ``pid`` is the process that holds the connections."""
 
     pid: int
     servers: dict[str, ServerStatus]
@@ -111,7 +111,7 @@ class McpHost(ToolSource):
 
 
 def read_statuses(home: Path) -> dict[str, ServerStatus] | None:
-    """How the servers stand, as the tools worker told last; None when none runs."""
+    """Return the statuses that the tools worker last wrote; None when no worker runs."""
     try:
         told = msgspec.json.decode((home / STATUS_FILE).read_bytes(), type=HostStatus)
         os.kill(told.pid, 0)

@@ -29,7 +29,7 @@ class SignInRequiredError(Exception):
 
 
 class SignInPage(Protocol):
-    """How a person gets to the server's page and back."""
+    """Open the server's sign-in page for a person, and receive the callback."""
 
     callback: str
 
@@ -38,7 +38,7 @@ class SignInPage(Protocol):
         ...
 
     async def wait_for_callback(self) -> "AuthorizationCodeResult":
-        """What the page sent back."""
+        """Return the authorization code that the page sent back."""
         ...
 
 
@@ -60,7 +60,8 @@ class NoSignInPage:
 
 
 class OAuthTokenStore:
-    """What is kept of one server: its tokens, and as whom we are registered there. The SDK's ``TokenStorage``."""
+    """The stored OAuth state of one server: its tokens, and our client registration. It implements the SDK's
+    ``TokenStorage``."""
 
     def __init__(self, folder: Path, server: ServerConfig) -> None:
         self._server = server
@@ -102,7 +103,8 @@ class OAuthTokenStore:
 
 
 def oauth_provider(server: ServerConfig, tokens: OAuthTokenStore, visit: SignInPage) -> "OAuthClientProvider":
-    """What adds the tokens to requests, renews them, and has a person sign in where one is."""
+    """Return the OAuth provider, which adds tokens to requests, renews them, and has a person sign in where one is
+    present."""
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
     from pydantic import AnyUrl

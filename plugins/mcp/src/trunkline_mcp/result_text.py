@@ -1,4 +1,4 @@
-"""What a server answered, as the text that a model gets: bounded, and marked as data. Knows no connection."""
+"""Convert a server's result to the text that a model receives: limited in length, and marked as data."""
 
 import json
 from collections.abc import Iterator

@@ -81,7 +81,7 @@ class ServerConfig:
 
     @property
     def identity(self) -> str:
-        """What tells it from all others: ``brave``, or ``garden/brave`` for one that only the block garden has."""
+        """The unique name of the server: ``brave``, or ``garden/brave`` for one that only the block garden has."""
         return f"{self.block}/{self.name}" if self.block else self.name
 
     @property
@@ -161,7 +161,7 @@ def read_entries(path: Path) -> dict[str, Any]:
 
 
 def unknown_server_hint(home: Path, identity: str) -> str:
-    """What to tell somebody who names a server that there is not: one that is called like it, and the list."""
+    """Return a hint for an unknown server name: the most similar name, and the command that lists the servers."""
     known = [server.identity for server in load_servers(home).servers if server.identity != identity]
     name = identity.rpartition("/")[2]
     meant = [one for one in known if one.rpartition("/")[2] == name] or get_close_matches(identity, known, 1)

@@ -43,7 +43,8 @@ ConnectionState = Literal["connecting", "ready", "failed", "sign-in"]
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How a server stands: ``why`` it failed, what it calls itself, the protocol, its tools and those left out."""
+    """The status of a server. ``why`` is the reason for a failure. The other fields are its own name, the protocol, its
+    tools and the tools that were left out."""
 
     state: ConnectionState = "connecting"
     why: str = ""
@@ -246,7 +247,7 @@ def _progress(context: trunkline.ToolContext) -> Any:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """What went wrong, out of the groups in which it came."""
+    """Return the underlying error of nested exception groups."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return error

@@ -60,7 +60,7 @@ class StdioTransport:
     ) -> AsyncIterator[
         tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
     ]:
-        """What the SDK's client reads from and writes to, for as long as the context lasts."""
+        """Yield the streams that the SDK's client reads from and writes to. They close with the context."""
         incoming, reader = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         writer, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:

@@ -27,7 +27,7 @@ VERIFY = "It may have had its effect, whole or in part. Find out what is the cas
 
 
 class ToolConnection(Protocol):
-    """What a tool needs of the connection to its server."""
+    """The interface of a server connection, as far as tools use it."""
 
     server: ServerConfig
 
@@ -131,7 +131,7 @@ def tool_spec(server: ServerConfig, offered: "Offered") -> ToolSpec:
 
 
 def tool_effect(server: ServerConfig, offered: "Offered") -> trunkline.Effect:
-    """What a call of the tool counts as (the annotations are hints that a server gives of itself)."""
+    """Return the effect of a tool's calls. The server's annotations are hints by the server itself."""
     hints = offered.annotations
     if server.trust != "trusted" or hints is None:
         return "send"

@@ -1,4 +1,4 @@
-"""What several chunks say together, and where they disagree, by their words alone (RLM-F11). No model, no I/O.
+"""Analyse what several chunks say together and where they disagree, by their words alone (RLM-F11). No model, no I/O.
 
 Heuristics: they point to what deserves a look. That two chunks contradict each other is certain only where somebody
 said so with a link.
@@ -31,7 +31,7 @@ class Contradiction:
 
 @dataclass
 class AnalysisResult:
-    """What came out. ``confidence`` is that of the chunks, lowered by every contradiction."""
+    """The result of an analysis. ``confidence`` is that of the chunks, lowered by every contradiction."""
 
     analysis_type: Analysis
     synthesis: str
@@ -99,13 +99,13 @@ def find_contradictions(chunks: Sequence[Chunk], linked: Iterable[tuple[str, str
 
 
 def _topics(text: str, language: str) -> dict[str, str]:
-    """What a text speaks of, each with the word that it is from."""
+    """Return the topics of a text, each with the word that it comes from."""
     found = ((concepts(word, language), word) for word in tokenize(text))
     return {about[0]: word for about, word in found if about}
 
 
 def _conflict(first: Chunk, second: Chunk) -> str:
-    """How two chunks seem to disagree; "" when they do not."""
+    """Describe the apparent contradiction of two chunks; "" when there is none."""
     one, other = first.content, second.content
     language = common_language(one, other)
     ours = frozenset(concepts(topic_text(one, language), language))

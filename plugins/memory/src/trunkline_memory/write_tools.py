@@ -98,7 +98,7 @@ async def memory_revert(
 
 
 async def _current_content(context: ToolContext, path: str) -> str | None:
-    """What the file holds now; None when there is none."""
+    """Return the current content of the file; None when there is no file."""
     try:
         return (await context.memory.read(path)).content
     except ToolError as error:
@@ -108,5 +108,5 @@ async def _current_content(context: ToolContext, path: str) -> str | None:
 
 
 async def _expected_hash(context: ToolContext, path: str, commit: str | None) -> str | None:
-    """What identifies the content that the file had at a commit, and must still have."""
+    """Return the hash of the file's content at a commit. The file must still have it."""
     return (await context.memory.read(path, commit)).hash if commit else commit

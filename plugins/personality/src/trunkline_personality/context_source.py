@@ -87,7 +87,7 @@ class PersonalityContext:
 
 
 def read_choice(files: Mapping[str, MemoryFile]) -> PersonalityState:
-    """What was chosen for the block, else in general. A file that cannot be read counts as absent."""
+    """Return the block's choice, else the general one. A file that cannot be read counts as absent."""
     for path in (CHOICE, DEFAULT_CHOICE):
         file = files.get(path)
         if file is not None:
@@ -103,7 +103,7 @@ def _file_text(path: str, content: str) -> str:
 
 
 def _purpose(block: BlockConfig) -> str:
-    """What the block is for: its description and its goals; "" when it has neither."""
+    """Return the block's purpose: its description and its goals; "" when it has neither."""
     goals = ["The goals of this block:", *(f"- {goal}" for goal in block.goals)] if block.goals else []
     said = [f"What this block is for: {block.description}"] if block.description else []
     return "\n".join([*said, *goals])
@@ -116,7 +116,8 @@ def _personality_names(chosen: PersonalityState) -> tuple[str, ...]:
 
 
 def _sliders(chosen: PersonalityState, turn: TurnInfo) -> ContextPart:
-    """How to speak, by the sliders. Where they follow each message they change, and are told with it."""
+    """Return the style that the sliders ask for. Where sliders adapt to each message, the style is part of the
+    message's context."""
     now = calibrate(chosen, turn.request.message.content)
     lines = [f"- {s.name} {now.value(s.name)}%: {s.band(now.value(s.name))}" for s in SLIDERS]
     mode = f" You are in {now.mode} mode." if now.mode else ""
@@ -125,12 +126,13 @@ def _sliders(chosen: PersonalityState, turn: TurnInfo) -> ContextPart:
 
 
 def _surge(names: Sequence[str]) -> ContextPart:
-    """How to speak in this answer alone; it is told with the message, so what stays before it stays the same."""
+    """Return the style for this answer only. It is sent with the message, so the stable context before it does not
+    change."""
     lines = [f"- {s.name} {SURGE_VALUE}%: {s.band(SURGE_VALUE)}" for s in SLIDERS if s.name in names]
     text = "\n".join(["In this answer only:", *lines])
     return ContextPart("surge", text, trusted=True, priority=81, changing=True)
 
 
 def _etiquette(turn: TurnInfo) -> ContextPart:
-    """How to mark claims, and what is proposed where memory may not be written (RLM-F27)."""
+    """Return the rules for marking claims, and for proposing memories where memory may not be written (RLM-F27)."""
     return ContextPart("etiquette", etiquette(turn.block), trusted=True, priority=79, share=0.05)

@@ -1,4 +1,4 @@
-"""What the HUD tells of tools, memory and plans, computed from the conversation so far (RLM-F26). Pure.
+"""The HUD's state of tools, memory and plans, computed from the conversation so far (RLM-F26). Pure.
 
 A HUD is made when a turn begins. So its tools are those of the turn before: what they did, and what is left open.
 """
@@ -32,8 +32,8 @@ _QUESTION = re.compile(r"(?P<step>[^.!?\n]{8,200})\?")
 
 
 def tools_state(history: Sequence[Message]) -> ToolsState:
-    """How the tools stand after the last turn: a call without a result is still executing, a refusal blocks, an
-    unknown outcome has to be verified, what was used is active; else they stand by."""
+    """Return the state of the tools after the last turn: executing (a call without a result), blocked (a refusal),
+    verify (an unknown outcome), active (used), or standby."""
     last = _last_turn(history)
     results = [message for message in last if message.role == "tool"]
     answered = {message.tool_call_id for message in results}
@@ -47,7 +47,7 @@ def tools_state(history: Sequence[Message]) -> ToolsState:
 
 
 def pending_count(history: Sequence[Message]) -> int:
-    """How many memories the agent proposed and nobody has written yet."""
+    """Return the number of memories that the agent proposed and that are not written yet."""
     waiting = 0
     for message in history:
         if message.role == "tool" and message.name in WRITERS and not message.error:
@@ -66,8 +66,8 @@ def proposed_memories(text: str) -> Iterator[str]:
 
 
 def next_step(history: Sequence[Message], message: str) -> str:
-    """What comes next, in the words of the conversation: the message's own "then …", what the agent announced, an open
-    task of its list, or the question that waits for its answer; "" when nobody said."""
+    """Return the next step in the words of the conversation: the message's own "then …", the agent's announcement, an
+    open task of its list, or the question that waits for an answer; "" when there is none."""
     answers = [one.content for one in history if one.role == "assistant" and one.content.strip()]
     last = answers[-1] if answers else ""
     for pattern, text in ((_PLANNED, message), (_PROMISED, last), (_OPEN_TASK, last), (_QUESTION, message)):

@@ -1,4 +1,4 @@
-"""How an agent marks what it claims, and what it says of memory that it may not write (RLM-F27). Pure."""
+"""The rules by which an agent marks its claims and proposes memories where it may not write them (RLM-F27). Pure."""
 
 from trunkline import BlockConfig
 from trunkline_personality.conversation_state import CANDIDATES
@@ -15,7 +15,7 @@ one line for each, beginning with "- ". The owner decides about them."""
 
 
 def etiquette(block: BlockConfig) -> str:
-    """What the agent is told, by what its block may do with memory."""
+    """Return the rules for an agent, by its block's permission to write memory."""
     memory = block.memory
     if memory.enabled and memory.write_layers:
         return "\n".join([CLAIMS, CAPABILITIES.format(memory="read and written")])

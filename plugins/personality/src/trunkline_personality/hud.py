@@ -30,7 +30,7 @@ class Gauge(msgspec.Struct, frozen=True):
 
 
 class Hud(msgspec.Struct, frozen=True, kw_only=True):
-    """What the HUD tells. ``context`` is ``Stable``, or the part of the model's window that is used, as ``NN%``."""
+    """The content of the HUD. ``context`` is ``Stable``, or the used part of the model's window as ``NN%``."""
 
     session: Literal["Active", "New"]
     mode: str
@@ -137,6 +137,6 @@ _VIBES: Mapping[str, Vibe] = {
 
 
 def context_usage(used: int, window: int) -> str:
-    """How full the window is: ``Stable`` below half of it."""
+    """Return the used part of the window as ``NN%``, or ``Stable`` below half of it."""
     part = min(100, round(100 * used / window)) if window else 0
     return f"{part}%" if part >= 50 else "Stable"

@@ -15,8 +15,8 @@ in a code fence. Then answer."""
 
 
 def build_hud(state: PersonalityState, turn: TurnInfo, loaded: int) -> Hud:
-    """How the agent stands at the beginning of a turn. Every write of memory is committed when it is acknowledged, so
-    what is pending are memories that the agent proposed and nobody has written."""
+    """Return the agent's state at the beginning of a turn. Memory is committed before a write is acknowledged, so only
+    memories that the agent proposed and nobody has written are pending."""
     said = [message.content for message in turn.history if message.role == "user"]
     used = sum(len(message.content.encode(errors="replace")) for message in turn.history) // BYTES_A_TOKEN
     return Hud(

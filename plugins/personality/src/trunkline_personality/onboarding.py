@@ -1,4 +1,4 @@
-"""What an agent is told where a conversation begins for the first time, or goes on after a while (MB-F13).
+"""The context of a conversation's first message, and of a message after a long pause (MB-F13).
 
 No marker is kept: both follow from what is there. So nothing has to be set, and nobody is asked twice.
 """
@@ -50,7 +50,7 @@ async def onboarding_part(turn: TurnInfo) -> ContextPart | None:
 
 
 def resume_part(turn: TurnInfo) -> ContextPart | None:
-    """What is to be known of the time since the last message: a long pause, and an answer that was cut."""
+    """Return the context about the time since the last message: a long pause, or an answer that was cut off."""
     if not turn.history:
         return None
     before, now = turn.history[-1].created_at, turn.request.message.created_at
@@ -90,7 +90,7 @@ async def _has_other_conversations(memory: Memory, conversation: str) -> bool:
 
 
 async def _list_folder(memory: Memory, folder: str) -> Sequence[MemoryEntry]:
-    """What a folder holds; nothing where there is no such folder."""
+    """Return the entries of a folder; none where the folder does not exist."""
     try:
         return await memory.list(folder)
     except ToolError:

@@ -74,7 +74,7 @@ def _describe_choice(now: PersonalityState) -> dict[str, Any]:
 
 
 async def _default_choice(context: ToolContext) -> PersonalityState:
-    """What a block without a choice of its own begins with."""
+    """Return the initial choice of a block that has none of its own."""
     try:
         return _parse_choice((await context.memory.read(DEFAULT_CHOICE)).content)
     except ToolError:

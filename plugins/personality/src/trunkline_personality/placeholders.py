@@ -1,4 +1,4 @@
-"""What a file says beyond the helpful texts that it began with. Pure.
+"""Remove the placeholder texts of a new file, and return what a person wrote. Pure.
 
 Words in parentheses that are a paragraph of their own, fields without a value or with one in parentheses, and headings
 below which nothing is left count as empty: nobody has written there yet.
@@ -18,7 +18,7 @@ _GENERATED_LINE = re.compile(r"^ ?[-*]? ?\**Block\** ?:", re.IGNORECASE)
 
 @lru_cache(maxsize=64)  # the same few files are asked for in turn after turn
 def without_placeholders(text: str) -> str:
-    """What was written, without what only stands there to be replaced; "" when that is nothing."""
+    """Return the text without placeholders; "" when nothing else is there."""
     plain = _COMMENT.sub("", text.replace("\r\n", "\n")).strip()
     plain = re.sub(r"\n[ \t]*(?=\n)", "\n", plain)
     plain = re.sub(r"(?m)^(#{1,6}\s.*)\n(?=\()", r"\1\n\n", plain)  # a hint may stand right below its heading

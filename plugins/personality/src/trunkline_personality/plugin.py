@@ -30,7 +30,7 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 
 @trunkline.hookimpl
 def trunkline_model_middleware() -> Iterable[ModelMiddleware]:
-    """What makes "Set humor to 80%" a call in every channel."""
+    """Yield the middleware that turns "Set humor to 80%" into a tool call in every channel."""
     from trunkline_personality.phrase_middleware import PhraseMiddleware
 
     return [PhraseMiddleware()]

@@ -16,7 +16,7 @@ class Slider:
     aliases: tuple[str, ...] = ()
 
     def band(self, value: int) -> str:
-        """How to behave at a value."""
+        """Return the behaviour for a value."""
         return self.bands[min(4, max(0, (value - 1) // 20))]
 
 

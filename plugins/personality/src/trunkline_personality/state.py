@@ -1,4 +1,4 @@
-"""What somebody chose: sliders, mode, personality, HUD. One small JSON file that a person can read and edit. Pure."""
+"""The chosen sliders, mode, personality and HUD: one small JSON file that a person can read and edit. Pure."""
 
 import re
 from collections.abc import Mapping

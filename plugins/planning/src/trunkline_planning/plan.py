@@ -66,7 +66,7 @@ class PlanDocument:
         return PlanDocument(f"{before}## {section}\n{body}{after}")
 
     def _split(self, section: str) -> tuple[str, list[str], str]:
-        """What is before the section, its entries, what is after."""
+        """Split the document into the text before the section, its entries, and the text after it."""
         found = re.search(rf"^## {section}[ \t]*\n?", self.text, re.MULTILINE)
         if found is None:
             return self.text.rstrip("\n") + "\n\n", [], ""

@@ -1,4 +1,4 @@
-"""How a plan as it stands is named, so that a person approves what they were shown and nothing that came later."""
+"""The version of a plan's text. An approval names it, so a person approves the text that was shown and no later one."""
 
 from hashlib import sha256
 

@@ -1,4 +1,4 @@
-"""What is true of this moment and this installation. Tells no path, name or secret of the owner's."""
+"""Tools that report the present time and this installation. They report no path, name or secret of the owner."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ from trunkline.api.files import read_toml
 
 @trunkline.tool(effect="read", in_plan_mode=True)
 def get_current_time(timezone: str = "") -> dict[str, str]:
-    """What time it is: local, or in a time zone, with the day of the week, and UTC.
+    """Return the current time: local, or in a time zone, with the day of the week, and in UTC.
 
     Args:
         timezone: A name of the IANA database such as Europe/Berlin; the machine's own without one.
@@ -43,7 +43,8 @@ def _zone(name: str) -> ZoneInfo:
 
 @trunkline.tool(effect="read", in_plan_mode=True)
 def system_info(context: trunkline.ToolContext) -> dict[str, Any]:
-    """What machine and platform this is: system, processors, memory, free space of the workspace, versions."""
+    """Return facts about this machine and platform: system, processors, memory, free space of the workspace,
+    versions."""
     disk = shutil.disk_usage(context.workspace)
     return {
         "block": context.block,

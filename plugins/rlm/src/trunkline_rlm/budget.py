@@ -1,4 +1,4 @@
-"""What one retrieval may spend on models, whatever its depth, and what it has spent. Whole micro-USD."""
+"""The budget of one retrieval for model calls at every depth, and its use. Whole micro-USD."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -27,7 +27,8 @@ class Budget:
         return max(0, self.max_cost - self.cost)
 
     def reserve_call(self) -> int:
-        """What the next call may cost; it is counted. Raises Spent before a call that there is no room for."""
+        """Reserve the most that the next call may cost, and return it. Raises Spent when the budget has no room for a
+        call."""
         if self.calls >= self.max_calls:
             raise BudgetExhaustedError(f"All {self.max_calls} model calls of this retrieval are used up.")
         if self.cost and not self.remaining:

@@ -16,7 +16,7 @@ MOST_STEPS = 200
 
 
 class ChunkQueries(Protocol):
-    """What is asked of memory; ``trunkline.Memory`` has it."""
+    """The queries of memory that sessions use. ``trunkline.Memory`` implements it."""
 
     async def chunk(self, chunk: str, /) -> Any: ...
     async def recall(self, query: str, /, *, limit: int, min_confidence: float) -> Any: ...
@@ -82,7 +82,7 @@ class MemoryFunctions:
         ]
 
     def _chunk_fields(self, chunk: Any) -> dict[str, Any]:
-        """What code sees of a chunk."""
+        """Return the fields of a chunk that code can read."""
         self.sources.setdefault(chunk.id)
         about = chunk.metadata
         shown = {

@@ -1,4 +1,4 @@
-"""What a model is told, and how its reply is read as code."""
+"""The prompts of a retrieval, and the parser that extracts code from a reply."""
 
 import re
 
@@ -51,7 +51,7 @@ def extract_code(reply: str) -> str:
 
 
 def format_result(ran: RunResult) -> str:
-    """What a model is told of its code."""
+    """Return the text that reports a run's result to the model."""
     parts = [ran.output.rstrip("\n")]
     if ran.error is not None:
         parts.append(ran.error)

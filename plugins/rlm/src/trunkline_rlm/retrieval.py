@@ -153,7 +153,7 @@ class Retrieval:
         return done.text
 
     async def _resolve_context(self, context: QueryContext | None) -> Any:
-        """What a nested session is given as ``context``."""
+        """Return the value of ``context`` in a nested session."""
         if context is None or isinstance(context, Mapping):
             return context
         found = [await self._library.read_chunk(each) for each in check_texts(context, "the context")]
@@ -165,7 +165,7 @@ class Retrieval:
 
 
 async def _run_code(session: ReplSession, code: str, variables: dict[str, Any]) -> str:
-    """What the model is told of its code. ``variables`` are set before it, again in a new process."""
+    """Run code and return the report for the model. ``variables`` are set before it, and again in a new process."""
     try:
         return prompt.format_result(await session.run(code, None if session.has_process else variables))
     except SandboxViolation as violation:

@@ -1,4 +1,4 @@
-"""What ``trunkline doctor`` finds out about how programs are held here."""
+"""The health checks of the sandbox on this machine."""
 
 import shutil
 import sys

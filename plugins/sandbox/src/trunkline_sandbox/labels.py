@@ -1,5 +1,5 @@
-"""How the programs of a home are known among all processes and containers of a machine, also by who did not begin them:
-for panic, which has to find those of a worker that has died."""
+"""Labels that identify the programs of a home among all processes and containers of a machine. Panic finds the programs
+of a dead worker by them."""
 
 import hashlib
 import os

@@ -32,9 +32,9 @@ OnExceeded = Callable[["LimitWatcher", str], None]
 
 @dataclass(frozen=True, slots=True)
 class WatchedLimits:
-    """What is watched, in bytes: ``memory`` of all processes together, ``disk`` of the whole ``workspace``. None is
-    not watched. ``first`` is the program's first process, None where nobody here can see it: files that it removed and
-    holds open are not counted then, but the file system is not filled with them."""
+    """The watched limits, in bytes: ``memory`` of all processes together, ``disk`` of the whole ``workspace``; None is
+    not watched. ``first`` is the program's first process, None where it is not visible from here: then files that were
+    removed and are still open are not counted, but they cannot fill the file system."""
 
     memory: int | None
     disk: int | None

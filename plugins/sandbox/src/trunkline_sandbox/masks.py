@@ -1,4 +1,5 @@
-"""What of a workspace is closed to programs: files where secrets are kept (MB-F15, MB-T7), and bare repositories."""
+"""Find the files of a workspace that are hidden from programs: files with secrets (MB-F15, MB-T7), and bare
+repositories."""
 
 import os
 from pathlib import Path
@@ -22,7 +23,7 @@ class Masks(NamedTuple):
 
 
 def masked_files(workspace: Path | None) -> Masks:
-    """What is closed in a workspace. Of a link that is what it leads to, if that is in the workspace.
+    """Return the files of a workspace to hide. A link stands for its target, if that is in the workspace.
 
     Raises:
         ToolError: the workspace is not there, cannot be looked through, or holds too many.

@@ -25,7 +25,8 @@ def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunklin
 
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
-    """How well the limits of programs hold on this machine, and whether they can have a network."""
+    """Yield the checks that report how well limits are enforced on this machine, and whether programs can have a
+    network."""
     from trunkline_sandbox.health import limits_check, network_check
 
     section = settings.section(SandboxSettings)

@@ -1,4 +1,4 @@
-"""What a program takes of this machine: the memory of all its processes together, and the disk below its workspace.
+"""Measure a program's use of this machine: the memory of all its processes together, and the disk below its workspace.
 
 Measures and decides nothing. Everything is read from /proc and the file system, so it may be some moments old.
 """

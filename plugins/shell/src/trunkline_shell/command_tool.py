@@ -22,7 +22,7 @@ Seconds = Annotated[int, Meta(ge=1, le=LONGEST_SECONDS)]
 
 @dataclass(frozen=True, slots=True)
 class CommandRunner:
-    """What runs programs for the tools here, as the settings have it."""
+    """Run programs for the tools of this plugin, with the limits of the settings."""
 
     settings: ShellSettings
 
@@ -106,7 +106,7 @@ def command_argv(command: list[str] | str) -> list[str]:
 
 
 def preview_command(command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
-    """What a person is asked about."""
+    """Return the detail that a person is shown for approval."""
     where = ", ".join(word for word in (folder, "with the network" if network else "") if word)
     if isinstance(command, str) and argv_from_json(command) is None:
         return preview("command", command + (f"\n(in {where})" if where else ""))

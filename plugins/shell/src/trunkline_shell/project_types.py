@@ -28,7 +28,7 @@ class ProjectFolder:
         return cls(files, folder, names)
 
     def text(self, name: str) -> str:
-        """What a file holds; nothing when there is none that can be read."""
+        """Return the content of a file; empty when it does not exist or cannot be read."""
         path = f"{self.folder}/{name}" if self.folder else name
         with suppress(OSError):
             return self.files.read_bytes(path, limit=LARGEST).decode(errors="replace")

@@ -120,7 +120,7 @@ def describe_task(record: DetachedProgram) -> str:
 
 
 def command_line(order: ProgramSpec | None) -> str:
-    """What was run, in a line."""
+    """Return the command line of a task on one line."""
     return " ".join(" ".join(order.argv).split()) if order else "unknown"
 
 

@@ -219,7 +219,7 @@ def _start_text(record: DetachedProgram) -> str:
 
 
 def _short_state(record: DetachedProgram) -> str:
-    """How it stands, without why."""
+    """Return the state of a task without the reason."""
     return describe_state(record).partition(":")[0]
 
 

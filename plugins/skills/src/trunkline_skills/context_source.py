@@ -1,4 +1,4 @@
-"""What an agent is told of its skills at the start of a turn: their names, and what each is for. Never their text."""
+"""The list of skills in a turn's context: names and descriptions, never their texts."""
 
 from collections.abc import Sequence
 

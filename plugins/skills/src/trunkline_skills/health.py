@@ -1,4 +1,4 @@
-"""What ``trunkline doctor`` finds out about skills: those whose ``SKILL.md`` cannot be used."""
+"""The health check of skills: reports each ``SKILL.md`` that cannot be used."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -24,7 +24,7 @@ class Skill:
 
     @property
     def line(self) -> str:
-        """What is listed of it."""
+        """Return the skill's line in the list."""
         said = self.description
         return f"- {self.name}: {said if len(said) <= SHOWN else said[: SHOWN - 1] + '…'}"
 
@@ -39,7 +39,7 @@ class SkillIssue:
 
     @property
     def line(self) -> str:
-        """What is told of it."""
+        """Return the problem's line in a report."""
         return f"- {self.folder}/SKILL.md: {self.why}"
 
 

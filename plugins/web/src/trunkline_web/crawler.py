@@ -84,7 +84,7 @@ class Crawler:
 
     @property
     def pages(self) -> list[PageText]:
-        """What was read, the nearest first."""
+        """The pages that were read, in order of their distance from the first."""
         return [self._read[url] for url in self._seen if url in self._read]
 
     async def run(self, first: WebAddress, most: int, depth: int) -> None:
@@ -142,7 +142,8 @@ class Crawler:
             self._left_out.append(str(error)[:500])
 
     async def report(self) -> str:
-        """What was read: whole when it is little, else what is where, with all of it kept to be searched."""
+        """Return a report on the pages: their whole text when it is short, else an overview; the full text is kept for
+        searches."""
         pages = self.pages
         if not pages:
             raise ToolError(
@@ -178,7 +179,8 @@ class Crawler:
         return True
 
     async def _read_robots(self, first: WebAddress) -> RobotsPolicy:
-        """What the site's ``robots.txt`` says. None is no restriction; one that cannot be had now is a refusal."""
+        """Return the policy of the site's ``robots.txt``. A missing file restricts nothing; one that cannot be fetched
+        now forbids the crawl."""
         try:
             answer = await self._fetcher.get(first.resolve_link("/robots.txt"), most=MOST_ROBOTS)
         except CrossSiteRedirectError:

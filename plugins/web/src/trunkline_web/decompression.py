@@ -30,7 +30,7 @@ class Decompressor:
         self._begun = False
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """What these bytes stand for, at most ``room`` (above 0) of it; what is beyond is lost. Raises ToolError."""
+        """Return the decompressed data, at most ``room`` bytes (above 0); the rest is dropped. Raises ToolError."""
         if self._plain:
             return data[:room]
         try:

@@ -23,7 +23,7 @@ Url = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 def page_fetcher(settings: WebSettings) -> PageFetcher:
-    """What gets pages for agents."""
+    """Return the fetcher for pages that agents ask for."""
     return PageFetcher(settings.url_guard(), seconds=settings.timeout, user_agent=settings.user_agent)
 
 

@@ -40,7 +40,8 @@ class CrossSiteRedirectError(ToolError):
 
 
 class HttpResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server answered in the end. ``headers`` have small names; ``cut``: the body was longer."""
+    """The final response of a server. The names of ``headers`` are in lower case; ``cut`` is true if the body was
+    longer."""
 
     address: WebAddress
     status: int
@@ -56,7 +57,7 @@ class HttpResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def charset(self) -> str:
-        """What the server says of the text's encoding; empty when nothing."""
+        """The encoding that the server declares; empty when it declares none."""
         for part in self.headers.get("content-type", "").split(";")[1:]:
             name, _, value = part.partition("=")
             if name.strip().lower() == "charset":
@@ -102,7 +103,7 @@ class PageFetcher:
             ) from None
 
     async def _http_client(self) -> "HttpClient":
-        """What asks, whose library is loaded when it is first needed."""
+        """Return the HTTP client. Its library is imported on first use."""
         if self._wire is None:
             self._wire = await anyio.to_thread.run_sync(self._load_client)
         return self._wire

@@ -1,4 +1,4 @@
-"""What a server answered, as text: pages, plain text, JSON, and documents by the platform's readers."""
+"""Convert a server's response to text: web pages, plain text, JSON, and documents by the platform's readers."""
 
 from codecs import getincrementaldecoder
 
@@ -102,13 +102,13 @@ async def _read_document(answer: HttpResponse, suffix: str, context: ToolContext
 
 
 def _document_name(address: WebAddress, suffix: str) -> str:
-    """What a person would call the file: the last part of its path, with the suffix of what it is."""
+    """Return a file name for the document: the last part of its path, with the suffix of its type."""
     last = address.target.partition("?")[0].rstrip("/").rpartition("/")[2][:100] or address.host
     return last if last.lower().endswith(suffix) else last + suffix
 
 
 def _guess_type(body: bytes) -> str:
-    """What it seems to be when the server does not say."""
+    """Guess the type of a body when the server does not declare it."""
     start = body[:1024].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
         return "text/html"

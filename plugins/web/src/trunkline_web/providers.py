@@ -145,7 +145,7 @@ class SearXNG:
 
 
 def _endpoint_fetcher(address: WebAddress, settings: WebSettings) -> PageFetcher:
-    """What reaches this one address, wherever it is: the owner named it."""
+    """Return a fetcher for this one address, also in private networks, because the owner named it."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     guard = HostGuard([f"{host}:{address.port}"])
     return PageFetcher(guard, seconds=settings.timeout, user_agent=settings.user_agent)

@@ -1,4 +1,4 @@
-"""What a site wants left alone by programs: ``robots.txt`` by RFC 9309. Pure.
+"""Parse and match ``robots.txt`` by RFC 9309. Pure.
 
 Patterns are matched piece by piece, in time that grows with their length alone: they are a stranger's.
 """
@@ -43,7 +43,7 @@ class RobotsRule(msgspec.Struct, frozen=True):
 
 
 class RobotsPolicy(msgspec.Struct, frozen=True):
-    """What holds for one kind of visitor. ``delay`` is in seconds between two requests."""
+    """The rules for one user agent. ``delay`` is the number of seconds between two requests."""
 
     rules: tuple[RobotsRule, ...] = ()
     delay: float = 0.0
@@ -57,7 +57,7 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
 
 
 def parse_robots(text: str, user_agent: str) -> RobotsPolicy:
-    """What a file says for who calls himself so, by the part of his name before the version."""
+    """Return the rules for a user agent, matched by the part of its name before the version."""
     found = _TOKEN.match(user_agent)
     mine = found[0].lower() if found else ""
     own: list[tuple[str, str]] = []

@@ -59,7 +59,7 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return self.brave_key or BRAVE_KEY
 
     def url_guard(self) -> HostGuard:
-        """What may be reached of all that agents and pages name. Raises ValueError."""
+        """Return the guard for the addresses that agents and pages name. Raises ValueError."""
         return HostGuard(self.allow, self.ports, setting=OPENING)
 
 

@@ -62,7 +62,7 @@ def _went_well(model: dict[str, Any]) -> str:
 
 
 async def _wait_until_settled(bus: "Bus", seconds: float) -> dict[str, Any]:
-    """How things stand once nothing waits, or after so many seconds."""
+    """Return the status once no turn waits, or after the given seconds."""
     import anyio
 
     with anyio.move_on_after(seconds):

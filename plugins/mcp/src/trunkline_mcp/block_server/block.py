@@ -39,7 +39,7 @@ ProgressReporter = Callable[[int, str], Awaitable[None]]
 
 
 class CallRefusedError(Exception):
-    """What was asked for is refused or failed; the text is for the other agent."""
+    """A request that was refused or failed. The text is for the other agent."""
 
 
 @dataclass(frozen=True, slots=True)

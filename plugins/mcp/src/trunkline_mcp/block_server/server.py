@@ -201,7 +201,7 @@ def resource_not_found(uri: str) -> MCPError:
 
 
 def mime_type(path: str) -> str:
-    """What kind of text it is, by its name."""
+    """Return the MIME type of a text by its file name."""
     known = {".md": "text/markdown", ".toml": "application/toml", ".jsonl": "application/jsonl"}
     suffix = path[path.rfind(".") :] if "." in path else ""
     return known.get(suffix) or mimetypes.guess_type(path)[0] or "text/plain"

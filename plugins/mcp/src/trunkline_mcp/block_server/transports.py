@@ -1,4 +1,4 @@
-"""How a server of ours is reached: by the pipes of whoever began it, or over HTTP here with the home's token."""
+"""The transports of the block server: standard input and output, or HTTP on this machine with the home's token."""
 
 import hmac
 import logging

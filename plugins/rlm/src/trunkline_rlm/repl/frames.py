@@ -1,4 +1,4 @@
-"""What the process of a session may say. Whatever it says is hostile until it has been read in these shapes."""
+"""The messages that a session's process may send. They are untrusted until they are parsed into these types."""
 
 import json
 from typing import Any

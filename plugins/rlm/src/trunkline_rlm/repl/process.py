@@ -32,8 +32,8 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplLimits:
-    """What code may take. Seconds of computing for each run, bytes of memory besides the interpreter's own, seconds of
-    processor time and characters of output for the whole session, and calls of the host's functions for each run."""
+    """The limits for code. Seconds of computing for each run; bytes of memory besides the interpreter's own; seconds of
+    processor time and characters of output for the whole session; calls of the host's functions for each run."""
 
     timeout: float = 60.0
     memory: int = 128 * MIB

@@ -23,7 +23,7 @@ def own_interpreter() -> str:
 
 
 def runtime_mounts() -> dict[str, Path]:
-    """What has to be given to the sandbox for ``own_interpreter``, where it lies outside of the system."""
+    """Return the folders that the sandbox needs for ``own_interpreter``, where it is outside the system's folders."""
     base = Path(os.path.realpath(sys.base_prefix))
     inside = base.is_relative_to(SYSTEM_FOLDER) or base == Path("/")
     if sys.platform != "linux" or inside or not Path(own_interpreter()).is_relative_to(base):

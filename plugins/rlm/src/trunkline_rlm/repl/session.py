@@ -55,7 +55,7 @@ class SessionCompleteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came of a piece of code.
+    """The result of running a piece of code.
 
     ``value`` is that of a last expression, or how it is shown when JSON has no form for it. ``error`` is the text of an
     exception, beginning with its kind. ``output`` is what this piece printed.
@@ -112,14 +112,14 @@ class ReplSession:
 
     @property
     def result(self) -> Any:
-        """What ``FINAL`` was given. Raises RuntimeError before that."""
+        """The value that ``FINAL`` was called with. Raises RuntimeError before that."""
         if not self._final.given:
             raise RuntimeError("FINAL was not called yet.")
         return self._final.answer
 
     @property
     def output(self) -> str:
-        """What was printed so far, to stdout and stderr."""
+        """The output so far, from stdout and stderr."""
         return self._output.text
 
     @property
@@ -240,7 +240,7 @@ MOST_PIECES = 10_000
 
 @dataclass(slots=True)
 class _OutputBuffer:
-    """What was printed. ``room`` is how many characters more are kept."""
+    """A bounded buffer of output. ``room`` is the number of characters that still fit."""
 
     room: int
     _pieces: list[str] = field(default_factory=list)
@@ -254,7 +254,7 @@ class _OutputBuffer:
         return len(self._pieces)
 
     def since(self, mark: int) -> str:
-        """What came after a mark."""
+        """Return the output after a mark."""
         return "".join(self._pieces[mark:])
 
     def add(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What bubblewrap is told. Pure: makes words of a program that was asked for."""
+"""Build the arguments of bubblewrap for a program. Pure."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

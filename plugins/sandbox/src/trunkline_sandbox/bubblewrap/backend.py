@@ -153,7 +153,7 @@ class Bubblewrap(Sandbox):
             return process
 
     def _watched_limits(self, program: ProgramRequest, first: int) -> WatchedLimits:
-        """What of the program the kernel does not bound here."""
+        """Return the limits that the kernel does not enforce here, so that a watcher must."""
         limits = program.limits
         writes = program.workspace is not None and limits.writable
         return WatchedLimits(

@@ -92,7 +92,7 @@ class WorkspaceMasker:
         self._mount(workspace, self._find(workspace, ()))
 
     def _find(self, folder: int, path: tuple[str, ...]) -> "Found":
-        """What is to be mounted below a folder."""
+        """Return the mounts for the files below a folder."""
         found: Found = {}
         for entry in _list(folder):
             with suppress(FileNotFoundError), _opened(entry, os.O_PATH | os.O_NOFOLLOW, folder) as handle:

@@ -68,7 +68,7 @@ def generated_files(limits: SandboxLimits) -> dict[str, str]:
 
 
 def _network_files(limits: SandboxLimits) -> tuple[str, ...]:
-    """What of ``/etc`` names are looked up by. The resolvers are this machine's own only in its own network."""
+    """The files of ``/etc`` for name resolution. The resolvers are this machine's own only in its own network."""
     if limits.host_network:
         return (*ETC_NETWORK, "resolv.conf")
     return ETC_NETWORK if limits.network else ()

@@ -1,4 +1,4 @@
-"""Whether bubblewrap can be used here, found out by using it; and what to do when it cannot."""
+"""Test whether bubblewrap works here by running it, and suggest a remedy when it does not."""
 
 import platform
 import shutil
@@ -48,7 +48,7 @@ async def unavailable_reason(sandbox: Sandbox) -> str | None:
 
 
 def with_remedy(said: str) -> str:
-    """What was said, and what helps."""
+    """Return bubblewrap's message with its remedy."""
     for signs, hint in _REMEDIES:
         if any(sign in said for sign in signs):
             return f"{said.strip()} {hint}"

@@ -22,7 +22,7 @@ GONE_SECONDS = 5.0
 
 
 class BubblewrapProcess(SandboxProcess):
-    """What ``Bubblewrap.start`` gives. ``first`` is the number of the namespace's first process."""
+    """A program that ``Bubblewrap.start`` started. ``first`` is the pid of the namespace's first process."""
 
     def __init__(self, raw: Process, first: int, status: StatusPipe, group: ControlGroup | None) -> None:
         assert raw.stdin is not None and raw.stdout is not None and raw.stderr is not None

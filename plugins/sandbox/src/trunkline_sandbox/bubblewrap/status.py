@@ -1,4 +1,4 @@
-"""What bubblewrap tells of a program while it runs: lines of JSON on a pipe (``bwrap --json-status-fd``)."""
+"""The status messages of bubblewrap while a program runs: lines of JSON on a pipe (``bwrap --json-status-fd``)."""
 
 import os
 
@@ -34,7 +34,8 @@ class StatusPipe:
         return msgspec.json.decode(line, type=_StatusMessage).child_pid
 
     def exit_code(self) -> int | None:
-        """How the program ended, once bubblewrap has; None when it never began, or was killed with it."""
+        """Return the exit code of the program once bubblewrap has ended; None when it never started, or was killed with
+        bubblewrap."""
         try:
             while piece := os.read(self._handle, LONGEST):
                 self._rest += piece

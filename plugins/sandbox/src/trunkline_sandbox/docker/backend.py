@@ -114,7 +114,7 @@ class Docker(Sandbox):
         return process
 
     def _watched_limits(self, program: ProgramRequest) -> WatchedLimits:
-        """What of the program the engine does not bound."""
+        """Return the limits that Docker does not enforce, so that a watcher must."""
         writes = program.workspace is not None and program.limits.writable
         disk = self._settings.workspace_mb * MIB if writes else None
         return WatchedLimits(memory=None, disk=disk, workspace=program.workspace, first=None)

@@ -1,4 +1,4 @@
-"""What a container is made of, and the orders that its first process reads. Pure."""
+"""The specification of a container, and the orders that its first process reads. Pure."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ program runs, and takes all others along when it ends."""
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """What a container has to be like for a program, whatever the program is."""
+    """The properties of a container, independent of the program that runs in it."""
 
     image: str
     workspace: Path | None
@@ -54,7 +54,7 @@ class ContainerSpec:
 
 
 def create_request(place: ContainerSpec, labels: dict[str, str]) -> dict[str, Any]:
-    """What ``POST /containers/create`` takes."""
+    """Return the body of ``POST /containers/create``."""
     return {
         "Image": place.image,
         "Cmd": list(INIT_COMMAND),
@@ -124,7 +124,7 @@ def _folders(place: ContainerSpec) -> dict[str, bool]:
 
 
 def start_orders(program: ProgramRequest) -> bytes:
-    """What the first process is told: how many bytes, and a script of so many that runs the program.
+    """Return the orders for the first process: a length, and a script of that length that runs the program.
 
     ``env -i`` leaves nothing of the image's environment, and the inner shell tells of a program that is not there.
     """
@@ -135,13 +135,13 @@ def start_orders(program: ProgramRequest) -> bytes:
 
 
 class ContainerInspection(msgspec.Struct, frozen=True):
-    """What matters of ``GET /containers/ID/json``."""
+    """The fields of ``GET /containers/ID/json`` that are used here."""
 
     state: "ContainerState" = msgspec.field(name="State")
 
 
 class ContainerState(msgspec.Struct, frozen=True):
-    """How a container stands."""
+    """The state of a container."""
 
     running: bool = msgspec.field(name="Running", default=False)
     out_of_memory: bool = msgspec.field(name="OOMKilled", default=False)

@@ -24,8 +24,8 @@ KILLED = 137
 
 
 class ContainerProcess(SandboxProcess):
-    """What ``Docker.start`` gives. ``away`` removes the container; with ``True`` only once the engine answers
-    again."""
+    """A program that ``Docker.start`` started. ``away`` removes the container; with ``True`` it first waits until
+    Docker answers again."""
 
     def __init__(
         self,

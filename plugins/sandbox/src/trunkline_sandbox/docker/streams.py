@@ -119,7 +119,7 @@ class ContainerOutput(ByteReceiveStream):
         self.waiting: deque[bytes] = deque()
 
     def put(self, content: bytes) -> None:
-        """What was read for this one."""
+        """Add output that was read for this stream."""
         if content:
             self.waiting.append(content)
             self._size += len(content)

@@ -1,1 +1,1 @@
-"""What runs in the process of a session. Standard library only."""
+"""The program of a session's process. Standard library only."""

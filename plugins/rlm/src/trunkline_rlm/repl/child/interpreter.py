@@ -45,7 +45,7 @@ FAULTS: dict[str, type[Exception]] = {
 
 
 class HostOutput(io.TextIOBase):
-    """What the code prints goes to the host, ``most`` characters of it in all."""
+    """Send the code's output to the host, up to ``most`` characters in all."""
 
     def __init__(self, most: int) -> None:
         self._room = most
