@@ -1,18 +1,16 @@
 """Grants as the ``accounts_config`` block of a nats-server's configuration. Passwords are names of environment
 variables."""
 
-import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from trunkline.acl.roles import Role, all_roles, remote_role
 from trunkline.acl.subject_permissions import subject_permissions
+from trunkline.contracts.blocks.paths import is_block_name
 
 ACCOUNT = "TRUNKLINE"
 ANSWER_WITHIN = "1h"
 """How long after a request a plugin may answer it."""
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 HEAD = """\
 # Made by `python -m trunkline.acl` from core/trunkline/acl/roles.py. Do not edit it here.
@@ -35,7 +33,7 @@ def accounts_config(
     """
     _checked(tuple(lent))
     for block in (block for blocks in lent.values() for block in blocks):
-        if _NAME.fullmatch(block) is None:
+        if not is_block_name(block):
             raise ValueError(f"{block!r} is no name of a block; write it in a-z, 0-9 and -")
     everybody = all_roles(_checked(channels), tuple(remotes), _checked(plugins), lent)
     keys = {remote_role(name).name: key for name, key in remotes.items()}
@@ -54,7 +52,7 @@ def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
     variables = [password_variable(name) for name in channels]
     for name in channels:
         taken = name in ("cli", "terminal", "http") or variables.count(password_variable(name)) > 1
-        if taken or _NAME.fullmatch(name) is None:
+        if taken or not is_block_name(name):
             raise ValueError(
                 f"{name!r} cannot be the user of a channel, a plugin or an agent: write each name once, in a-z, 0-9 "
                 "and -; cli and terminal are the operator's, http the gateway's own"

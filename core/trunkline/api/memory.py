@@ -3,6 +3,13 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline.contracts.blocks.paths import BLOCK_FILE as BLOCK_FILE
+    from trunkline.contracts.blocks.paths import BLOCK_NAME as BLOCK_NAME
+    from trunkline.contracts.blocks.paths import BLOCK_NAME_RULE as BLOCK_NAME_RULE
+    from trunkline.contracts.blocks.paths import BLOCKS_FOLDER as BLOCKS_FOLDER
+    from trunkline.contracts.blocks.paths import block_file_path as block_file_path
+    from trunkline.contracts.blocks.paths import block_folder as block_folder
+    from trunkline.contracts.blocks.paths import is_block_name as is_block_name
     from trunkline.contracts.conversations.messages import AppendConversation as AppendConversation
     from trunkline.contracts.conversations.messages import ConversationPage as ConversationPage
     from trunkline.contracts.conversations.messages import ConversationSlice as ConversationSlice

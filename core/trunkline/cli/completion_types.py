@@ -10,6 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_folder
+
 MAX_SUGGESTIONS = 500
 DAYS = 100
 """Folders of chunks that are looked into: one for each day and block."""
@@ -62,7 +64,10 @@ class ChunkId(StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The chunks whose ids begin so."""
-        folders = ["chunks", *(f"blocks/{name}chunks" for name in _names("blocks") if name.endswith("/"))]
+        folders = [
+            "chunks",
+            *(f"{block_folder(name)}chunks" for name in _names(BLOCKS_FOLDER) if name.endswith("/")),
+        ]
         days = [(day.rstrip("/"), folder) for folder in folders for day in _names(folder)]
         begun = [(day, folder) for day, folder in days if f"chunk-{day}".startswith(incomplete[:DATED])]
         found: list[str] = []
@@ -103,7 +108,7 @@ def complete_by_name(parameters: list[click.Parameter]) -> None:
 
 
 def _blocks() -> list[str]:
-    return [name.rstrip("/") for name in _names("blocks") if name.endswith("/")]
+    return [name.rstrip("/") for name in _names(BLOCKS_FOLDER) if name.endswith("/")]
 
 
 def _below(folder: str, begun: str) -> list[str]:

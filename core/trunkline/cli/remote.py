@@ -58,16 +58,17 @@ def invite(name: str, blocks: tuple[str, ...], listen: str | None, minutes: floa
 
 async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, seconds: float) -> None:
     from trunkline.config import load_config
+    from trunkline.contracts.blocks.paths import is_block_name
     from trunkline.errors import ConfigError
     from trunkline.home.listeners import registered_listener
     from trunkline.home.paths import Home, make_folder
     from trunkline.runtime.remotes.handshake import new_code
     from trunkline.runtime.remotes.invitation import Invitation
     from trunkline.runtime.remotes.invitation import invite as wait
-    from trunkline.runtime.remotes.registry import BLOCK, RemoteRegistry
+    from trunkline.runtime.remotes.registry import RemoteRegistry
 
     for block in blocks:
-        if BLOCK.fullmatch(block) is None:
+        if not is_block_name(block):
             raise ConfigError(f"{block!r} is not the name of a block.", hint="See: trunkline blocks list")
     config = _listening(load_config(), listen)
     home = Home.of(config)

@@ -11,6 +11,7 @@ import msgspec
 
 from trunkline._util.secrets import SECRET_NAMES
 from trunkline.config.secret import Secret
+from trunkline.contracts.blocks.paths import BLOCK_NAME
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.retention import Retention
 from trunkline.policy import DEFAULT_TABLE
@@ -20,7 +21,7 @@ NonNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
 PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 HostName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]{1,253}$")]
-BlockName = Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]{0,31}$")]
+BlockName = Annotated[str, msgspec.Meta(pattern=f"^{BLOCK_NAME}$")]
 
 
 class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from trunkline.contracts.blocks.paths import block_folder
 from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.errors import StorageError, UnreadableDocument
 
@@ -36,7 +37,7 @@ class SourceFile:
 
 def documents_folder(block: str | None) -> str:
     """Where in memory documents go: for all blocks, or for one."""
-    return "documents" if block is None else f"blocks/{block}/documents"
+    return "documents" if block is None else f"{block_folder(block)}/documents"
 
 
 def mirror_folder(source: Path, folder: str) -> str:

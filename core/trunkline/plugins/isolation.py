@@ -1,9 +1,9 @@
 """Which plugins run in a process of their own, and which cannot. Seen in settings and files; nothing is imported."""
 
-import re
 from collections.abc import Mapping
 
 from trunkline.config import Config
+from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.contracts.hooks import PROJECT
 from trunkline.errors import PluginError
 from trunkline.plugins import manifest
@@ -15,8 +15,6 @@ ISOLATABLE_HOOKS = frozenset(
     {"trunkline_tools", "trunkline_channels", "trunkline_config", "trunkline_messages"}
 )
 """The hooks that work from another process."""
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 DECIDING = (
     "trunkline_stop_turn",
@@ -34,7 +32,7 @@ def is_isolated(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -
         PluginError: its name can be no part of a subject, so that it could not be asked for anything.
     """
     apart = _should_isolate(candidate, config, pins)
-    if apart and _NAME.fullmatch(candidate.name) is None:
+    if apart and not is_block_name(candidate.name):
         raise PluginError(
             f"It is to run in a process of its own, but its name {candidate.name!r} cannot stand in a subject.",
             hint="Call its entry point by a-z, 0-9 and -, at most 32 of them.",

@@ -9,10 +9,11 @@ from difflib import get_close_matches
 
 import msgspec
 
+from trunkline.contracts.blocks.paths import BLOCK_NAME
 from trunkline.contracts.policies.messages import Policy
 from trunkline.policy.policy_match import matches_resource
 
-BLOCK_SUBJECT = re.compile(r"block:[a-z0-9][a-z0-9-]{0,31}")
+BLOCK_SUBJECT = re.compile(f"block:{BLOCK_NAME}")
 
 KNOWN_ACTIONS = (
     "*", "read", "write", "write:make", "write:plan", "write:note", "send", "exec", "exec:run", "exec:look", "network",

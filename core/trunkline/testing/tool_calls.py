@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 
 from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.blocks.paths import block_file_path
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
@@ -60,5 +61,5 @@ async def write_permissions(bus: Bus, block: str = "main", **table: str | bool |
         f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
         for name, value in table.items()
     ]
-    files = {f"blocks/{block}/block.toml": "\n".join(["[permissions]", *lines, ""])}
+    files = {block_file_path(block): "\n".join(["[permissions]", *lines, ""])}
     await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=(), actor="owner"))

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from trunkline.config.problems import closest_matches
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.memory.messages import ListMemory
 from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.errors import ConfigError
@@ -14,7 +15,7 @@ SECONDS = 10.0
 async def block_names(bus: Bus) -> list[str]:
     """The blocks that memory has; none in a home that nothing was started on."""
     try:
-        there = await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS)
+        there = await bus.call(MEMORY_LIST, ListMemory(path=BLOCKS_FOLDER), timeout=SECONDS)
     except RemoteFault as fault:
         if fault.code != "not_found":
             raise

@@ -12,6 +12,7 @@ from trunkline.cli._support.blocks import block_names, unknown_block_error
 from trunkline.config import load_config
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.paths import BLOCK_FILE, block_file_path
 from trunkline.contracts.memory.messages import MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
@@ -81,7 +82,7 @@ def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[Permi
     for name in PermissionTable.__struct_fields__:
         own, default = getattr(said, name), getattr(defaults, name)
         if own is not None:
-            yield PermissionChoice(name=name, value=_shown(own), origin="block.toml")
+            yield PermissionChoice(name=name, value=_shown(own), origin=BLOCK_FILE)
         elif default is not None and default != getattr(DEFAULT_TABLE, name):
             yield PermissionChoice(name=name, value=_shown(default), origin="trunkline.toml")
         else:
@@ -192,7 +193,7 @@ async def append_audit_entry(bus: Bus, block: str, said: str) -> None:
 async def _block_file(bus: Bus, block: str) -> MemoryFile:
     """Raises ConfigError when there is no such block."""
     try:
-        return await bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{block}/block.toml"), timeout=SECONDS)
+        return await bus.call(MEMORY_READ, ReadMemory(path=block_file_path(block)), timeout=SECONDS)
     except RemoteFault as fault:
         if fault.code not in ("not_found", "invalid_path"):
             raise

@@ -18,6 +18,7 @@ from trunkline._util.toml import SettingsFileError, line_of, read_settings, read
 from trunkline.cli.checks.check import CheckContext, failure, ok, warning
 from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.memory.messages import MemoryFile, MemoryListing
 from trunkline.contracts.memory.paths import root_path
@@ -38,8 +39,6 @@ from trunkline_bus import Refusal
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
-
-BLOCKS = "blocks"
 
 
 async def memory_settings(patient: CheckContext) -> HealthResult:
@@ -236,7 +235,7 @@ def _look(root: Path, look: Callable[[RootReader], T], otherwise: T) -> T:
 def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:
     """The blocks; why their folder cannot be read is added to ``wrong``."""
     try:
-        entries = memory.entries(BLOCKS, recursive=False)
+        entries = memory.entries(BLOCKS_FOLDER, recursive=False)
     except Refusal as refusal:
         if refusal.code != "not_found":
             wrong.append(refusal.message)
@@ -246,8 +245,8 @@ def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:
 
 def _block_files(memory: RootReader, wrong: list[str]) -> list[str]:
     """Where the settings of blocks lie, or would: behind a link to a folder too, which the workers do not follow."""
-    links = [path.name for path in memory.root.glob(f"{BLOCKS}/*") if path.is_symlink()]
-    return sorted(f"{BLOCKS}/{name}/block.toml" for name in (*_block_names(memory, wrong), *links))
+    links = [path.name for path in memory.root.glob(f"{BLOCKS_FOLDER}/*") if path.is_symlink()]
+    return sorted(block_file_path(name) for name in (*_block_names(memory, wrong), *links))
 
 
 def _read(memory: RootReader, path: str, kind: type[S], wrong: list[str]) -> S | None:

@@ -8,6 +8,7 @@ from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import read_settings
 from trunkline.cli.checks.check import CheckContext, ok, warning
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.paths import block_file_path
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
@@ -51,7 +52,7 @@ def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
     """The choices in files that can be read, each with a block that it counts for; other checks tell of the rest."""
     kinds: list[tuple[str, Path, type[Preferences] | type[BlockConfig]]] = [
         ("main", root / PREFERENCES, Preferences),
-        *((file.parent.name, file, BlockConfig) for file in sorted(root.glob("blocks/*/block.toml"))),
+        *((file.parent.name, file, BlockConfig) for file in sorted(root.glob(block_file_path("*")))),
     ]
     for block, file, kind in kinds:
         with suppress(OSError, ValueError):

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from trunkline.documents.ingester import IngestReport
     from trunkline_bus import Bus
 
-BLOCK_RULE = "lower-case letters, digits and dashes, 32 at most"
-
 EXAMPLES = """
 trunkline memory add notes.md report.pdf
 trunkline memory add ~/garden --block garden
@@ -46,10 +44,10 @@ def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: 
 
 def checked_block(block: str | None) -> None:
     """Raises UsageError for what is no name of a block."""
-    import re
+    from trunkline.contracts.blocks.paths import BLOCK_NAME_RULE, is_block_name
 
-    if block is not None and not re.fullmatch("[a-z0-9][a-z0-9-]{0,31}", block):
-        raise click.UsageError(f"{block!r} is no name of a block: {BLOCK_RULE}.")
+    if block is not None and not is_block_name(block):
+        raise click.UsageError(f"{block!r} is not the name of a block: {BLOCK_NAME_RULE}.")
 
 
 async def _add(

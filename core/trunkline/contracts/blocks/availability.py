@@ -1,15 +1,6 @@
 """Which blocks take messages, and what is said of those that take none: the same at the gateway and the bare loop."""
 
-import re
-
 from trunkline.contracts.blocks.messages import BlockConfig
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-
-
-def is_block_name(text: str) -> bool:
-    """Report whether a text keeps the rule for block names (MB-F3)."""
-    return _NAME.fullmatch(text) is not None
 
 
 def block_not_found(name: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path, block_folder
 from trunkline.contracts.memory.chunks import (
     MEMORY_CHUNK,
     MEMORY_CHUNKS,
@@ -123,7 +124,7 @@ class AuthorizingTransport:
         self.check_access = check_access
         self._sender = sender
         self._block = block
-        self._root = f"blocks/{block}"
+        self._root = block_folder(block)
         self._actor = actor
         self._conversation = conversation
         self._recipient = recipient
@@ -295,7 +296,7 @@ class AuthorizingTransport:
 
     async def _first_layer(self) -> Layer | None:
         """Return the layer that the block writes to by default. Raises ToolError when its settings cannot be read."""
-        settings = f"{self._root}/block.toml"
+        settings = block_file_path(self._block)
         await self.check_access(f"/{settings}", "read", False)
         try:
             file = await self._sender.call(MEMORY_READ, ReadMemory(path=settings))
@@ -389,7 +390,7 @@ class AuthorizingTransport:
         """Raises ToolError for a path that is or holds what is the owner's: no agent lifts its own limits."""
         self._check_private(path)
         parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
-        holds_settings = not parts or (parts[0] in ("blocks", "archive") and len(parts) < 3)
+        holds_settings = not parts or (parts[0] in (BLOCKS_FOLDER, "archive") and len(parts) < 3)
         if is_owner_only(path) or holds_settings:
             raise ToolError(
                 f"{self._name(path)} is the owner's to change: it says or holds what agents are allowed. "

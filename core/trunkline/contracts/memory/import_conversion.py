@@ -18,6 +18,7 @@ from trunkline._util.archives.manifest import MANIFEST, MEMORY, ArchiveManifest,
 from trunkline._util.archives.writer import ArchiveWriter, write_archive
 from trunkline._util.paths import PROTECTED_NAMES
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.blocks.paths import block_folder
 from trunkline.contracts.memory.importer import Imported, ImportedConversation, ImportedFile, Importer, Source
 from trunkline.errors import TrunklineError
 
@@ -101,7 +102,7 @@ class _Conversion:
             "created_at": made,
         }
         lines = [msgspec.json.encode(header), *map(msgspec.json.encode, messages)]
-        path = f"blocks/{block}/conversations/{header['id']}.jsonl"
+        path = f"{block_folder(block)}/conversations/{header['id']}.jsonl"
         self.conversations += 1
         self._add_file(path, b"".join(line + b"\n" for line in lines), conversation.source)
 

@@ -5,6 +5,8 @@ Text in parentheses that is a paragraph of its own, and fields that are "(not se
 told of them as if they were said.
 """
 
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
+
 AGENT = """# Your instructions (this is all of AGENT.md)
 
 You are the agent of this place. You work for your owner, with tools. Your owner may change this file at any time.
@@ -145,7 +147,7 @@ def is_untouched(path: str, text: str) -> bool:
     if path in INITIAL_FILES:
         return INITIAL_FILES[path] == text.encode(errors="surrogatepass")
     folder, block, name = (*path.split("/", 2), "", "")[:3]
-    return folder == "blocks" and block_files(block, None, None).get(name) == text
+    return folder == BLOCKS_FOLDER and block_files(block, None, None).get(name) == text
 
 
 def rename_monitor(monitor: str, name: str | None, emoji: str | None) -> str:

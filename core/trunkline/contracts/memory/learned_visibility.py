@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.memory.chunks import ChunkMetadata
 from trunkline.contracts.memory.paths import OWNER, is_chunk_path
 
@@ -17,7 +18,7 @@ LEARNED_SOURCE = "learned"
 """The source of a chunk that the learner made."""
 
 _PROFILE = "profile.json"
-_BLOCK = re.compile(r"blocks/([^/]+)/", re.IGNORECASE)
+_BLOCK = re.compile(rf"{BLOCKS_FOLDER}/([^/]+)/", re.IGNORECASE)
 _FILE = re.compile(r"models/[^/]+/(?:episodes|playbook)(?:/|$)", re.IGNORECASE)
 
 

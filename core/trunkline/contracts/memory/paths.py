@@ -6,6 +6,7 @@ come to see it.
 
 import re
 
+from trunkline.contracts.blocks.paths import BLOCK_FILE, BLOCKS_FOLDER, block_folder
 from trunkline.contracts.memory.chunks import Layer
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline_bus import key_of
@@ -14,8 +15,8 @@ OWNER = "owner"
 """The person whose memory it is: sees everything."""
 
 AGENT = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
-_CHUNKS = re.compile(r"(?:blocks/[^/]+/)?(?:agents/[^/]+/)?chunks(?:/|$)", re.IGNORECASE)
-_PRIVATE = re.compile(r"(?:blocks/[^/]+/)?agents(?:/([^/]+))?(?:/|$)", re.IGNORECASE)
+_CHUNKS = re.compile(rf"(?:{BLOCKS_FOLDER}/[^/]+/)?(?:agents/[^/]+/)?chunks(?:/|$)", re.IGNORECASE)
+_PRIVATE = re.compile(rf"(?:{BLOCKS_FOLDER}/[^/]+/)?agents(?:/([^/]+))?(?:/|$)", re.IGNORECASE)
 
 
 def agent_folder(actor: str) -> str:
@@ -34,18 +35,18 @@ def root_path(block: str, path: str) -> str:
         return path[1:]
     if path in INITIAL_FILES:
         return path
-    return f"blocks/{block}/{path}" if path.strip("/") else f"blocks/{block}"
+    return f"{block_folder(block)}/{path}" if path.strip("/") else block_folder(block)
 
 
 def path_in_block(block: str, whole: str) -> str:
     """Return the name in a block of a path from the memory root: ``root_path`` makes the same path of it again."""
-    name = whole.removeprefix(f"blocks/{block}/")
+    name = whole.removeprefix(f"{block_folder(block)}/")
     return f"/{whole}" if name == whole or name in INITIAL_FILES else name
 
 
 def layer_folder(layer: Layer, block: str, actor: str) -> str:
     """The folder of a layer of chunks, before its ``chunks/``."""
-    parts = [f"blocks/{block}"] if layer.startswith("project") else []
+    parts = [block_folder(block)] if layer.startswith("project") else []
     parts += [f"agents/{agent_folder(actor)}"] if layer.endswith("agent") else []
     return "/".join(parts)
 
@@ -56,7 +57,7 @@ def is_owner_only(path: str) -> bool:
     call that shows a person their text; they do not come unseen with an archive (``is_preferences``).
     """
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
-    settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
+    settings = len(parts) == 3 and parts[0] in (BLOCKS_FOLDER, "archive") and parts[2] == BLOCK_FILE
     return settings or parts[:1] in (["policies"], ["audit"])
 
 

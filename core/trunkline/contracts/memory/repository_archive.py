@@ -7,6 +7,7 @@ from pathlib import Path
 import trunkline
 from trunkline._util.archives.manifest import MANIFEST, MEMORY, ArchiveManifest
 from trunkline._util.archives.writer import write_archive
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.errors import TrunklineError
 
 HISTORY_FILES = (
@@ -24,7 +25,7 @@ def find_memory_root(folder: Path) -> Path | None:
     """The memory root in ``folder``, which is an unpacked export or a memory root itself; None if it is neither."""
     for root in (folder / MEMORY, folder):
         if (root / ".git" / "HEAD").is_file() and (
-            (root / "AGENT.md").is_file() or (root / "blocks").is_dir()
+            (root / "AGENT.md").is_file() or (root / BLOCKS_FOLDER).is_dir()
         ):
             return root
     return None

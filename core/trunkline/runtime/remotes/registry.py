@@ -14,11 +14,11 @@ import msgspec
 from trunkline._util.private_folders import make_private
 from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import SettingsFileError, read_settings
+from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.errors import ConfigError
 from trunkline.runtime.remotes.nkeys import is_public_key
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,14}[a-z0-9])?")
-BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 SEPARATOR = "__"
 """Between a remote's name and its tool's: ``laptop__read_file``. A remote's name holds no underscore."""
 
@@ -111,7 +111,7 @@ def _read(file: Path) -> Remote:
         raise ConfigError(
             f"{file} cannot be used: {error}", hint="Mend it, or delete it and invite again."
         ) from error
-    wrong = [block for block in remote.blocks if BLOCK.fullmatch(block) is None]
+    wrong = [block for block in remote.blocks if not is_block_name(block)]
     if (
         remote.name != file.stem
         or NAME.fullmatch(remote.name) is None

@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from trunkline.contracts.blocks.messages import ArchivedBlock
+from trunkline.contracts.blocks.paths import BLOCK_NAME, block_folder
 from trunkline.errors import ErrorCode, StorageError
 from trunkline.workers.gateway.block_store import BlockStore, unknown_block_error
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.workspaces import Workspaces
 from trunkline_bus import Refusal, RemoteFault
 
-_ARCHIVE = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]{0,31})_(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{6}Z)")
+_ARCHIVE = re.compile(rf"(?P<name>{BLOCK_NAME})_(?P<at>\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{{6}}Z)")
 _AT = "%Y-%m-%dT%H-%M-%S-%fZ"
 
 
@@ -47,11 +48,11 @@ class BlockArchives:
         if await self._folders.file(name) is None:
             return await self._finish_archive(name)
         archive = f"{name}_{datetime.now(UTC).strftime(_AT)}"
-        await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"archive block {name}")
+        await self._folders.move(block_folder(name), f"archive/{archive}", actor, f"archive block {name}")
         try:
             await self._workspaces.archive(name, archive)
         except StorageError:
-            await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"keep block {name}")
+            await self._folders.move(f"archive/{archive}", block_folder(name), actor, f"keep block {name}")
             raise
 
     async def restore(self, name: str, actor: str) -> None:
@@ -63,11 +64,11 @@ class BlockArchives:
         await self._workspaces.untrash_archive(archive)
         if await self._workspaces.has(name) and archive in await self._workspaces.archived():
             raise _taken(name, self._workspaces.path(name))
-        await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"restore block {name}")
+        await self._folders.move(f"archive/{archive}", block_folder(name), actor, f"restore block {name}")
         try:
             await self._workspaces.restore(name, archive)
         except StorageError:
-            await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"keep {archive}")
+            await self._folders.move(block_folder(name), f"archive/{archive}", actor, f"keep {archive}")
             raise
 
     async def delete(self, name: str, actor: str) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.paths import block_file_path, is_block_file
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.memory.cache import MemoryCache
 from trunkline.contracts.memory.messages import MemoryFile, ReadManyMemory
@@ -36,7 +37,7 @@ class BlockCache(MemoryCache[CachedBlock]):
             return CachedBlock(None) if file is None else _decode(file, found.get(PREFERENCES))
 
         def counts(path: str) -> bool:
-            return path == PREFERENCES or path.rpartition("/")[2] == "block.toml"
+            return path == PREFERENCES or is_block_file(path)
 
         super().__init__(
             bus, read, counts=counts, fresh_for=FRESH_SECONDS, keeps=lambda found: found.config is not None
@@ -53,8 +54,3 @@ def _decode(file: MemoryFile, preferences: MemoryFile | None) -> CachedBlock:
         return CachedBlock(block_file.decode(file))
     except SettingsFileError as error:
         return CachedBlock(BlockConfig(enabled=False), str(error))
-
-
-def block_file_path(block: str) -> str:
-    """Where a block's choices lie in memory."""
-    return f"blocks/{block}/block.toml"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from trunkline.contracts.blocks.availability import block_not_found, is_block_name
+from trunkline.contracts.blocks.availability import block_not_found
+from trunkline.contracts.blocks.paths import block_file_path, is_block_name
 from trunkline.contracts.memory.messages import (
     DeleteMemory,
     ListMemory,
@@ -22,7 +23,7 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE_MANY,
 )
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.block_cache import BlockCache, block_file_path
+from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.errors import refusal
 from trunkline_bus import Bus, Refusal, RemoteFault
 

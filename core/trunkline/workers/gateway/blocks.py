@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from trunkline._util.toml import SettingsFileError
-from trunkline.contracts.blocks.availability import is_block_name, unavailable_reason
+from trunkline.contracts.blocks.availability import unavailable_reason
 from trunkline.contracts.blocks.messages import (
     Block,
     BlockConfig,
@@ -28,6 +28,14 @@ from trunkline.contracts.blocks.messages import (
     ResetBlock,
     StopBlock,
 )
+from trunkline.contracts.blocks.paths import (
+    BLOCK_FILE,
+    BLOCK_NAME_RULE,
+    BLOCKS_FOLDER,
+    block_file_path,
+    block_folder,
+    is_block_name,
+)
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.contracts.memory.initial_files import block_files, rename_monitor
 from trunkline.contracts.memory.messages import MemoryFile
@@ -38,7 +46,7 @@ from trunkline.errors import ErrorCode
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.workers.gateway import block_file
 from trunkline.workers.gateway.block_archives import BlockArchives
-from trunkline.workers.gateway.block_cache import BlockCache, block_file_path
+from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper, StopResult
 from trunkline.workers.gateway.block_store import BlockStore, entry_name, unknown_block_error
 from trunkline.workers.gateway.conversations import ConversationService
@@ -48,14 +56,13 @@ from trunkline_bus import Bus, Refusal, RemoteFault
 
 log = logging.getLogger(__name__)
 
-NAME_RULE = "A block's name is 1 to 32 characters: small letters, digits and dashes, beginning with a letter or digit."
 PRECEDENCE: tuple[PulseState, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
 """Of several monitors that serve a block, the first of these is what the block is doing."""
 
-_KEPT_ON_RESET = frozenset({"block.toml", "monitor.md", "documents", "skills", "sliders.json"})
+_KEPT_ON_RESET = frozenset({BLOCK_FILE, "monitor.md", "documents", "skills", "sliders.json"})
 """What the owner brought or chose: a reset leaves it. The rest of a block's folder is what its agent was told, wrote
 and learned."""
-_KEPT_ON_HARD_RESET = frozenset({"block.toml"})
+_KEPT_ON_HARD_RESET = frozenset({BLOCK_FILE})
 
 
 class BlockService:
@@ -133,7 +140,7 @@ class BlockService:
 
     async def list_blocks(self, *, archived: bool = False) -> BlockList:
         """All blocks by name, with the archived ones if so wished."""
-        names = [name for name in await self._folders.folders("blocks") if is_block_name(name)]
+        names = [name for name in await self._folders.folders(BLOCKS_FOLDER) if is_block_name(name)]
         files = await self._folders.files(names)
         pulses = await self._pulses()
         blocks = [await self._block(file, pulses.get(_block_of(file), Pulse())) for file in files]
@@ -173,7 +180,7 @@ class BlockService:
             block_file.decode(await self._folders.require_file(name))
         async with self._stopping.stopped(name, actor), self._changing:
             stay = _KEPT_ON_HARD_RESET if request.hard else _KEPT_ON_RESET
-            for entry in await self._folders.entries(f"blocks/{name}"):
+            for entry in await self._folders.entries(block_folder(name)):
                 if entry_name(entry) not in stay:
                     await self._folders.delete(entry.path, actor, f"reset block {name}")
             await self._write_initial_files(name, stay, actor)
@@ -217,7 +224,7 @@ class BlockService:
         await self._workspaces.trash(name)
         if there:
             try:
-                await self._folders.delete(f"blocks/{name}", actor, f"delete block {name}")
+                await self._folders.delete(block_folder(name), actor, f"delete block {name}")
             except (Refusal, RemoteFault):
                 await self._workspaces.untrash(name)
                 raise
@@ -240,7 +247,7 @@ class BlockService:
 
     async def _make(self, request: CreateBlock, actor: str) -> None:
         await self._clear_stale_workspace(request.name)
-        config, folder = request.config, f"blocks/{request.name}"
+        config, folder = request.config, block_folder(request.name)
         files = {block_file_path(request.name): block_file.encode(config, datetime.now(UTC))}
         own = block_files(request.name, config.monitor_name, config.monitor_emoji)
         files |= {f"{folder}/{name}": text for name, text in own.items()}
@@ -253,7 +260,7 @@ class BlockService:
         new = block_file.decode(msgspec.structs.replace(file, content=text))
         files, expected = {file.path: text}, {file.path: file.hash}
         if (new.monitor_name, new.monitor_emoji) != (old.monitor_name, old.monitor_emoji):
-            for monitor in await self._folders.read(f"blocks/{name}/monitor.md"):
+            for monitor in await self._folders.read(f"{block_folder(name)}/monitor.md"):
                 files[monitor.path] = rename_monitor(monitor.content, new.monitor_name, new.monitor_emoji)
                 expected[monitor.path] = monitor.hash
         await self._folders.write(files, expected, actor, reason)
@@ -267,7 +274,7 @@ class BlockService:
             file = msgspec.structs.replace(file, content=without)
         config = block_file.decode(file)
         own = block_files(name, config.monitor_name, config.monitor_emoji)
-        files = {f"blocks/{name}/{one}": text for one, text in own.items() if one not in stay}
+        files = {f"{block_folder(name)}/{one}": text for one, text in own.items() if one not in stay}
         await self._folders.write(
             {file.path: file.content, **files}, {file.path: file.hash}, actor, f"reset block {name}"
         )
@@ -328,7 +335,7 @@ def _refusing_bad_settings() -> Iterator[None]:
 
 def _check_name(name: str) -> None:
     if not is_block_name(name):
-        raise InvalidField(("name",), NAME_RULE)
+        raise InvalidField(("name",), f"A block's name is {BLOCK_NAME_RULE}.")
 
 
 def _block_of(file: MemoryFile) -> str:

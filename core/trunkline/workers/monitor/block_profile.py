@@ -11,6 +11,7 @@ import msgspec
 
 from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path, is_block_file
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.memory.cache import MemoryCache
 from trunkline.contracts.memory.initial_files import INSTRUCTIONS, is_untouched
@@ -113,14 +114,14 @@ class BlockProfileCache:
                 tasks.start_soon(self._load_files, block, files)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        own, block_problem = _decoded(BlockConfig, files.get(_block_file(block)))
+        own, block_problem = _decoded(BlockConfig, files.get(block_file_path(block)))
         preferences, problem = _decoded(Preferences, files.get(PREFERENCES))
         profile = BlockProfile(
             tools=self._tools[block],
             block=own,
             preferences=preferences,
             problem=block_problem or problem or self._unreadable_problem(block, files),
-            there=_block_file(block) in files,
+            there=block_file_path(block) in files,
             files={
                 name: file for name in self._files if (file := _non_empty(files.get(root_path(block, name))))
             },
@@ -152,21 +153,16 @@ class BlockProfileCache:
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
         named = (root_path(block, name) for name in self._files)
-        request = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, _block_file(block), *named))))
+        request = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, block_file_path(block), *named))))
         found = await self._bus.call(MEMORY_READ_MANY, request, timeout=REPLY_TIMEOUT, repeatable=True)
         files.update({file.path: file for file in found.files})
 
     def _is_relevant(self, path: str) -> bool:
         """Report whether a change of this file changes what stands."""
-        if path == PREFERENCES or path.rpartition("/")[2] == "block.toml":
+        if path == PREFERENCES or is_block_file(path):
             return True
-        inside = path.removeprefix("blocks/").partition("/")[2]
-        return f"/{path}" in self._files or (path.startswith("blocks/") and inside in self._files)
-
-
-def _block_file(block: str) -> str:
-    """Where a block's configuration lies in memory."""
-    return f"blocks/{block}/block.toml"
+        inside = path.removeprefix(f"{BLOCKS_FOLDER}/").partition("/")[2]
+        return f"/{path}" in self._files or (path.startswith(f"{BLOCKS_FOLDER}/") and inside in self._files)
 
 
 def _non_empty(file: MemoryFile | None) -> MemoryFile | None:

@@ -17,7 +17,8 @@ import msgspec
 from opentelemetry import trace
 
 from trunkline.config.settings import MonitorSettings
-from trunkline.contracts.blocks.availability import block_not_found, is_block_name, unavailable_reason
+from trunkline.contracts.blocks.availability import block_not_found, unavailable_reason
+from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.conversations.orphan_results import ORPHAN_RESULT_TEXT, first_orphan_result
 from trunkline.contracts.gateway.access import OWNER, Identity

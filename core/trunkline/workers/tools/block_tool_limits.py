@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.paths import block_file_path, is_block_file
 from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
@@ -55,7 +56,7 @@ def block_config_cache(bus: Bus) -> GuardCache[BlockConfig]:
 
     async def read(block: str) -> BlockConfig:
         try:
-            file = await bus.call(MEMORY_READ, ReadMemory(path=_file(block)), timeout=PATIENCE)
+            file = await bus.call(MEMORY_READ, ReadMemory(path=block_file_path(block)), timeout=PATIENCE)
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return BlockConfig()
@@ -65,16 +66,12 @@ def block_config_cache(bus: Bus) -> GuardCache[BlockConfig]:
         return _config(block, file.content)
 
     unknown = "Which tools this block may use cannot be read now."
-    return GuardCache(bus, read, counts=lambda path: path.endswith("block.toml"), unknown=unknown)
-
-
-def _file(block: str) -> str:
-    return f"blocks/{block}/block.toml"
+    return GuardCache(bus, read, counts=is_block_file, unknown=unknown)
 
 
 def _config(block: str, text: str) -> BlockConfig:
     try:
-        return read_settings(_file(block), text, BlockConfig)
+        return read_settings(block_file_path(block), text, BlockConfig)
     except SettingsFileError as error:
         raise _broken(block, error) from error
 

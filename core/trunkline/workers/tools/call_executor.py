@@ -1,6 +1,5 @@
 """Executes one call: ledger, guards, tool, ledger. What a caller sees while it lasts is in ``call_registry.py``."""
 
-import re
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import anyio.lowlevel
 import msgspec
 from anyio.abc import TaskGroup
 
+from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.contracts.tools.function_tool import DEFAULT_TIMEOUT
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolOutcome, ToolSpec
 from trunkline.contracts.tools.tool import ToolContext, ToolInvocation
@@ -36,8 +36,6 @@ from trunkline.workers.tools.result_store import ResultStore
 from trunkline.workers.tools.sandboxes import with_read_only_sandbox
 from trunkline.workers.tools.tool_execution import run_tool
 from trunkline_bus import BusError
-
-BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 MOST_LOADED = 50
 """Tools that one call may have the model given."""
@@ -243,7 +241,7 @@ class CallExecutor:
 
     async def _make_invocation(self, run: ActiveCall, listed: CatalogueEntry) -> ToolInvocation:
         call = run.call
-        if BLOCK.fullmatch(call.block) is None:
+        if not is_block_name(call.block):
             raise ToolError(
                 f"{call.block!r} is not the name of a block. Nothing was run.", kind="invalid_arguments"
             )

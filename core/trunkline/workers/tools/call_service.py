@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator
 
+from trunkline.contracts.blocks.paths import is_block_name
 from trunkline.contracts.tools.messages import CallTool, CancelCall, ToolReply
 from trunkline.contracts.turns.subjects import EFFECT
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.workers.tools.ancestry import ConversationAncestry
-from trunkline.workers.tools.call_executor import BLOCK
 from trunkline.workers.tools.call_registry import CallRegistry
 from trunkline_bus import ReceivedMessage, Refusal, Request, SubjectError
 
@@ -70,6 +70,6 @@ class CallService:
 
 def require_block_name(name: str) -> str:
     """The name. Raises Refusal when it is no name of a block."""
-    if BLOCK.fullmatch(name) is None:
+    if not is_block_name(name):
         raise Refusal("invalid_request", "The block's name is not a name of a block.")
     return name

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import anyio
 
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.workers.tools.ancestry import ConversationAncestry
@@ -45,7 +46,7 @@ class ResultCleanup:
     async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
         """A block that is deleted takes its results along at once; one that is put away keeps them."""
         folders = [path.split("/") for path in message.data.paths]
-        if len(folders) != 1 or len(folders[0]) != 2 or folders[0][0] not in ("blocks", "archive"):
+        if len(folders) != 1 or len(folders[0]) != 2 or folders[0][0] not in (BLOCKS_FOLDER, "archive"):
             return
         block = folders[0][1].partition("_")[0]
         try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import trunkline
 from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, ImportGap, Source
+from trunkline.api.memory import BLOCK_NAME, block_file_path, block_folder
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
@@ -16,7 +17,7 @@ from trunkline_importers.conversion import (
     to_text,
 )
 
-BLOCK = re.compile(r"(?:ws/)?blocks/([a-z0-9][a-z0-9-]{0,31})/([^/]+(?:/[^/]+)?)")
+BLOCK = re.compile(rf"(?:ws/)?blocks/({BLOCK_NAME})/([^/]+(?:/[^/]+)?)")
 LINE = re.compile(
     r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] \[CHANNEL:([^\]]*)\] \[FROM:(user|monitor)[^\]]*\]"
     r"(?: \[[A-Z]+:[^\]]*\])*\s?(.*)"
@@ -62,11 +63,10 @@ class MemoryBlock(Importer):
 
 
 def _of_block(source: Source, path: str, block: str, name: str) -> Iterator[Any]:
-    place = f"blocks/{block}"
     if name in ("monitor.md", "memory.md"):
-        yield ImportedFile(path=f"{place}/{name}", data=source.data(path), source=path)
+        yield ImportedFile(path=f"{block_folder(block)}/{name}", data=source.data(path), source=path)
     elif name == "config.json":
-        yield from _settings(as_mapping(source.json(path)), place, path)
+        yield from _settings(as_mapping(source.json(path)), block, path)
     elif name == "chat.json":
         yield _chat(source.json(path), block, path, source.changed(path))
     elif name.startswith("logs/") and name.endswith(".txt"):
@@ -75,21 +75,21 @@ def _of_block(source: Source, path: str, block: str, name: str) -> Iterator[Any]
         source.used.add(path)
 
 
-def _settings(config: Mapping[str, Any], place: str, path: str) -> Iterator[Any]:
+def _settings(config: Mapping[str, Any], block: str, path: str) -> Iterator[Any]:
     data = block_settings(
         description=to_text(config.get("description")),
         goals=[to_text(goal) for goal in as_list(config.get("goals"))],
         monitor_name=config.get("monitorName"),
         monitor_emoji=config.get("monitorEmoji"),
     )
-    yield ImportedFile(path=f"{place}/block.toml", data=data or b"# Imported.\n", source=path)
+    yield ImportedFile(path=block_file_path(block), data=data or b"# Imported.\n", source=path)
     adapter = as_mapping(config.get("adapter"))
     if adapter.get("model"):
         model = f"{to_text(adapter.get('provider'))} {to_text(adapter.get('model'))}"
         yield ImportGap(
             what=path,
             why=f"it used the model {model.strip()}",
-            hint=f'Set model = "..." in {place}/block.toml.',
+            hint=f'Set model = "..." in {block_file_path(block)}.',
         )
     if as_mapping(config.get("permissions")).get("allowShell"):
         yield ImportGap(what=path, why="what the block was permitted there is not permitted here by that")

@@ -6,6 +6,7 @@ from typing import Any
 
 import trunkline
 from trunkline.api.importer import ImportedConversation, ImportedFile, Importer, ImportGap, Source
+from trunkline.api.memory import block_file_path
 from trunkline_importers import workspaces
 from trunkline_importers.conversion import (
     as_list,
@@ -54,7 +55,7 @@ class OpenClaw(Importer):
                     yield settings_gap(path)
         for block in sorted(blocks - {source.block}):
             data = block_settings(description=f"The agent {block} of OpenClaw")
-            yield ImportedFile(path=f"blocks/{block}/block.toml", data=data, source=f"agents/{block}")
+            yield ImportedFile(path=block_file_path(block), data=data, source=f"agents/{block}")
 
 
 def _session(lines: list[Any], id: str, block: str, path: str) -> ImportedConversation:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from trunkline.api.importer import ImportedFile, Importer, Source
+from trunkline.api.memory import block_folder
 from trunkline_importers.conversion import (
     as_list,
     as_mapping,
@@ -133,7 +134,7 @@ def _layer(source: Source, path: str, agent: str | None) -> Iterator[Any]:
 
 def _place(scope: str, agent: str | None, block: str) -> str:
     """Where a layer lies here: a project is a block, the user is the whole memory."""
-    folder = f"blocks/{block}/" if scope.startswith("project") else ""
+    folder = f"{block_folder(block)}/" if scope.startswith("project") else ""
     if scope.endswith("agent") and agent:
         name = agent if AGENT.fullmatch(agent) else f"agent-{digest(agent, length=8)}"
         folder += f"agents/{name}/"

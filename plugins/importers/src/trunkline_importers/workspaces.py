@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from trunkline.api.importer import ImportedFile, Source
+from trunkline.api.memory import block_folder
 from trunkline_importers.conversion import split_curated_entries
 
 PLACES = {
@@ -35,7 +36,7 @@ def workspace_files(source: Source, root: str, system: str) -> Iterator[Imported
 
 def _target_path(name: str, block: str, system: str) -> str | None:
     if name == "IDENTITY.md":
-        return f"blocks/{block}/monitor.md"
+        return f"{block_folder(block)}/monitor.md"
     if re.fullmatch(r"memory/.+\.md", name):
         return f"documents/{system}/{name}"
     if re.fullmatch(r"skills/[^/]+/.+", name) and not name.endswith((".pyc", ".png", ".jpg")):

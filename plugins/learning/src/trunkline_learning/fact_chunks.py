@@ -9,6 +9,7 @@ import msgspec
 from trunkline import RemoteFault
 from trunkline.api.bus import Bus
 from trunkline.api.memory import (
+    BLOCKS_FOLDER,
     MEMORY_CHUNKS,
     MEMORY_FORGET,
     MEMORY_LIST,
@@ -35,7 +36,7 @@ async def blocks_of(bus: Bus) -> list[str]:
     """The names of the blocks that have memory."""
     try:
         entries = (
-            await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS, repeatable=True)
+            await bus.call(MEMORY_LIST, ListMemory(path=BLOCKS_FOLDER), timeout=SECONDS, repeatable=True)
         ).entries
     except RemoteFault as fault:
         if fault.code == "not_found":

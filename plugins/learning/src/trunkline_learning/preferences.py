@@ -7,6 +7,7 @@ import msgspec
 
 from trunkline import BlockConfig
 from trunkline.api.files import SettingsFileError, read_settings
+from trunkline.api.memory import BLOCK_FILE
 from trunkline_learning.verdicts import Markers
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def is_remembered(block_file: str | None) -> bool:
     if block_file is None:
         return False
     try:
-        return read_settings("block.toml", block_file, BlockConfig).memory.enabled
+        return read_settings(BLOCK_FILE, block_file, BlockConfig).memory.enabled
     except SettingsFileError as error:
         log.warning("nothing is learned there: %s", error)
         return False

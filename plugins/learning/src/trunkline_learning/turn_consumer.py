@@ -15,7 +15,7 @@ import msgspec
 from trunkline import RemoteFault
 from trunkline.api.bus import Bus, BusError, Delivery
 from trunkline.api.hooks import WorkerKind
-from trunkline.api.memory import MEMORY_READ_MANY, ReadManyMemory
+from trunkline.api.memory import MEMORY_READ_MANY, ReadManyMemory, block_file_path
 from trunkline.api.turn import LEARNER_CONSUMER, TURN_FACT, TurnFact
 from trunkline_learning import preferences
 from trunkline_learning.learner import Learner
@@ -107,7 +107,7 @@ def _is_transient(error: Exception) -> bool:
 async def _choices(bus: Bus, block: str) -> LearningPreferences:
     """The owner's choices as they are now, asked for each turn, so that a switch needs no restart. Nothing is learned
     in a block whose policy turns remembering off."""
-    block_file = f"blocks/{block}/block.toml"
+    block_file = block_file_path(block)
     wish = ReadManyMemory(paths=(preferences.FILE, block_file))
     found = (await bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
     texts = {file.path: file.content for file in found}

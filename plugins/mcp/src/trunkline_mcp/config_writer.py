@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 import trunkline
+from trunkline.api.memory import is_block_name
 from trunkline_mcp.server_config import (
-    BLOCK,
     CONFIG_FILE,
     CONFIG_FOLDER,
     InvalidEntryError,
@@ -23,7 +23,7 @@ SERVERS_KEY = "mcpServers"
 
 def config_path(home: Path, block: str) -> Path:
     """The file for a block's servers, or for everybody's. Raises TrunklineError for what is no block's name."""
-    if block and BLOCK.fullmatch(block) is None:
+    if block and not is_block_name(block):
         raise trunkline.TrunklineError(f"{block!r} is not the name of a block.")
     return home / CONFIG_FOLDER / f"{block}.json" if block else home / CONFIG_FILE
 

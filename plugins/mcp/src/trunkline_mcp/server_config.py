@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trunkline.api.files import SettingsFileError, read_json
+from trunkline.api.memory import is_block_name
 from trunkline_mcp.env_references import EnvReference, literal_secrets, parse_reference
 
 CONFIG_FILE = "mcp.json"
@@ -27,7 +28,6 @@ START_SECONDS = 10.0
 PROTOCOLS = ("", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 Trust = Literal["untrusted", "trusted"]
 
@@ -129,7 +129,7 @@ def load_servers(home: Path) -> ServerConfigs:
     servers: list[ServerConfig] = []
     problems: list[ServerProblem] = []
     for block, path in config_files(home):
-        if block and BLOCK.fullmatch(block) is None:
+        if block and not is_block_name(block):
             problems.append(ServerProblem(str(path), f"{block!r} is not the name of a block"))
             continue
         found = _load_file(block, path)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 MEMORY, BLOCK_MEMORY, CHOICE = "/MEMORY.md", "memory.md", "sliders.json"
 AGENT, OWNER = "monitor.md", "/identity/USER.md"
-BLOCK = "block.toml"
 
 DEFAULT_CHOICE = f"/{CHOICE}"
 """What counts for the blocks that have no choice of their own."""

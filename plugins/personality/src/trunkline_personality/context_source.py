@@ -8,12 +8,12 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from trunkline import BlockConfig, ContextPart, MemoryFile, ToolError, TurnInfo
+from trunkline.api.memory import BLOCK_FILE
 from trunkline.api.turn import StatusShown
 from trunkline_personality import state
 from trunkline_personality.authors import AuthorCache
 from trunkline_personality.calibration import calibrate
 from trunkline_personality.context_files import (
-    BLOCK,
     CHOICE,
     CONTEXT_FILES,
     DEFAULT_CHOICE,
@@ -35,7 +35,7 @@ class PersonalityContext:
     """Tells the files and the choices."""
 
     name = "guide"
-    files = (*(place.path for place in CONTEXT_FILES), DEFAULT_CHOICE, CHOICE, BLOCK)
+    files = (*(place.path for place in CONTEXT_FILES), DEFAULT_CHOICE, CHOICE, BLOCK_FILE)
 
     def __init__(self) -> None:
         self._authors = AuthorCache()
@@ -47,8 +47,8 @@ class PersonalityContext:
         for place in CONTEXT_FILES:
             if (file := turn.files.get(place.path)) and (text := _file_text(place.path, file.content)):
                 parts.append(await self._part(turn, place, file, text))
-        if (file := turn.files.get(BLOCK)) and (text := _purpose(turn.block)):
-            parts.append(await self._part(turn, ContextFile(BLOCK, 97, 0.1), file, text))
+        if (file := turn.files.get(BLOCK_FILE)) and (text := _purpose(turn.block)):
+            parts.append(await self._part(turn, ContextFile(BLOCK_FILE, 97, 0.1), file, text))
         loaded = len(parts)
         message = turn.request.message.content
         if chosen.is_customized:

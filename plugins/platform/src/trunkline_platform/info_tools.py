@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import trunkline
 from trunkline import ToolError
 from trunkline.api.files import read_toml
+from trunkline.api.memory import BLOCKS_FOLDER, block_file_path
 
 
 @trunkline.tool(effect="read", in_plan_mode=True)
@@ -68,7 +69,7 @@ def _memory() -> int | None:
 @trunkline.tool(effect="read", in_plan_mode=True, derived=True)
 async def list_blocks(context: trunkline.ToolContext) -> str:
     """The blocks of this installation, each with its description. You are the agent of the one that is marked."""
-    entries = await context.memory.list("/blocks")
+    entries = await context.memory.list(f"/{BLOCKS_FOLDER}")
     names = sorted(PurePosixPath(entry.path).name for entry in entries if entry.kind == "folder")
     return "\n".join([await _block_line(context, name) for name in names]) or "There are no blocks."
 
@@ -76,7 +77,7 @@ async def list_blocks(context: trunkline.ToolContext) -> str:
 async def _block_line(context: trunkline.ToolContext, name: str) -> str:
     mark = " (you)" if name == context.block else ""
     try:
-        table = read_toml((await context.memory.read(f"/blocks/{name}/block.toml")).content)
+        table = read_toml((await context.memory.read(f"/{block_file_path(name)}")).content)
     except ToolError:  # it says nothing of itself, or a policy keeps it from this block
         return f"{name}{mark}"
     except tomllib.TOMLDecodeError:

@@ -6,9 +6,10 @@ from pathlib import Path
 import anyio.to_thread
 
 from trunkline import HealthResult
+from trunkline.api.memory import block_folder
 from trunkline_skills.skill import Skill, SkillIssue, parse_skill
 
-LOCATIONS = ("skills/*/SKILL.md", "blocks/*/skills/*/SKILL.md")
+LOCATIONS = ("skills/*/SKILL.md", f"{block_folder('*')}/skills/*/SKILL.md")
 """Where skills lie in memory."""
 
 

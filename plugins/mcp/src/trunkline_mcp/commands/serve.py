@@ -1,6 +1,5 @@
 """``trunkline mcp serve``: a block as an MCP server, for whoever began the command or over HTTP on this machine."""
 
-import re
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 2.0
 """Seconds between two looks whether the block's tools have changed."""
-
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 EXAMPLES = """
 trunkline mcp serve main
@@ -42,11 +39,12 @@ def command(home: Path, block: str, name: str, http: bool, port: int) -> None:
     Without --http it answers on standard input and output, for a program that begins it as a server.
     """
     import trunkline
+    from trunkline.api.memory import BLOCK_NAME_RULE, is_block_name
 
-    if NAME.fullmatch(name) is None:
-        raise trunkline.TrunklineError(f"{name!r} is no name: a-z, 0-9 and -, at most 32.")
-    if NAME.fullmatch(block) is None:
-        raise trunkline.TrunklineError(f"{block!r} is no name of a block: a-z, 0-9 and -, at most 32.")
+    if not is_block_name(name):
+        raise trunkline.TrunklineError(f"{name!r} is no name: {BLOCK_NAME_RULE}.")
+    if not is_block_name(block):
+        raise trunkline.TrunklineError(f"{block!r} is not the name of a block: {BLOCK_NAME_RULE}.")
     token = _token(home) if http else ""
     with_workers(lambda bus: _serve(bus, home, block, name, port, token), "memory", "tools")
 
