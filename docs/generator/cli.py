@@ -19,8 +19,8 @@ PLUGINS = ("trunkline_learning.plugin", "trunkline_mcp.plugin", "trunkline_shell
 INTRODUCTION = """
 # The `trunkline` program
 
-Settings lie in `~/.trunkline`, or in the folder that `TRUNKLINE_HOME` names. A command uses the platform that runs on
-this home; when none runs, it starts one in its own process for as long as it needs. Errors are one sentence, mostly
+Settings are in `~/.trunkline`, or in the folder that `TRUNKLINE_HOME` names. A command uses the platform that runs on
+this home. If none runs, the command starts one in its own process until it ends. An error is one sentence, usually
 with a hint, and an [exit status](errors.md). `TRUNKLINE_DEBUG=1` shows where an error comes from.
 """
 

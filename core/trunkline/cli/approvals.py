@@ -25,18 +25,18 @@ SCOPES = ("once", "conversation", "always")
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """List the calls that wait for your approval or your answer, from every channel, and decide.
+    """List the calls of every channel that wait for your approval or your answer, and decide them.
 
     The first characters of an ID are enough. A call that no one decides in time is denied: silence is never a yes.
     """
 
 
 @command.command("list", examples="trunkline approvals list --block garden\ntrunkline approvals list --json")
-@click.option("--block", type=BlockName(), help="Only those of this block.")
-@click.option("--settled", is_flag=True, help="Show those decided in the last hour too.")
+@click.option("--block", type=BlockName(), help="Only items of this block.")
+@click.option("--settled", is_flag=True, help="Also show those decided in the last hour.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
-    """List what waits, the oldest first."""
+    """List waiting calls and questions, the oldest first."""
     from trunkline.cli._support.blocks import require_known_block
     from trunkline.cli.output import print_json, print_table
 
@@ -58,7 +58,7 @@ def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
 
 @command.command("show", examples="trunkline approvals show k3v7q")
 @click.argument("id")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the arguments whole.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with complete arguments.")
 def show_approval(id: str, as_json: bool) -> None:
     """Show what a call would do."""
     from trunkline._util.text import printable
@@ -85,12 +85,12 @@ def show_approval(id: str, as_json: bool) -> None:
     type=click.Choice(SCOPES),
     default="once",
     show_default=True,
-    help="What to allow: this call, calls like it in this conversation, or in this block from now on.",
+    help="Allow this call, similar calls in this conversation, or similar calls in this block from now on.",
 )
-@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
+@click.option("--follow", is_flag=True, help="Print the turn's progress until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def approve(id: str, scope: Literal["once", "conversation", "always"], follow: bool, as_json: bool) -> int:
-    """Allow a call. "show" tells which calls a wider scope also allows.
+    """Allow a call. "show" lists the calls that a wider scope also allows.
 
     The turn continues on the running platform. If none runs, --follow runs one until the turn ends.
     """
@@ -99,7 +99,7 @@ def approve(id: str, scope: Literal["once", "conversation", "always"], follow: b
 
 @command.command("deny", examples="trunkline approvals deny k3v7q")
 @click.argument("id")
-@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
+@click.option("--follow", is_flag=True, help="Print the turn's progress until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def deny(id: str, follow: bool, as_json: bool) -> int:
     """Deny a call, or leave a question unanswered. The agent is told, and continues without it."""
@@ -112,10 +112,11 @@ def deny(id: str, follow: bool, as_json: bool) -> int:
 )
 @click.argument("id")
 @click.argument("text")
-@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
+@click.option("--follow", is_flag=True, help="Print the turn's progress until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
-    """Answer a question of an agent, in your words or by the number of a proposal. An answer allows nothing."""
+    """Answer an agent's question, in your words or by the number of a proposed answer. An answer does not approve any
+    call."""
     if not text.strip():  # handed in without words it would be a plain yes
         raise click.UsageError(
             f"TEXT is empty, and allows nothing. To leave a question unanswered: trunkline approvals deny {id}"
@@ -126,7 +127,7 @@ def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
 @command.command("granted", examples="trunkline approvals granted")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def granted(as_json: bool) -> None:
-    """List what is allowed for more than one call."""
+    """List the approvals that cover more than one call."""
     from trunkline.cli.output import print_json, print_table
 
     found = with_gateway(lambda gateway: gateway.grants()).grants
@@ -146,7 +147,7 @@ def granted(as_json: bool) -> None:
 @command.command("forget", examples="trunkline approvals forget approved-7c2k")
 @click.argument("id")
 def forget(id: str) -> None:
-    """Revoke what was allowed for more than one call. Calls like it need your approval again."""
+    """Revoke an approval that covers more than one call. Such calls need your approval again."""
     with_gateway(lambda gateway: gateway.forget_grant(id))
     click.echo(f"{id} is no longer allowed.")
 

@@ -25,30 +25,40 @@ HEADER = "TIME (UTC)           BLOCK  RESULT    TOOL, BY WHOM, WHY OR WITH WHAT"
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--block", type=BlockName(), help="Of this block's agent.")
-@click.option("--tool", help="About this tool.")
+@click.option("--block", type=BlockName(), help="Only entries of this block's agent.")
+@click.option("--tool", help="Only entries about this tool.")
 @click.option(
-    "--effect", type=click.Choice(["read", "write", "send", "exec"]), help="About tools with this effect."
+    "--effect",
+    type=click.Choice(["read", "write", "send", "exec"]),
+    help="Only entries about tools with this effect.",
 )
 @click.option(
     "--event",
     type=click.Choice(["decision", "call", "approval", "permissions", "lost"]),
-    help="Of this kind.",
+    help="Only entries of this kind.",
 )
 @click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired", "withdrawn"]),
-              help="Decided so.")  # fmt: skip
+              help="Only entries with this decision.")  # fmt: skip
 @click.option(
-    "--since", default="1d", show_default=True, metavar="WHEN", help="From 30m, 2h, 7d ago, or a date."
+    "--since",
+    default="1d",
+    show_default=True,
+    metavar="WHEN",
+    help="Only entries since this time: 30m, 2h or 7d ago, or a date.",
 )
 @click.option(
-    "--limit", default=100, show_default=True, type=click.IntRange(min=1), help="The newest so many."
+    "--limit",
+    default=100,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="The number of entries, counted from the newest.",
 )
-@click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an entry a line.")
+@click.option("--follow", is_flag=True, help="Print new entries until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one entry on each line.")
 def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) -> None:
-    """Show what was decided about tool calls, and how they ended; oldest first.
+    """Show the decisions about tool calls and the results of the calls, the oldest first.
 
-    The log lies in memory, a file a day: audit/2026-11-22.jsonl. Times are UTC.
+    Memory holds the log, one file for each day: audit/2026-11-22.jsonl.
     """
     from trunkline.cli._support.audit_log import AuditFilter, parse_since
     from trunkline.cli.memory.attached_memory import with_memory

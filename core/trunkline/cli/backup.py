@@ -22,19 +22,19 @@ trunkline backup everything.tar --with-bus --with-token
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--with-token", is_flag=True, help="Take the access token along; whoever has FILE can then come in."
+    "--with-token", is_flag=True, help="Include the access token. Anyone who has FILE then has access."
 )
 @click.option(
-    "--with-bus", is_flag=True, help="Take messages and turns under way along; the platform must be stopped."
+    "--with-bus", is_flag=True, help="Include messages and unfinished turns. The platform must be stopped."
 )
-@click.option("--force", is_flag=True, help="Replace FILE when it exists.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: bool) -> None:
     """Write memory with its history and the settings to FILE, a tar archive for "trunkline restore".
 
-    It may run while the platform does: memory in it is a picture of one moment. Workspaces are not in it, and keys are
-    not because Trunkline keeps none. The bus is taken only with --with-bus and only when nothing runs, because its
-    store changes while it does; without it, turns that wait for an approval are lost with the machine.
+    The platform may run meanwhile: the backup holds memory as of one moment. It holds no workspaces, and no keys,
+    because Trunkline stores none. --with-bus adds the bus and needs a stopped platform. A restored backup without it
+    has no unfinished turns, such as those that wait for an approval.
     """
     from msgspec import to_builtins
 

@@ -26,15 +26,15 @@ trunkline blocks archive garden
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """Make, list, show, change, start, stop, reset, archive, restore and delete blocks. A block is where one agent
-    lives."""
+    """Create, list, show, change, start, stop, reset, archive, restore and delete blocks. A block is a named agent with
+    its own settings, memory, workspace and permissions."""
 
 
 @command.command("list", examples="trunkline blocks list --archived\ntrunkline blocks list --json")
-@click.option("--archived", is_flag=True, help="Show the archived ones too.")
+@click.option("--archived", is_flag=True, help="Also show archived blocks.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_blocks(archived: bool, as_json: bool) -> None:
-    """List the blocks and what they do now."""
+    """List the blocks with their status."""
     from trunkline.cli.output import print_json, print_table
 
     found = with_gateway(lambda gateway: gateway.block_list(archived=archived))
@@ -52,7 +52,7 @@ def list_blocks(archived: bool, as_json: bool) -> None:
 @click.argument("name", type=BlockName())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_block(name: str, as_json: bool) -> None:
-    """Show one block."""
+    """Show the settings and status of a block."""
     from trunkline.cli.output import print_json, print_table
 
     block = with_gateway(lambda gateway: gateway.block(name))
@@ -81,11 +81,11 @@ def show_block(name: str, as_json: bool) -> None:
     "create", examples='trunkline blocks create garden --description "The garden" --goal Tomatoes'
 )
 @click.argument("name")
-@click.option("--description", default="", help="What the block is about.")
-@click.option("--goal", "goals", multiple=True, help="A goal of the block; may be given several times.")
-@click.option("--model", help="ADAPTER/MODEL that answers here.")
-@click.option("--vision-model", help="ADAPTER/MODEL that looks at pictures here.")
-@click.option("--tool", "tools", multiple=True, help="Allow only this tool; may be given several times.")
+@click.option("--description", default="", help="The purpose of the block.")
+@click.option("--goal", "goals", multiple=True, help="A goal of the block; repeatable.")
+@click.option("--model", help="ADAPTER/MODEL that answers in this block.")
+@click.option("--vision-model", help="ADAPTER/MODEL that reads images in this block.")
+@click.option("--tool", "tools", multiple=True, help="Allow only this tool; repeatable.")
 def create_block(
     name: str,
     description: str,
@@ -94,7 +94,7 @@ def create_block(
     vision_model: str | None,
     tools: tuple[str, ...],
 ) -> None:
-    """Make a block. A NAME has lower-case letters, digits and dashes, 32 at most."""
+    """Create a block. A NAME consists of lower-case letters, digits and dashes, 32 characters at most."""
     from trunkline.cli.memory.add import checked_block
     from trunkline.contracts.blocks.messages import BlockConfig
 
@@ -119,8 +119,8 @@ trunkline blocks set garden permissions.approvals=all permissions.plan=true
 @click.argument("choices", nargs=-1, required=True, metavar="KEY=VALUE...")
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
-    """Change choices of a block: any key of its block.toml, those in a table with a dot. A key that is given several
-    times is a list; KEY= is an empty one. Comments and order of the file stay. It counts from the next message on."""
+    """Set keys of a block's block.toml. A dot separates a table from its key. Repeat a key to give a list; KEY= is an
+    empty list. Comments and order of the file stay. The change applies from the next message on."""
     from trunkline.workers.gateway.block_file import parse_value
 
     given: dict[str, list[str]] = {}
@@ -139,7 +139,7 @@ def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def unset_choices(name: str, keys: tuple[str, ...], as_json: bool) -> None:
-    """Take keys out of a block's block.toml: then what holds for all blocks holds for this one."""
+    """Remove keys from a block's block.toml, so that the setting for all blocks applies."""
     _change(name, dict.fromkeys(keys), as_json)
 
 
@@ -157,7 +157,7 @@ def _change(name: str, changes: dict[str, Any], as_json: bool) -> None:
 @click.argument("name", type=BlockName())
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def start_block(name: str, as_json: bool) -> None:
-    """Switch a block on that was stopped: it takes messages again."""
+    """Start a stopped block, so that it accepts messages again."""
     from trunkline.cli.output import print_json
 
     block = with_gateway(lambda gateway: gateway.change_block(name, {"enabled": None}))
@@ -169,12 +169,12 @@ def start_block(name: str, as_json: bool) -> None:
 
 @command.command("stop", examples="trunkline blocks stop garden\ntrunkline blocks stop garden --finish")
 @click.argument("name", type=BlockName())
-@click.option("--finish", is_flag=True, help="Let the turns and background tasks end that were begun.")
+@click.option("--finish", is_flag=True, help="Let running turns and background tasks finish.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
-    """Switch a block off: it takes no messages until you start it. Its turns are cancelled, its questions withdrawn and
-    its background tasks ended; a call that is having its effect is not cut in its middle."""
+    """Stop a block: it accepts no messages until you start it. Its turns are cancelled, its questions withdrawn and its
+    background tasks ended. A tool call that has begun to change something is not interrupted."""
     from trunkline.cli.output import print_json
 
     if not yes and not finish:
@@ -194,14 +194,13 @@ def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
 )
 @click.argument("name", type=BlockName())
 @click.option(
-    "--hard", is_flag=True, help="Its documents, skills, identity, sliders and workspace are lost too."
+    "--hard", is_flag=True, help="Also delete its documents, skills, identity, sliders and workspace."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
-    """Have a block forget: its conversations and all that its agent wrote and learned. Its turns are cancelled. What
-    you chose in block.toml stays, and without --hard what you brought: documents, skills, identity, sliders,
-    workspace."""
+    """Delete a block's conversations and everything that its agent wrote and learned. Its turns are cancelled.
+    block.toml stays. Documents, skills, identity, sliders and the workspace stay too, except with --hard."""
     from trunkline.cli.output import print_json
 
     if not yes:
@@ -253,7 +252,7 @@ def _tasks_here(name: str) -> int:
 @click.argument("name", type=BlockName())
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def archive_block(name: str, yes: bool) -> None:
-    """Put a block away as it is. "restore" brings it back byte for byte. Its turns are cancelled."""
+    """Archive a block and cancel its turns. "restore" brings the block back byte for byte."""
 
     if not yes:
         _confirm_cancelling(name, "Archive it")
@@ -264,7 +263,7 @@ def archive_block(name: str, yes: bool) -> None:
 @command.command("restore", examples="trunkline blocks restore garden")
 @click.argument("name")
 def restore_block(name: str) -> None:
-    """Bring an archived block back."""
+    """Restore an archived block."""
 
     with_gateway(lambda gateway: gateway.restore_block(name))
     click.echo(f"Block {name} is back.")
@@ -277,8 +276,8 @@ def restore_block(name: str) -> None:
 @click.option("--archived", is_flag=True, help="Delete the newest archive of that name instead of the block.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete_block(name: str, archived: bool, yes: bool) -> None:
-    """Delete a block. Its turns are cancelled. Memory's history keeps what it held; the files in its workspace are lost
-    for good."""
+    """Delete a block and cancel its turns. The history of memory keeps the block's files. The files in its workspace
+    are permanently deleted."""
 
     what = f"the newest archive of {name}" if archived else f"block {name} with its conversations"
     if not yes and archived:

@@ -25,15 +25,14 @@ echo "What did I plan for today?" | trunkline chat
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--block", help="The block in which a new conversation begins.")
 @click.option("--conversation", type=ConversationName(),
-              help='A conversation to go on with, by id or number; "last" is the one answered last.')  # fmt: skip
-@click.option(
-    "--channel", default="terminal", show_default=True, help="The channel that takes this terminal."
-)
+              help='The conversation to continue, by id or number; "last" is the one answered last.')  # fmt: skip
+@click.option("--channel", default="terminal", show_default=True, help="The channel that uses this terminal.")
 def command(block: str | None, conversation: str | None, channel: str) -> int:
     """Talk with an agent in this terminal.
 
-    Uses the platform that runs on this home, or starts one in this process for as long as you talk. Through a pipe,
-    each line is one message. Leaves with 1 when a turn failed, 3 when one waits for a decision, 130 after Ctrl-C.
+    The command uses the platform that runs on this home. If none runs, it starts one in this process until you leave.
+    From a pipe, each line is one message. The exit status is 1 when a turn failed, 3 when one waits for a decision, 130
+    after Ctrl-C.
     """
     from trunkline.cli.aio import run
     from trunkline.contracts.channels.foreground_channel import TerminalSession

@@ -17,9 +17,9 @@ VARIABLE = "_TRUNKLINE_COMPLETE"
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print what SHELL needs to complete commands, options, blocks, chunks and paths of memory with the Tab key.
+    """Print the script with which SHELL completes commands, options, blocks, chunks and memory paths.
 
-    Put the line for your shell into its start file.
+    Add the line for your shell to its startup file.
     """
     from click.shell_completion import get_completion_class
 

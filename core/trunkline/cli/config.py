@@ -21,9 +21,9 @@ TRUNKLINE_GATEWAY__PORT=9000 trunkline config gateway.port
 @click.argument("prefix", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(prefix: str, as_json: bool) -> None:
-    """Show every setting and where it comes from; those that begin with PREFIX, if one is given.
+    """Show every setting and its origin; with PREFIX, only settings that begin with it.
 
-    Secrets are shown as the variables that hold them.
+    A secret is shown as the name of the variable that holds it.
     """
     from trunkline.cli.output import print_json, print_table
     from trunkline.config import load_config

@@ -23,22 +23,29 @@ trunkline conversations rename last Beans for next year
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """List conversations, name one, and open one in this terminal.
+    """List, rename and open conversations.
 
-    A conversation is named by its number in the list, its id, the beginning of the id, or "last", which is the one
-    answered last.
+    A command names a conversation by its number in the list, its id, the beginning of the id, or "last". "last" is the
+    conversation that was answered last.
     """
 
 
 @command.command(
     "list", examples="trunkline conversations list --search beans\ntrunkline conversations list --json"
 )
-@click.option("--block", type=BlockName(), help="Only those of this block.")
-@click.option("--search", help="Only those with these words in their title.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many.")
+@click.option("--block", type=BlockName(), help="Only items of this block.")
+@click.option("--search", help="Only conversations with these words in the title.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    help="The largest number of results.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_conversations(block: str | None, search: str | None, limit: int, as_json: bool) -> None:
-    """List conversations, the newest first. Those of all are numbered; with --block or --search give the id."""
+    """List conversations, the newest first. Numbers refer to the unfiltered list; with --block or --search, use the
+    id."""
     from trunkline.cli.output import print_json, print_table
 
     found = _page(block, search, limit)
@@ -72,7 +79,7 @@ def _page(block: str | None, search: str | None, limit: int) -> "ConversationPag
 def open_conversation(context: click.Context, conversation: str) -> object:
     """Continue CONVERSATION in this terminal, as "trunkline chat --conversation CONVERSATION" does.
 
-    It is a number or an id of "trunkline conversations", the beginning of an id, or "last".
+    CONVERSATION is a number or an id from "trunkline conversations", the beginning of an id, or "last".
     """
     from trunkline.cli.chat import command as chat
 
@@ -85,12 +92,12 @@ def open_conversation(context: click.Context, conversation: str) -> object:
 )
 @click.argument("conversation", type=ConversationName())
 @click.argument("title", nargs=-1)
-@click.option("--made", is_flag=True, help="Take the title back: it is made from what was said first.")
+@click.option("--made", is_flag=True, help="Return to the title generated from the first message.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def rename_conversation(conversation: str, title: tuple[str, ...], made: bool, as_json: bool) -> None:
-    """Give CONVERSATION a TITLE of yours, which stays. The words of a title need no quotation marks.
+    """Give CONVERSATION a TITLE, which replaces the generated one. The title needs no quotation marks.
 
-    CONVERSATION is a number or an id of "trunkline conversations", the beginning of an id, or "last".
+    CONVERSATION is a number or an id from "trunkline conversations", the beginning of an id, or "last".
     """
     from trunkline.cli.output import print_json
     from trunkline.cli.references import resolve_conversation

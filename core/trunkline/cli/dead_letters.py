@@ -68,7 +68,7 @@ def show_letter(number: int, as_json: bool) -> None:
     "retry", examples="trunkline dead-letters retry 12 13\ntrunkline dead-letters retry --all --json"
 )
 @click.argument("numbers", metavar="[ID]...", type=int, nargs=-1)
-@click.option("--all", "all_of_them", is_flag=True, help="All that can be sent again.")
+@click.option("--all", "all_of_them", is_flag=True, help="Send all that can be sent again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def retry_letters(numbers: tuple[int, ...], all_of_them: bool, as_json: bool) -> int:
     """Send messages again, byte for byte, to their original subject.
@@ -92,11 +92,11 @@ def retry_letters(numbers: tuple[int, ...], all_of_them: bool, as_json: bool) ->
     "clear", examples="trunkline dead-letters clear 12 13\ntrunkline dead-letters clear --all --yes"
 )
 @click.argument("numbers", metavar="[ID]...", type=int, nargs=-1)
-@click.option("--all", "all_of_them", is_flag=True, help="All of them.")
+@click.option("--all", "all_of_them", is_flag=True, help="Delete all dead letters.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def clear_letters(numbers: tuple[int, ...], all_of_them: bool, yes: bool, as_json: bool) -> None:
-    """Delete dead letters. They cannot be brought back."""
+    """Delete dead letters permanently."""
     from trunkline.cli.output import print_json
 
     _wanted(numbers, all_of_them)

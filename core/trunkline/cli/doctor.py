@@ -23,12 +23,13 @@ COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--online", is_flag=True, help="Also ask the model provider whether it answers.")
+@click.option("--online", is_flag=True, help="Also test whether the model provider answers.")
 def command(as_json: bool, online: bool) -> int:
-    """Check the installation. Leaves with 1 when something is an error; nothing is changed.
+    """Check the installation and report how to fix it. The command changes nothing. The exit status is 1 when a check
+    reports an error.
 
-    It ends with every port that is open for this home: its address, what it is for, and the credential it asks for.
-    Without --online nothing goes out to the network but to the configured bus.
+    The output ends with every open port of this home: its address, its purpose, and the credential that it requires.
+    Without --online, the command connects to nothing but the configured bus.
     """
     from trunkline.cli.aio import run
     from trunkline.cli.checks import run_checks

@@ -20,21 +20,21 @@ trunkline fork last@1 --message "Use the other file." --json
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("place", metavar="last|TURN@STEP")
-@click.option("--model", help="The model to ask; without it the one that the turn asked.")
-@click.option("--message", "content", help="Say this there, after all that was before the step.")
+@click.option("--model", help="The model that answers. Default: the turn's own model.")
+@click.option("--message", "content", help="The message to send, after everything before the step.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
 @click.option(
-    "--stream/--no-stream", default=None, help="Print text as it comes. Default: on a terminal only."
+    "--stream/--no-stream", default=None, help="Print text as it arrives. Default: on a terminal only."
 )
 def command(place: str, model: str | None, content: str | None, as_json: bool, stream: bool | None) -> int:
-    """Ask again from a STEP of a TURN, in a new conversation.
+    """Repeat a TURN from one of its STEPs, in a new conversation.
 
-    The new conversation begins with what the turn had before that step: the conversation until then, and the answers
-    and tool results of the steps before, as they are recorded. None of it is asked or run again, and the turn itself is
-    left as it is. STEP is the number that "trunkline replay TURN" and "trunkline trace TURN" show; 0 asks the turn's
-    own question again. The number after the last one goes on from the end, and needs a --message.
+    The new conversation begins with everything before that step: the conversation so far, and the recorded answers and
+    tool results of earlier steps. None of it is asked or run again, and the original turn does not change. STEP is the
+    number that "trunkline replay TURN" and "trunkline trace TURN" show. 0 repeats the turn's own question. The number
+    after the last step continues from the end and needs --message.
 
-    The answer is printed as by "trunkline say", with the same exit status.
+    The output and the exit status are those of "trunkline say".
     """
     from trunkline.cli.aio import run
     from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter

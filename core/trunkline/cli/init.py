@@ -32,23 +32,25 @@ class InitFlags:
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--yes", is_flag=True, help="Ask nothing; take what is given and the defaults.")
+@click.option("--yes", is_flag=True, help="Ask nothing; use the options and the defaults.")
 @click.option("--block", help="Name of the first block.  [default: main]")
-@click.option("--adapter", help="Which model adapter answers.  [default: auto]")
+@click.option("--adapter", help="The model adapter.  [default: auto]")
 @click.option("--key-env", help="NAME of the environment variable that holds the provider's key.")
-@click.option("--base-url", help="Address of the provider, for a compatible one.")
-@click.option("--model", help="Which of the provider's models.")
+@click.option("--base-url", help="Address of an OpenAI-compatible provider.")
+@click.option("--model", help="Name of the provider's model.")
 @click.option(
-    "--test/--no-test", default=None, help="Ask the model for a first answer. Default: not with --yes."
+    "--test/--no-test",
+    default=None,
+    help="Send a test message to the model. Default: yes, except with --yes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; needs --yes.")
 def command(yes: bool, test: bool | None, as_json: bool, **given: str | None) -> int:
-    """Choose who answers, and set up the home folder and the first block.
+    """Choose a model, and set up the home folder and the first block.
 
-    Looks for Ollama, LM Studio and vLLM on this machine, after it has said so. Each answer is saved at once, so
-    Ctrl-C loses nothing and the next "trunkline init" goes on from there. Keys are never asked for or stored: only the
-    name of the variable that holds one. Without a terminal it asks nothing and needs --yes. Leaves with 1 when the
-    model was asked and did not answer.
+    The command announces that it looks for Ollama, LM Studio and vLLM on this machine, and then does so. It saves each
+    answer at once, so Ctrl-C loses nothing and the next "trunkline init" continues from there. It never asks for a key
+    and never stores one; it stores the name of the environment variable that holds the key. Without a terminal it asks
+    nothing and needs --yes. The exit status is 1 when the model test failed.
     """
     from trunkline.cli.init_settings import InitSettings
 

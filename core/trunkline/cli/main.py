@@ -15,31 +15,31 @@ from trunkline.cli.log_format import install_warning_formatter
 
 COMMANDS: dict[str, str] = {
     "chat": "Talk with an agent in this terminal.",
-    "say": "Say one thing and print the answer.",
+    "say": "Send one message and print the answer.",
     "up": "Run the platform: the bus and all five workers.",
     "run": "Run one worker as a process.",
-    "init": "Choose who answers, and set up the home folder and a block.",
-    "conversations": "List conversations, name one, and open one.",
-    "approvals": "List the calls that wait for your approval, and decide.",
-    "blocks": "Make, change, start, stop, reset, archive and delete blocks.",
-    "permissions": "Show and change what an agent may do, and the rules about it.",
-    "audit": "Show what was decided and done.",
+    "init": "Choose a model, and set up the home folder and a block.",
+    "conversations": "List, rename and open conversations.",
+    "approvals": "List the calls that wait for your approval, and decide them.",
+    "blocks": "Create, change, start, stop, reset, archive and delete blocks.",
+    "permissions": "Show and change the permissions of agents.",
+    "audit": "Show the audit log.",
     "results": "Show tool results that were too long for the conversation.",
-    "memory": "Bring files into memory, read and search it.",
-    "plugins": "List the plugins, bring them in and out, or begin a new one.",
-    "config": "Show every setting and where it comes from.",
-    "doctor": "Check the installation and say what to do.",
-    "trace": "Draw what happened in a turn.",
-    "replay": "Drive a recorded turn again, and compare.",
-    "fork": "Ask again from a step of a turn, in a new conversation.",
+    "memory": "Add files to memory, read and search it.",
+    "plugins": "List, install and remove plugins, or create a new one.",
+    "config": "Show every setting and its origin.",
+    "doctor": "Check the installation and report how to fix it.",
+    "trace": "Draw the timeline of a turn.",
+    "replay": "Replay a recorded turn and compare the result.",
+    "fork": "Repeat a turn from one of its steps, in a new conversation.",
     "panic": "Stop every program, turn and model call now, until released.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "partitions": "Show or change the number of inbox partitions.",
     "dead-letters": "Show messages that no worker could handle, and send them again.",
     "remote": "Use the tools of other hosts.",
-    "completion": "Let the Tab key complete commands, blocks, chunks and paths of memory.",
+    "completion": "Print the script that completes commands with the Tab key.",
     "backup": "Write memory, its history and the settings to one archive.",
-    "restore": "Begin a home from a backup.",
+    "restore": "Unpack a backup into the home folder.",
     "version": "Print the version.",
 }
 """The commands in the order of the help, with the line that the help shows without importing them.
@@ -86,7 +86,7 @@ def _plugin_commands() -> dict[str, click.Command]:
 def cli() -> None:
     """Trunkline: your own agents, on your own machine.
 
-    Settings lie in ~/.trunkline (or TRUNKLINE_HOME). Begin with "trunkline chat".
+    Settings are in ~/.trunkline (or in TRUNKLINE_HOME). Start with "trunkline chat".
     """
 
 

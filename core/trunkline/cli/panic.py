@@ -29,15 +29,14 @@ TASKS = "Background tasks end by themselves within a second."
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--release", is_flag=True, help="Let everything go on.")
+@click.option("--release", is_flag=True, help="Release the stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(release: bool, as_json: bool) -> int:
-    """Stop everything, until it is released: every program in a sandbox is killed, also those of workers that died,
-    every turn that runs is cancelled, and no tool is run nor model asked any more.
+    """Stop everything until it is released: kill every sandboxed program, also those of dead workers, cancel every
+    running turn, and refuse all tool calls and model calls.
 
-    This lasts over restarts. Messages that come in meanwhile are kept, and answered with why nothing happens.
-    What is counted are the programs that this command itself still found, and ended; the workers end what they have
-    under way and say when that is done.
+    The stop survives restarts. Messages that arrive in the meantime are kept and answered with the reason. The printed
+    number counts the programs that this command itself ended; the workers end their own and report when that is done.
     """
     from dataclasses import asdict
 

@@ -29,7 +29,7 @@ trunkline permissions rules add allow block:garden send tool:send_mail --between
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """Add, list and remove rules about what agents may do.
+    """Add, list and remove rules.
 
     A denial always wins. What no rule allows is refused. "trunkline permissions BLOCK" shows the result of all rules.
     The rules are files in memory under policies/, where no agent can write.
@@ -64,25 +64,34 @@ def list_rules(block: str | None, as_json: bool) -> int:
 @click.argument("subject")
 @click.argument("action", type=click.Choice(["read", "write", "send", "exec", "network", "*"]))
 @click.argument("resource")
-@click.option("--ask", is_flag=True, help="Allow it only with your approval, each time.")
-@click.option("--max-per-day", type=click.IntRange(min=0), metavar="TIMES", help="So many times a day.")
-@click.option("--between", "time_window", metavar="HH:MM-HH:MM", help="Between these times of the day.")
-@click.option("--on", "days", metavar="DAYS", help="On these days: mon,tue,wed,thu,fri,sat,sun.")
-@click.option("--zone", default="UTC", show_default=True, help="The time zone of times, days and midnight.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Not from then on (UTC).")
-@click.option("--conversation", metavar="ID", help="In that conversation alone.")
-@click.option("--id", default="", help="What to call it; made from what it says otherwise.")
-@click.option("--note", default="", help="What it is for, in your words.")
+@click.option("--ask", is_flag=True, help="Allow each call only after your approval.")
+@click.option(
+    "--max-per-day", type=click.IntRange(min=0), metavar="TIMES", help="The number of calls allowed each day."
+)
+@click.option("--between", "time_window", metavar="HH:MM-HH:MM", help="Only between these times of day.")
+@click.option("--on", "days", metavar="DAYS", help="Only on these days: mon,tue,wed,thu,fri,sat,sun.")
+@click.option(
+    "--zone", default="UTC", show_default=True, help="The time zone of --between, --on and --max-per-day."
+)
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
+    help="The rule expires at this time (UTC).",
+)
+@click.option("--conversation", metavar="ID", help="Only in this conversation.")
+@click.option("--id", default="", help="Name of the rule. Default: made from its content.")
+@click.option("--note", default="", help="Your comment on the rule.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def add_rule(
     effect: Any, subject: str, action: str, resource: str, id: str, note: str, as_json: bool, **when: Any
 ) -> None:
-    """Add a rule: whether SUBJECT may do ACTION to RESOURCE.
+    """Add a rule that allows or denies SUBJECT the ACTION on RESOURCE.
 
-    SUBJECT is block:NAME (its agent), type:agent, '*', or the id of a person whom an agent works for. RESOURCE is
-    tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:block|workspace|system, system:network or external:HOST (a host
-    whose page an agent reads); * stands for any text. What allows something asks you at the terminal first; a denial
-    does not. A block or tool that is not there yet may be named; a note says so.
+    SUBJECT is block:NAME (its agent), type:agent, '*', or the id of the person whose request an agent carries out.
+    RESOURCE is tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:block|workspace|system, system:network or external:HOST
+    (a host whose page an agent reads); * stands for any text. Adding a rule that allows something needs your
+    confirmation at the terminal; adding a denial does not. A rule may name a block or tool that does not exist yet; the
+    output then notes it.
     """
     from datetime import UTC
 

@@ -28,7 +28,7 @@ trunkline permissions block main --host-network 30
 
 @click.group(cls=DefaultCommandGroup, default="block", examples=GROUP_EXAMPLES)
 def command() -> None:
-    """Show or change what agents may do: the choices of one block, and rules about all of them.
+    """Show or change the permissions of one block, and the rules for all blocks.
 
     "trunkline permissions BLOCK" is short for "trunkline permissions block BLOCK".
     """
@@ -42,24 +42,30 @@ command.add_command(permission_rules.command, "rules")
 @click.option(
     "--scope",
     type=click.Choice(["block", "workspace", "system"]),
-    help="Which files its file tools can reach.",
-)
-@click.option("--allow-shell/--deny-shell", default=None, help="Allow programs, or deny them in any case.")
-@click.option(
-    "--allow-network/--deny-network", default=None, help="Allow its programs a network, or deny it any."
+    help="The files that its file tools can reach.",
 )
 @click.option(
-    "--max-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="How long a program may run."
+    "--allow-shell/--deny-shell", default=None, help="Allow programs, or deny them whatever the rules say."
 )
 @click.option(
-    "--approvals", type=click.Choice(["all", "some", "none"]), help="Which calls need your approval."
+    "--allow-network/--deny-network", default=None, help="Allow or deny network access to its programs."
 )
-@click.option("--plan/--no-plan", default=None, help="Restrict it to reading and planning, or lift that.")
+@click.option(
+    "--max-timeout",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="The longest time that a program may run.",
+)
+@click.option(
+    "--approvals", type=click.Choice(["all", "some", "none"]), help="The calls that need your approval."
+)
+@click.option("--plan/--no-plan", default=None, help="Restrict it to reading and planning, or end that.")
 @click.option("--god", "god", type=click.IntRange(0, 240), metavar="MINUTES",
-              help="Allow everything without asking, for so long; 0 ends it. Needs a terminal.")  # fmt: skip
+              help="Allow every call without asking, for this time; 0 ends it. Needs a terminal.")  # fmt: skip
 @click.option("--host-network", "host_network", type=click.IntRange(0, 240), metavar="MINUTES",
-              help="Give its programs this machine's network, for so long; 0 ends it. Needs a terminal.")  # fmt: skip
-@click.option("--conversation", metavar="ID", help="With --god or --host-network: in this conversation only.")
+              help="Let its programs use this machine's network, loopback included, for this time; 0 "
+                  "ends it. Needs a terminal.")  # fmt: skip
+@click.option("--conversation", metavar="ID", help="Limit --god or --host-network to this conversation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def block_permissions(
     block: str,
@@ -69,7 +75,7 @@ def block_permissions(
     as_json: bool,
     **choices: Any,
 ) -> None:
-    """Show or change what the agent of BLOCK may do.
+    """Show or change the permissions of BLOCK's agent.
 
     The choices are stored in the block's block.toml, which no agent can write. A denial always wins. With --approvals
     some, calls that write, send or run programs need your approval; with all, every call; with none, no call.

@@ -27,20 +27,18 @@ trunkline plugins install trunkline-weather --wheels ./wheels
 
 @click.command("install", cls=Command, examples=INSTALL)
 @click.argument("wanted")
-@click.option("--yes", is_flag=True, help="Ask nothing. What it asks for is still shown.")
-@click.option(
-    "--undeclared", is_flag=True, help="With --yes: also take a plugin that does not say what it asks for."
-)
+@click.option("--yes", is_flag=True, help="Do not ask. What the plugin asks for is still shown.")
+@click.option("--undeclared", is_flag=True, help="With --yes: also install a plugin that has no manifest.")
 @click.option(
     "--wheels",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Take what is needed from the wheels of this folder, and ask nobody else.",
+    help="Install only from the wheels in this folder, without an index.",
 )
 @click.option(
     "--no-build-isolation",
     is_flag=True,
-    help="Build a folder with what is installed here, not with what it names.",
+    help="Build a folder with the packages installed here instead of those that it requires.",
 )
 def install(
     wanted: str,
@@ -49,11 +47,11 @@ def install(
     wheels: Path | None,
     no_build_isolation: bool,
 ) -> None:
-    """Show what a plugin asks for, and install it when you agree.
+    """Show what a plugin asks for, and install it if you agree.
 
-    WANTED is NAME, NAME==VERSION, a wheel, or a folder with a project. None of its code runs before you agree; a folder
-    is built after that, in a sandbox without a network and without your files. Nothing that is installed is replaced
-    but an earlier version of the plugin. What came is pinned in plugins.toml in the home folder.
+    WANTED is NAME, NAME==VERSION, a wheel, or a project folder. None of the plugin's code runs before you agree. A
+    folder is then built in a sandbox without network access and without your files. No installed package is replaced,
+    except an earlier version of the plugin. plugins.toml in the home folder records the installed files.
     """
     from trunkline.cli.aio import run
     from trunkline.cli.install.installer import install as carry_out
@@ -160,9 +158,9 @@ def _agree(offer: "InstallPlan", *, yes: bool, undeclared: bool) -> None:
 
 @click.command("remove", cls=Command, examples="trunkline plugins remove trunkline-weather --yes")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Ask nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(name: str, yes: bool) -> None:
-    """Take out the plugin NAME, and what came with it and nobody else needs."""
+    """Remove the plugin NAME, and the packages installed with it that nothing else needs."""
     from trunkline.cli.install.installer import removal_plan
     from trunkline.cli.install.installer import remove as carry_out
     from trunkline.cli.install.pip import find_pip
@@ -185,7 +183,7 @@ def remove(name: str, yes: bool) -> None:
 @click.command("disable", cls=Command, examples="trunkline plugins disable weather")
 @click.argument("name")
 def disable(name: str) -> None:
-    """Load the plugin NAME no more. It stays installed."""
+    """Disable the plugin NAME. It stays installed but is not loaded."""
     from trunkline.config import load_config
 
     config = load_config()
@@ -203,7 +201,7 @@ def disable(name: str) -> None:
 @click.command("enable", cls=Command, examples="trunkline plugins enable weather")
 @click.argument("name")
 def enable(name: str) -> None:
-    """Load the plugin NAME again."""
+    """Enable the plugin NAME again."""
     from trunkline.config import load_config
 
     config = load_config()

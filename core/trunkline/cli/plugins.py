@@ -36,7 +36,7 @@ THEN = {
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """List the plugins, bring them in and out, let one out of quarantine, or begin a new one."""
+    """List, install and remove plugins, release one from quarantine, or create a new one."""
 
 
 for _one in (plugin_install.install, plugin_install.remove, plugin_install.disable, plugin_install.enable):
@@ -46,7 +46,7 @@ for _one in (plugin_install.install, plugin_install.remove, plugin_install.disab
 @command.command("list", examples="trunkline plugins list\ntrunkline plugins list --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_plugins(as_json: bool) -> None:
-    """List the plugins: version, where each comes from, its hooks, and why one is not loaded."""
+    """List the plugins: version, origin, hooks, and the reason if one is not loaded."""
     from trunkline.cli.output import print_json
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
@@ -89,7 +89,7 @@ def _print_table(report: "LoadReport") -> None:
 @command.command("messages", examples="trunkline plugins messages\ntrunkline plugins messages --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the JSON Schema of each payload.")
 def list_messages(as_json: bool) -> None:
-    """List the payloads that plugins publish on subjects of their own: tag, plugin, and what each says."""
+    """List the payloads that plugins publish on their own subjects: tag, plugin and description."""
     import inspect
 
     import msgspec
@@ -118,7 +118,7 @@ def list_messages(as_json: bool) -> None:
 @command.command("release", examples="trunkline plugins release weather")
 @click.argument("name")
 def release_plugin(name: str) -> None:
-    """Let the plugin NAME out of quarantine; it is loaded at the next start."""
+    """Release the plugin NAME from quarantine. It is loaded at the next start."""
     from trunkline.cli.output import print_done
     from trunkline.config import load_config
     from trunkline.errors import PluginError
@@ -137,10 +137,10 @@ def _hooks(names: tuple[str, ...]) -> str:
 @click.argument("kind", type=click.Choice(["tool", "channel", "adapter", "store"]))
 @click.argument("name")
 @click.option(
-    "--into", default=".", type=click.Path(), help="The folder in which to make it.  [default: here]"
+    "--into", default=".", type=click.Path(), help="The folder in which to create it.  [default: here]"
 )
 def new_plugin(kind: "PluginKind", name: str, into: str) -> None:
-    """Write a working package for a plugin called NAME, with tests that pass."""
+    """Create a working package for a plugin called NAME, with tests that pass."""
     from pathlib import Path
 
     from trunkline.cli.scaffold import write_plugin

@@ -29,7 +29,8 @@ MEMORY_TOOLS = "trunkline-memory"
 def command() -> None:
     """Use the tools of other hosts.
 
-    On the hub: invite. On the other host: join with the code, then serve. Its tools are called host__tool.
+    On the hub, run "invite". On the other host, run "join" with the printed code, then "serve". Its tools are named
+    host__tool.
     """
 
 
@@ -38,16 +39,17 @@ def command() -> None:
 )
 @click.argument("name")
 @click.option("--block", "blocks", multiple=True, default=("main",), show_default=True,
-              help="A block whose agent may use the host's tools. May be given several times.")  # fmt: skip
+              help="A block whose agent may use the host's tools; repeatable.")  # fmt: skip
 @click.option(
-    "--listen", help="Where hosts connect, HOST:PORT; kept as remotes.listen. They join one port above."
+    "--listen",
+    help="The HOST:PORT that hosts connect to; saved as remotes.listen. They join at the next higher port.",
 )
 @click.option("--minutes", type=click.FloatRange(0.1, 60.0), default=MINUTES, show_default=True,
-              help="How long the code is good for.")  # fmt: skip
+              help="The time in minutes for which the code is valid.")  # fmt: skip
 def invite(name: str, blocks: tuple[str, ...], listen: str | None, minutes: float) -> None:
-    """Print a one-time code for the host NAME, and wait until it has joined.
+    """Print a one-time code for the host NAME, and wait until it joins.
 
-    The code is good once, and for as long as this command waits. Ctrl-C ends both.
+    The code is valid once, and only while this command waits. Ctrl-C ends both.
     """
     from trunkline.cli.aio import run
     from trunkline.runtime.remotes.registry import check_name
@@ -132,9 +134,9 @@ def _tell(invitation: "object", port: int, seconds: float) -> None:
 @click.argument("hub")
 @click.argument("code")
 def join(hub: str, code: str) -> None:
-    """Make this host's tools usable at the HUB (HOST or HOST:PORT), with the CODE that it printed.
+    """Offer this host's tools to the HUB (HOST or HOST:PORT), with the CODE that the hub printed.
 
-    This home becomes a remote's. Use a home that runs nothing else (TRUNKLINE_HOME).
+    This home then belongs to a remote host. Use a home that nothing else runs on (TRUNKLINE_HOME).
     """
     from trunkline.cli.aio import run
 
@@ -174,11 +176,12 @@ def _address(hub: str) -> tuple[str, int]:
 
 @command.command(cls=Command, examples="trunkline remote serve\ntrunkline remote serve --log json")
 @click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
-              show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
+              show_default=True, help="Format of log lines; auto is text on a terminal and JSON "
+                  "elsewhere.")  # fmt: skip
 def serve(log_format: str) -> None:
     """Serve this host's tools to its hub, until Ctrl-C or SIGTERM.
 
-    The hub need not be in reach. Calls that end while it is not are kept, and told when it asks again.
+    The hub need not be reachable. Results of calls that end while it is not are kept until it asks again.
     """
     from trunkline.cli.aio import run
 
@@ -218,7 +221,7 @@ class _RemoteReady:
 @command.command("list", cls=Command, examples="trunkline remote list\ntrunkline remote list --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(as_json: bool) -> None:
-    """Show the hosts that are let in, and whether they can be reached now."""
+    """List the invited hosts, and whether they can be reached now."""
     from trunkline.cli.aio import run
     from trunkline.cli.output import print_json
 
@@ -272,7 +275,7 @@ async def _look(config: "Config", remotes: "tuple[Remote, ...]", reach: dict[str
 @command.command(cls=Command, examples="trunkline remote revoke laptop")
 @click.argument("name")
 def revoke(name: str) -> None:
-    """Shut the host NAME out, at once and until it is invited again."""
+    """Revoke the access of the host NAME at once. It can return only by a new invitation."""
     from trunkline.config import load_config
     from trunkline.home.paths import Home
     from trunkline.runtime.remotes.registry import RemoteRegistry
@@ -284,9 +287,10 @@ def revoke(name: str) -> None:
 @command.command(cls=Command, examples="trunkline remote accounts > deploy/nats/accounts.conf")
 @click.argument("channels", nargs=-1)
 def accounts(channels: tuple[str, ...]) -> None:
-    """Print the NATS accounts of a server of your own, with these CHANNELS and all hosts that are let in.
+    """Print the NATS accounts for your own NATS server, with these CHANNELS and all invited hosts.
 
-    An embedded server needs none of it. After each invite and revoke: print them again and reload the server.
+    The embedded server does not need this. After each invite and revoke, print the accounts again and reload the
+    server.
     """
     from trunkline.acl.accounts import accounts_config as written
     from trunkline.config import load_config

@@ -20,14 +20,14 @@ trunkline replay last --json
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("turn", metavar="last|TURN")
-@click.option("--text", "with_text", is_flag=True, help="Print the text that people saw, too.")
+@click.option("--text", "with_text", is_flag=True, help="Also print the text that people saw.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(turn: str, with_text: bool, as_json: bool) -> int:
-    """Drive a recorded TURN again from its journal: no model is asked, no tool runs, nothing is written.
+    """Replay a recorded TURN from its journal. No model is called, no tool runs, nothing is written.
 
-    The turn machine is given what happened, record by record, and must decide what it decided then, byte for byte. Then
-    what people saw is told again, from the machine and from the journal, and compared with the feed if that is still
-    kept. Leaves with 1 when anything differs.
+    The turn's state machine receives the recorded events one by one and must make the same decisions, byte for byte.
+    Then the feed is built again, from the state machine and from the journal, and both are compared with the stored
+    feed if it still exists. The exit status is 1 when anything differs.
     """
     import msgspec
 

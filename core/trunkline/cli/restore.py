@@ -15,12 +15,12 @@ trunkline restore garden.tar --replace
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--replace", is_flag=True, help="Move what is in the home aside first; nothing is deleted.")
+@click.option("--replace", is_flag=True, help="First move the present contents aside; nothing is deleted.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: Path, replace: bool, as_json: bool) -> None:
-    """Unpack a backup into the home folder, which must not run and must be empty.
+    """Unpack a backup into the home folder, which must be empty. The platform must be stopped.
 
-    A backup of a newer Trunkline is refused, and a broken one changes nothing.
+    A backup of a newer Trunkline is refused. A damaged backup changes nothing.
     """
     from trunkline.cli.output import print_json
     from trunkline.config import resolve_home

@@ -31,7 +31,7 @@ def command() -> None:
 
 
 @command.command("list", examples="trunkline results list --block main --json")
-@click.option("--block", type=BlockName(), help="Only those of this block.")
+@click.option("--block", type=BlockName(), help="Only items of this block.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_results(block: str | None, as_json: bool) -> None:
     """List the stored results, the newest first."""
@@ -55,10 +55,10 @@ def list_results(block: str | None, as_json: bool) -> None:
 )
 @click.argument("id")
 @click.option(
-    "--save", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a new FILE instead."
+    "--save", type=click.Path(path_type=Path), metavar="FILE", help="Write the result to a new FILE instead."
 )
 def show(id: str, save: Path | None) -> None:
-    """Print a result whole, or save it."""
+    """Print a complete result, or save it."""
     if save is None:
         with_workers(lambda bus: _print(bus, id))
         return

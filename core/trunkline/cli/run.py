@@ -24,16 +24,17 @@ TRUNKLINE_BUS__URL=nats://bus:4222 trunkline run memory --log json
 @click.argument("worker")
 @click.argument("name", required=False)
 @click.option(
-    "--bus", "url", help="Address of the NATS server; else bus.url, else the instance on this home."
+    "--bus", "url", help="Address of the NATS server. Default: bus.url, or the server that runs on this home."
 )
 @click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
-              show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
+              show_default=True, help="Format of log lines; auto is text on a terminal and JSON "
+                  "elsewhere.")  # fmt: skip
 def command(worker: str, name: str | None, url: str | None, log_format: str) -> None:
     """Run one WORKER: gateway, monitor, tools, memory or channels.
 
-    Any number of workers of a kind may run, on any machine that reaches the bus. SIGTERM drains. The WORKER streams
-    makes the streams and keeps them, for workers that run with bus.manage_streams = false. The WORKER plugin runs the
-    plugin NAME in a process of its own, with a NATS user of its own.
+    Any number of workers of each kind may run, on any machine that reaches the bus. SIGTERM drains the worker.
+    "streams" creates and maintains the streams, for workers that run with bus.manage_streams = false. "plugin" runs the
+    plugin NAME in its own process with its own NATS user.
     """
     from trunkline.cli.aio import run
 

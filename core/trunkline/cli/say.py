@@ -37,19 +37,19 @@ ANSWERER_TIMEOUT = 2.0
 @click.argument("text", required=False)
 @click.option("--block", help="The block in which a new conversation begins.")
 @click.option("--conversation", type=ConversationName(),
-              help='A conversation to go on with, by id or number; "last" is the one answered last.')  # fmt: skip
+              help='The conversation to continue, by id or number; "last" is the one answered last.')  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
 @click.option(
-    "--stream/--no-stream", default=None, help="Print text as it comes. Default: on a terminal only."
+    "--stream/--no-stream", default=None, help="Print text as it arrives. Default: on a terminal only."
 )
 def command(
     text: str | None, block: str | None, conversation: str | None, as_json: bool, stream: bool | None
 ) -> int:
-    """Say one thing and print the answer. TEXT "-" reads standard input.
+    """Send one message and print the answer. TEXT "-" reads standard input.
 
-    The answer goes to standard output, everything else to standard error, the conversation's id last. Without
-    --stream a pipe gets text only when it is final. Leaves with 1 when the turn failed, 3 when it waits for a decision
-    (the answer then comes later, into the conversation), 130 after Ctrl-C, which ends the turn.
+    The answer goes to standard output. Everything else goes to standard error, with the conversation's id at the end.
+    Without --stream, a pipe receives only final text. The exit status is 1 when the turn failed, 3 when it waits for a
+    decision (the answer is then added to the conversation later), 130 after Ctrl-C, which cancels the turn.
     """
     from trunkline.cli.aio import run
     from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--once", is_flag=True, help="Print it once; so it is wherever there is no terminal.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, without --once a line each second.")
+@click.option("--once", is_flag=True, help="Print one snapshot. This is the default without a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; without --once, one line each second.")
 @click.option("--minutes", type=click.FloatRange(0.1, 10_000), default=5.0, show_default=True,
-              help="How far back turns and errors are counted.")  # fmt: skip
+              help="The period in which turns and errors are counted.")  # fmt: skip
 def command(once: bool, as_json: bool, minutes: float) -> None:
-    """Watch the platform that runs: its workers, who holds which partition, what waits and for how long, how many
-    turns are under way or failed lately, how full the streams are, and whether there are dead letters.
+    """Watch the running platform: workers, owners of partitions, waiting messages and their age, running and recently
+    failed turns, stream usage, and dead letters.
 
-    Leave with Ctrl-C.
+    Ctrl-C ends the display.
     """
     import sys
 

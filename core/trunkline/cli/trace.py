@@ -34,7 +34,7 @@ WAIT_SECONDS = 3.0
 @click.argument("turn", metavar="last|TURN")
 @click.option("--json", "as_json", is_flag=True, help="Print the spans as JSON.")
 def command(turn: str, as_json: bool) -> None:
-    """Draw what happened in a TURN: who did what, when, for how long, with how many tokens, and what failed."""
+    """Draw the timeline of a TURN: its steps with their times, durations, tokens and errors."""
     from trunkline.cli.aio import run
 
     run(_trace, turn, as_json)

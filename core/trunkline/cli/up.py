@@ -14,14 +14,17 @@ TRUNKLINE_HOME=/srv/agents trunkline up
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--host", help="Address to listen on. Other than 127.0.0.1 opens the gateway to the network.")
+@click.option(
+    "--host", help="Address to listen on. Any address other than 127.0.0.1 opens the gateway to the network."
+)
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of the HTTP API; 0 takes a free one.")
 @click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
-              show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
+              show_default=True, help="Format of log lines; auto is text on a terminal and JSON "
+                  "elsewhere.")  # fmt: skip
 def command(host: str | None, port: int | None, log_format: str) -> None:
     """Run the platform: the bus and all five workers, until Ctrl-C or SIGTERM.
 
-    Work in progress is finished or handed back before it leaves. A second signal leaves at once.
+    Before it exits, it finishes its work in progress or returns it to the queue. A second signal makes it exit at once.
     """
     from trunkline.cli.aio import run
 

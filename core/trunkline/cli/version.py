@@ -13,7 +13,7 @@ trunkline version --json
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
-    """Print the version of Trunkline, with those of Python and of the NATS server."""
+    """Print the versions of Trunkline, Python and the NATS server."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 

@@ -22,15 +22,16 @@ trunkline memory add ~/garden --block garden --prune
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("sources", type=click.Path(path_type=Path), metavar="FILE|FOLDER...", nargs=-1, required=True)
-@click.option("--block", help="Bring it for this block alone; else for all blocks.")
-@click.option("--prune", is_flag=True, help="Take out of memory what is no longer in a FOLDER.")
+@click.option("--block", help="Add the files for this block only. Default: for all blocks.")
+@click.option("--prune", is_flag=True, help="Remove files from memory that are no longer in a FOLDER.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: bool) -> int:
-    """Bring files into memory, under documents/.
+    """Add files to memory, under documents/.
 
-    Text stays as it is. What the plugins read (PDF, DOCX, XLSX, PPTX, EPUB, HTML, ...) is written as Markdown beside
-    its name: report.pdf becomes report.pdf.md. Files that memory holds already are not read again; what cannot be read
-    is skipped and reported. What a new version replaces stays in history. Leaves with 1 when nothing could be brought.
+    Text files are added unchanged. Files of other types that plugins can read (PDF, DOCX, XLSX, PPTX, EPUB, HTML, ...)
+    are converted to Markdown: report.pdf becomes report.pdf.md. Files that memory already has are not read again. Files
+    that cannot be read are skipped and reported. History keeps replaced versions. The exit status is 1 when no file
+    could be added.
     """
     from trunkline.documents.file_scan import documents_folder
 

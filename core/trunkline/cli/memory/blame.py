@@ -34,10 +34,10 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("path")
 @click.option("--lines", metavar="N-M", callback=_range, help="Only these lines, such as 10-20.")
-@click.option("--version", help="As the file was at this version (see history).")
+@click.option("--version", help="Use this version of the file (see history).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with conversation and turn.")
 def command(path: str, lines: tuple[int, int | None], version: str | None, as_json: bool) -> None:
-    """Show who wrote each line of a file, when and in which conversation."""
+    """Show for each line of a file who wrote it, when and in which conversation."""
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import BlameMemory
     from trunkline.contracts.memory.subjects import MEMORY_BLAME

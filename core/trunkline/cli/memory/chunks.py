@@ -51,19 +51,23 @@ def _found(some: bool, as_json: bool) -> int:
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """Look at what was remembered, change it, archive and restore it."""
+    """List, show, change, archive and restore chunks."""
 
 
 @command.command("list", examples="trunkline memory chunks list --tag people --type fact --after 2026-05-01")
-@click.option("--block", help="What this block's agents would see; else everything.")
-@click.option("--tag", "tags", multiple=True, help="Only what has this tag. May be given again.")
-@click.option("--type", "kind", help="Only this type.")
-@click.option("--conversation", help="Only of this conversation.")
-@click.option("--after", type=click.DateTime(), help="Only made at or after this time (UTC).")
-@click.option("--before", type=click.DateTime(), help="Only made at or before this time (UTC).")
-@click.option("--archived", is_flag=True, help="Archived ones instead.")
+@click.option("--block", help="Only chunks that this block's agent would see. Default: all.")
+@click.option("--tag", "tags", multiple=True, help="Only chunks with this tag; repeatable.")
+@click.option("--type", "kind", help="Only chunks of this type.")
+@click.option("--conversation", help="Only chunks of this conversation.")
+@click.option("--after", type=click.DateTime(), help="Only chunks made at or after this time (UTC).")
+@click.option("--before", type=click.DateTime(), help="Only chunks made at or before this time (UTC).")
+@click.option("--archived", is_flag=True, help="List archived chunks instead.")
 @click.option(
-    "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="How many at most."
+    "--limit",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="The largest number of results.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_chunks(
@@ -77,7 +81,7 @@ def list_chunks(
     limit: int,
     as_json: bool,
 ) -> int:
-    """List chunks, newest first. Leaves with 1 when there are none."""
+    """List chunks, newest first. The exit status is 1 when there are none."""
     from datetime import UTC
 
     from trunkline.cli.output import print_json, print_text
@@ -109,7 +113,7 @@ def list_chunks(
 @click.argument("chunk")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(chunk: str, as_json: bool) -> int:
-    """Print a chunk, archived or not. Leaves with 1 when there is none."""
+    """Print a chunk, archived or not. The exit status is 1 when it does not exist."""
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import GetChunk
     from trunkline.contracts.memory.subjects import MEMORY_CHUNK
@@ -146,11 +150,15 @@ def _described(chunk: "Chunk") -> str:
 @click.argument("chunk")
 @click.option("--type", "kind", help="Only links of this type.")
 @click.option(
-    "--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+    "--limit",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="The largest number of results.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
-    """Show what a chunk is linked to, strongest first. Leaves with 1 when it is to nothing."""
+    """Show the links of a chunk, strongest first. The exit status is 1 when it has none."""
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import FindLinked
     from trunkline.contracts.memory.subjects import MEMORY_LINKED
@@ -170,10 +178,12 @@ def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     "change", examples="trunkline memory chunks change chunk-2026-05-04-1f3a9c2b --confidence 0.9"
 )
 @click.argument("chunk")
-@click.option("--text", help="Its new text.")
-@click.option("--tag", "tags", multiple=True, help="Its tags from now on. May be given again.")
-@click.option("--confidence", type=click.FloatRange(0, 1), help="How sure it is.")
-@click.option("--type", "kind", help="Its type.")
+@click.option("--text", help="The new text.")
+@click.option(
+    "--tag", "tags", multiple=True, help="The new tags, which replace the present ones; repeatable."
+)
+@click.option("--confidence", type=click.FloatRange(0, 1), help="Confidence in the text, from 0 to 1.")
+@click.option("--type", "kind", help="The new type.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def change(
     chunk: str,
@@ -183,7 +193,7 @@ def change(
     kind: str | None,
     as_json: bool,
 ) -> None:
-    """Change what is given of a chunk."""
+    """Change the given fields of a chunk."""
     from trunkline.contracts.memory.chunks import UpdateChunk
     from trunkline.contracts.memory.subjects import MEMORY_UPDATE_CHUNK
 
@@ -197,7 +207,7 @@ def change(
 @click.argument("chunk")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def delete(chunk: str, as_json: bool) -> None:
-    """Put a chunk into the archive: nobody finds it any more, and it can be restored."""
+    """Archive a chunk. Searches no longer find it; "restore" brings it back."""
     from trunkline.contracts.memory.chunks import DeleteChunk
     from trunkline.contracts.memory.subjects import MEMORY_DELETE_CHUNK
 
@@ -209,7 +219,7 @@ def delete(chunk: str, as_json: bool) -> None:
 @click.argument("chunk")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def restore(chunk: str, as_json: bool) -> None:
-    """Bring a chunk back from the archive."""
+    """Restore a chunk from the archive."""
     from trunkline.contracts.memory.chunks import RestoreChunk
     from trunkline.contracts.memory.subjects import MEMORY_RESTORE_CHUNK
 
@@ -218,16 +228,16 @@ def restore(chunk: str, as_json: bool) -> None:
 
 
 @command.command("prune", examples="trunkline memory chunks prune --block garden --days 90 --dry-run")
-@click.option("--block", help="The chunks of this block; else the owner's own.")
+@click.option("--block", help="The chunks of this block. Default: the owner's own.")
 @click.option(
     "--days",
     type=click.IntRange(min=1),
-    help="What was neither made nor used for so long; else the policy's.",
+    help="Archive chunks that were neither made nor used for this many days. Default: the retention policy's.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be archived.")
+@click.option("--dry-run", is_flag=True, help="Only report what would be archived.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> None:
-    """Archive what has expired or is old."""
+    """Archive expired and old chunks."""
     from trunkline.cli.output import print_json
     from trunkline.contracts.memory.chunks import PruneChunks
     from trunkline.contracts.memory.subjects import MEMORY_PRUNE
@@ -243,10 +253,10 @@ def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> 
 
 
 @command.command("stats", examples="trunkline memory chunks stats --json")
-@click.option("--block", help="What this block's agents share; else everything.")
+@click.option("--block", help="Only chunks that this block's agent shares. Default: all.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def stats(block: str | None, as_json: bool) -> int:
-    """Count chunks, and name files among them that are broken. Leaves with 1 when some are."""
+    """Count chunks, and report damaged chunk files. The exit status is 1 when there are damaged ones."""
     from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.chunks import CountChunks
     from trunkline.contracts.memory.subjects import MEMORY_CHUNK_STATS

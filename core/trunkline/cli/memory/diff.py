@@ -18,10 +18,10 @@ trunkline memory diff "" 1f3a9c2 8d04e1b --json
 @click.argument("new", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the files, their lines, and the text.")
 def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
-    """Show what differs at PATH between the versions OLD and NEW.
+    """Show the differences of PATH between the versions OLD and NEW.
 
-    Without NEW it is what differs from now, without OLD what the last change of PATH did. Without PATH, or with "", it
-    is all of memory.
+    Without NEW, the command compares OLD with the present version. Without OLD, it shows the last change of PATH.
+    Without PATH, or with "", it compares all of memory.
     """
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import DiffMemory

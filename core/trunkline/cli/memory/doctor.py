@@ -21,13 +21,14 @@ MARKS = {"ok": "ok     ", "mended": "MENDED ", "warning": "WARNING", "error": "E
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--look", is_flag=True, help="Only look; change nothing.")
+@click.option("--look", is_flag=True, help="Only check; change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(look: bool, as_json: bool) -> int:
-    """Look whether memory is whole, mend what can be mended, and say what was done.
+    """Check memory for damage, repair what can be repaired, and report it.
 
-    Reads every object of history. What is broken is put aside in .git/trunkline/damaged and never deleted. Works while
-    the platform runs (writes wait meanwhile) and also when memory cannot start. Leaves with 1 when something is lost.
+    The check reads every object of the history. It moves damaged objects to .git/trunkline/damaged and never deletes
+    them. The command works while the platform runs (writes wait meanwhile), and also when the memory worker cannot
+    start. The exit status is 1 when data is lost.
     """
     from trunkline.cli.output import print_json, print_text
 

@@ -16,11 +16,13 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def passphrase_options(command: F) -> F:
     """The ways to give a passphrase."""
-    command = click.option("--passphrase-env", metavar="NAME", help="A passphrase that this variable holds.")(
-        command
-    )
     command = click.option(
-        "--passphrase-file", type=click.Path(path_type=Path), help="A passphrase: the file's first line."
+        "--passphrase-env", metavar="NAME", help="Read the passphrase from this environment variable."
+    )(command)
+    command = click.option(
+        "--passphrase-file",
+        type=click.Path(path_type=Path),
+        help="Read the passphrase from the first line of this file.",
     )(command)
     return click.option("--passphrase", is_flag=True, help="Ask for a passphrase.")(command)
 

@@ -30,18 +30,22 @@ trunkline memory export everything.tar.age --recipient age1...
     "recipients",
     multiple=True,
     metavar="KEY",
-    help="Lock it for this key (age1... or ssh-...).",
+    help="Encrypt it for this key (age1... or ssh-...).",
 )
 @click.option(
     "--recipients-file",
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Lock it for a file's keys.",
+    help="Encrypt it for the keys in this file.",
 )
 @passphrase_options
-@click.option("--with-index", is_flag=True, help="Take the search index along; it would be made anew anyway.")
-@click.option("--force", is_flag=True, help="Replace FILE when it exists.")
+@click.option(
+    "--with-index",
+    is_flag=True,
+    help="Include the search index. Without it, the next start rebuilds the index.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     file: Path,
@@ -54,9 +58,9 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write all of memory, history included, to FILE: a tar archive that needs no Trunkline to be read.
+    """Write all of memory with its history to FILE, a tar archive that can be read without Trunkline.
 
-    With a key or a passphrase it is locked in the age format, and "age -d" opens it too.
+    With a key or a passphrase, the archive is encrypted in the age format; "age -d" decrypts it too.
     """
     from msgspec import to_builtins
 

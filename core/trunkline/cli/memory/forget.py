@@ -8,10 +8,11 @@ from trunkline.cli.memory.attached_memory import CHUNKS, OWNER, with_memory
 
 @click.command(cls=Command, examples="trunkline memory forget chunk-2026-05-04-1f3a9c2b")
 @click.argument("chunk")
-@click.option("--reason", default="", help="Why, for the history.")
+@click.option("--reason", default="", help="The reason, for the history.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(chunk: str, reason: str, as_json: bool) -> None:
-    """Take a chunk out of the files and the indexes. History keeps it: see purge for good, chunks delete to archive."""
+    """Remove a chunk from the files and the indexes. History keeps it. "purge" removes it permanently; "chunks delete"
+    archives it instead."""
     from trunkline.cli.output import print_json
     from trunkline.contracts.memory.chunks import ForgetChunk
     from trunkline.contracts.memory.subjects import MEMORY_FORGET

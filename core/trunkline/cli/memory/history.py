@@ -9,11 +9,15 @@ from trunkline.cli.memory.attached_memory import FILES, with_memory
 @click.command(cls=Command, examples="trunkline memory history AGENT.md --limit 5")
 @click.argument("path", default="")
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="The largest number of results.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the text before each change.")
 def command(path: str, limit: int, as_json: bool) -> None:
-    """Show what changed a file or folder, newest first."""
+    """Show the changes of a file or folder, newest first."""
     from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.messages import MemoryHistory
     from trunkline.contracts.memory.subjects import MEMORY_HISTORY

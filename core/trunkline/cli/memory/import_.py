@@ -30,19 +30,29 @@ MAX_SHOWN = 20
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("source", type=click.Path(path_type=Path), metavar="FILE|FOLDER")
-@click.option("--restore", "mode", flag_value="restore", help="Make this memory what the other one was.")
-@click.option("--merge", "mode", flag_value="merge", help="Keep what is here and add the other. The default.")
-@click.option("--from", "kind", help="Whose memory it is, when it is not recognised.")
-@click.option("--block", help="The block that conversations of other systems belong to.")
+@click.option(
+    "--restore",
+    "mode",
+    flag_value="restore",
+    help="Replace the contents of this memory by the imported ones.",
+)
+@click.option(
+    "--merge",
+    "mode",
+    flag_value="merge",
+    help="Keep the present contents and add the imported ones (the default).",
+)
+@click.option("--from", "kind", help="The system that the memory comes from, if it is not recognised.")
+@click.option("--block", help="The block that receives the conversations of another system.")
 @click.option(
     "--identity",
     "identities",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A key's file, to open it.",
+    help="The file of the key that decrypts the archive.",
 )
 @passphrase_options
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Report what would be done, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     source: Path,
@@ -56,10 +66,10 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Bring in a memory: an export of Trunkline, or the folder or archive of another system.
+    """Import a memory: an export of Trunkline, or the folder or archive of another system.
 
-    Nothing is lost: what was here stays in history, and what differs on both sides is listed. Importing the same again
-    changes nothing. Keys and passwords never come along.
+    Nothing is lost: history keeps what was here, and the output lists what differs on both sides. Importing the same
+    data again changes nothing. Keys and passwords are never imported.
     """
     from trunkline._util.archives.encryption import is_encrypted
     from trunkline.cli.output import print_json

@@ -15,8 +15,14 @@ trunkline memory link chunk-2026-05-04-1f3a9c2b supports chunk-2026-05-02-77aa01
 @click.argument("source")
 @click.argument("kind", metavar="TYPE")
 @click.argument("target")
-@click.option("--strength", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="How strongly.")
-@click.option("--remove", is_flag=True, help="Take the link out.")
+@click.option(
+    "--strength",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="The strength of the link.",
+)
+@click.option("--remove", is_flag=True, help="Remove the link.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(source: str, kind: str, target: str, strength: float, remove: bool, as_json: bool) -> None:
     """Link the chunk SOURCE to TARGET: supports, contradicts, or a type that a plugin adds."""

@@ -8,10 +8,10 @@ from trunkline.cli.memory.attached_memory import FILES, with_memory
 
 @click.command(cls=Command, examples="trunkline memory list\ntrunkline memory list blocks/main --recursive")
 @click.argument("path", default="")
-@click.option("--recursive", "-r", is_flag=True, help="Folders in folders too.")
+@click.option("--recursive", "-r", is_flag=True, help="Also list the folders below it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: str, recursive: bool, as_json: bool) -> None:
-    """List the names under a folder of memory."""
+    """List the files in a folder of memory."""
     from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.messages import ListMemory
     from trunkline.contracts.memory.subjects import MEMORY_LIST

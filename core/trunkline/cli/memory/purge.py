@@ -28,15 +28,16 @@ PURGEABLE = (
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("target", type=ChunkOrPath())
-@click.option("--confirm", help="TARGET once more, instead of typing it when asked.")
-@click.option("--reason", default="", help="Why, for the note in audit/purges.jsonl.")
+@click.option("--confirm", help="Repeat TARGET here instead of typing it when asked.")
+@click.option("--reason", default="", help="The reason, for the note in audit/purges.jsonl.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(target: str, confirm: str | None, reason: str, as_json: bool) -> None:
-    """Take TARGET out of memory and all of its history: a path, a chunk's id or a conversation's. It cannot be undone.
+    """Permanently remove TARGET from memory and all of its history. TARGET is a path, or the id of a chunk or a
+    conversation. This cannot be undone.
 
-    Old names of a file go as well. With a conversation goes what the server keeps of its turns, and what was learned
-    from it alone. A conversation with a turn that is not over is refused. At the end stands what is kept, where and
-    until when.
+    Earlier names of a file are removed too. With a conversation, the server's records of its turns are removed, and
+    everything that was learned from it alone. A conversation with an unfinished turn is refused. The output ends with
+    what remains, where and until when.
     """
     from trunkline.cli.output import print_json
     from trunkline.contracts.memory.purge import PurgeMemory

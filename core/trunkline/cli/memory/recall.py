@@ -18,13 +18,23 @@ trunkline memory recall beans --block garden --limit 3 --why
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@click.option("--block", help="What this block's agents would find; else everything.")
-@click.option("--tag", "tags", multiple=True, help="Only what has this tag. May be given again.")
-@click.option("--limit", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@click.option("--block", help="Only chunks that this block's agent would find. Default: all.")
+@click.option("--tag", "tags", multiple=True, help="Only chunks with this tag; repeatable.")
 @click.option(
-    "--confidence", default=0.5, show_default=True, type=click.FloatRange(0, 1), help="Only what is as sure."
+    "--limit",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="The largest number of results.",
 )
-@click.option("--why", is_flag=True, help="Say what each signal gave.")
+@click.option(
+    "--confidence",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Only chunks of at least this confidence.",
+)
+@click.option("--why", is_flag=True, help="Show the score of each signal.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     words: tuple[str, ...],
@@ -35,7 +45,7 @@ def command(
     why: bool,
     as_json: bool,
 ) -> int:
-    """Look for what was remembered, best first. No model is asked. Leaves with 1 when nothing is found."""
+    """Search the chunks, best first. No model is called. The exit status is 1 when nothing is found."""
     from trunkline.cli.memory.chunks import line
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import Recall

@@ -17,13 +17,13 @@ IDLE_SECONDS = 600.0
 
 
 @click.command(cls=Command, examples="trunkline memory reindex\ntrunkline memory reindex --vectors")
-@click.option("--vectors", is_flag=True, help="Make the vectors anew too; an embedder may cost money.")
+@click.option("--vectors", is_flag=True, help="Also rebuild the vectors; an embedder may cost money.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(vectors: bool, as_json: bool) -> None:
-    """Make the search index anew from what is committed.
+    """Rebuild the search index from committed files.
 
-    It keeps itself up to date and mends itself; this is for those who want to be sure. With an embedder it also waits
-    for the vectors that are missing.
+    The index updates and repairs itself, so this is rarely needed. With an embedder, the command also waits for missing
+    vectors.
     """
     from trunkline.cli.memory.stats import show
     from trunkline.cli.output import print_json

@@ -16,15 +16,21 @@ trunkline memory remember --tag notes - < notes.txt
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("text")
-@click.option("--block", help="For this block alone; else for all blocks.")
-@click.option("--tag", "tags", multiple=True, help="A word under which it is found. May be given again.")
+@click.option("--block", help="Store it for this block only. Default: for all blocks.")
+@click.option("--tag", "tags", multiple=True, help="A tag for the chunks; repeatable.")
 @click.option(
-    "--type", "kind", help="fact, preference, pattern, note, decision, or a plugin's; else by the words."
+    "--type",
+    "kind",
+    help="fact, preference, pattern, note, decision, or a plugin's type. Default: detected from the words.",
 )
 @click.option(
-    "--confidence", default=0.7, show_default=True, type=click.FloatRange(0, 1), help="How sure it is."
+    "--confidence",
+    default=0.7,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Confidence in the text, from 0 to 1.",
 )
-@click.option("--conversation", help="The conversation it belongs to; else one of its own.")
+@click.option("--conversation", help="The conversation that it belongs to. Default: a new one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     text: str,
@@ -35,7 +41,7 @@ def command(
     conversation: str | None,
     as_json: bool,
 ) -> int:
-    """Keep TEXT as chunks (- reads it from standard input). Prints their ids. Leaves with 1 when it is blank."""
+    """Store TEXT as chunks and print their ids; - reads standard input. The exit status is 1 when the text is blank."""
     from trunkline.cli.output import print_json
     from trunkline.contracts.memory.chunks import Remember
     from trunkline.contracts.memory.subjects import MEMORY_REMEMBER

@@ -15,14 +15,14 @@ trunkline memory revert --version 1f3a9c2
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("path", default="")
-@click.option("--version", help="Take back what this version did, instead of the last change.")
-@click.option("--to", help="Bring PATH back to what it was at this version.")
+@click.option("--version", help="Undo the change of this version instead of the last change.")
+@click.option("--to", help="Restore PATH as it was at this version.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: str, version: str | None, to: str | None, as_json: bool) -> None:
-    """Take back the last change of a file or folder, by a change of its own.
+    """Undo the last change of a file or folder by a new change.
 
-    What came later stays where it is of other lines; where it is not, nothing is changed and the command says so. To
-    have the change back, revert again. Without PATH a version must be named, and all of it is taken back.
+    Later changes of other lines stay. If a later change touched the same lines, the command changes nothing and reports
+    it. To undo the revert, revert again. Without PATH, --version is required and the whole version is undone.
     """
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import RevertMemory

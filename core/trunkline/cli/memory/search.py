@@ -22,23 +22,32 @@ trunkline memory search todo --names
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("words", nargs=-1, required=True, metavar="QUERY")
-@click.option("--path", default="", help="Only under this folder.")
+@click.option("--path", default="", help="Only files below this folder.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind; again for more."
+    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only hits of this kind; repeatable."
 )
-@click.option("--tag", "tags", multiple=True, help="Only what has this tag; again for more.")
-@click.option("--speaker", default="", help="Only what this one said: a name, or user, assistant, tool.")
+@click.option("--tag", "tags", multiple=True, help="Only hits with this tag; repeatable.")
+@click.option(
+    "--speaker", default="", help="Only messages of this speaker: a name, or user, assistant, tool."
+)
 @click.option("--conversation", default="", help="Only in this conversation.")
-@click.option("--since", type=click.DateTime(), help="Only what was said since then.")
-@click.option("--until", type=click.DateTime(), help="Only what was said before then.")
+@click.option("--since", type=click.DateTime(), help="Only messages since this time (local).")
+@click.option("--until", type=click.DateTime(), help="Only messages before this time (local).")
 @click.option(
-    "--confidence", default=0.0, type=click.FloatRange(0, 1), help="Only what is as sure, from 0 to 1."
+    "--confidence",
+    default=0.0,
+    type=click.FloatRange(0, 1),
+    help="Only hits of at least this confidence, from 0 to 1.",
 )
 @click.option(
-    "--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+    "--limit",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="The largest number of results.",
 )
-@click.option("--names", is_flag=True, help="Search names instead of text.")
-@click.option("--why", is_flag=True, help="Say of each hit which signals speak for it.")
+@click.option("--names", is_flag=True, help="Search file names instead of text.")
+@click.option("--why", is_flag=True, help="Show the signals that each hit was ranked by.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     words: tuple[str, ...],
@@ -55,7 +64,7 @@ def command(
     why: bool,
     as_json: bool,
 ) -> int:
-    """Search memory, best first; quotes around QUERY may be left out. Leaves with 1 when nothing is found."""
+    """Search memory, best first. QUERY needs no quotes. The exit status is 1 when nothing is found."""
     import msgspec
 
     from trunkline.cli.output import print_json

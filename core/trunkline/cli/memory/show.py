@@ -10,7 +10,7 @@ from trunkline.cli.memory.attached_memory import FILES, VERSIONS, with_memory
     cls=Command, examples="trunkline memory show AGENT.md\ntrunkline memory show AGENT.md --version 1f3a9c2"
 )
 @click.argument("path")
-@click.option("--version", help="As it was at this version (see history).")
+@click.option("--version", help="Print this version of the file (see history).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: str, version: str | None, as_json: bool) -> None:
     """Print a file of memory."""

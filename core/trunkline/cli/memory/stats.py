@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, examples="trunkline memory stats\ntrunkline memory stats --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
-    """Say what the search index holds, and how far the vectors are."""
+    """Show the contents of the search index and the progress of its vectors."""
     from trunkline.cli.output import print_json
     from trunkline.contracts.memory.index import GetIndexStats
     from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS

@@ -21,13 +21,13 @@ trunkline memory watch ~/garden --block garden --prune
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folders", type=click.Path(path_type=Path), metavar="FOLDER...", nargs=-1, required=True)
-@click.option("--block", help="Bring it for this block alone; else for all blocks.")
-@click.option("--prune", is_flag=True, help="Take out of memory what is deleted in a FOLDER.")
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each change.")
+@click.option("--block", help="Add the files for this block only. Default: for all blocks.")
+@click.option("--prune", is_flag=True, help="Remove files from memory when they are deleted in a FOLDER.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each change.")
 def command(folders: tuple[Path, ...], block: str | None, prune: bool, as_json: bool) -> None:
-    """Bring the files of folders into memory, and then whatever changes in them, until Ctrl-C.
+    """Add the files of folders to memory, and keep adding changed files until Ctrl-C.
 
-    To have a folder watched whenever the platform runs, write it into trunkline.toml: [[documents.watch]].
+    To watch a folder whenever the platform runs, add it to trunkline.toml: [[documents.watch]].
     """
     from trunkline.errors import StorageError
 

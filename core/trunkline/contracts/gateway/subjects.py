@@ -84,7 +84,7 @@ CANCEL_TURN = Endpoint(
 )  # fmt: skip
 FORK_TURN = Endpoint(
     "gateway.fork", Subject("trunkline.cmd.gateway.{channel}.fork"), ForkTurn, MessageAccepted,
-    doc="Ask again from a step of a turn, in a new conversation.",
+    doc="Repeat a turn from one of its steps, in a new conversation.",
 )  # fmt: skip
 DECIDE_APPROVAL = Endpoint(
     "gateway.decide", Subject("trunkline.cmd.gateway.{channel}.decide"), ApprovalDecided, CommandSucceeded,
@@ -132,7 +132,7 @@ RESTORE_BLOCK = Endpoint(
 )  # fmt: skip
 DELETE_BLOCK = Endpoint(
     "gateway.block-delete", Subject("trunkline.cmd.gateway.{channel}.blocks.delete"), DeleteBlock, CommandSucceeded,
-    doc="Delete a block.",
+    doc="Delete a block and cancel its turns.",
 )  # fmt: skip
 STORE_MESSAGES = Endpoint(
     "conversation.append", Subject("trunkline.cmd.conversation.append"), AppendConversation, ConversationAppended,

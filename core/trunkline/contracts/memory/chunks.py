@@ -258,7 +258,7 @@ class UpdateChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-update.v
 
 
 class DeleteChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-delete.v1"):
-    """Put a chunk into the archive: nobody finds it any more, and it can be restored."""
+    """Archive a chunk. Searches no longer find it; "restore" brings it back."""
 
     id: str
     actor: str
@@ -329,7 +329,7 @@ MEMORY_REMEMBER = change(
     "remember",
     Remember,
     Remembered,
-    "Keep a text as chunks.",
+    "Store a text as chunks.",
     ("monitor", "tools", "operator"),
     scope="reply",
 )
@@ -352,7 +352,7 @@ MEMORY_LINK = change(
     "chunk-link",
     LinkChunks,
     MemoryChanged,
-    "Link chunks by hand.",
+    "Link two chunks.",
     ("monitor", "tools", "operator"),
     scope="reply",
 )
@@ -369,7 +369,7 @@ MEMORY_RESTORE_CHUNK = change(
     "chunk-restore", RestoreChunk, MemoryChanged, "Bring a chunk back.", ("operator",)
 )
 MEMORY_FORGET = change(
-    "chunk-forget", ForgetChunk, MemoryChanged, "Take a chunk out; history keeps it.",
+    "chunk-forget", ForgetChunk, MemoryChanged, "Remove a chunk; history keeps it.",
     ("monitor", "tools", "operator"), scope="reply",
 )  # fmt: skip
 MEMORY_PRUNE = change(

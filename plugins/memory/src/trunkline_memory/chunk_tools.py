@@ -54,12 +54,12 @@ async def recall(
     tags: list[str] | None = None,
     conversation_id: str | None = None,
 ) -> dict[str, Any]:
-    """Look for what was remembered, best first.
+    """Search the chunks, best first.
 
     Args:
         query: What to look for, in a few words.
         max_results: How many at most.
-        min_confidence: Only what is as sure as this, from 0 to 1.
+        min_confidence: Only results of at least this confidence, from 0 to 1.
         tags: Only what has all of these tags.
         conversation_id: Only what comes from this conversation.
     """
@@ -119,7 +119,7 @@ async def forget(context: ToolContext, chunk_id: str, reason: str = "") -> dict[
 
     Args:
         chunk_id: Its id, from remember or recall.
-        reason: Why, for the history.
+        reason: The reason, for the history.
     """
     return {"chunk_id": chunk_id, "hash": await context.memory.forget(chunk_id, reason=reason)}
 
@@ -140,7 +140,7 @@ async def link(
         target_id: The chunk that it speaks of.
         link_type: supports, contradicts, or a type that a plugin adds.
         strength: How strongly, from 0 to 1.
-        remove: Take the link out instead.
+        remove: Remove the link instead.
     """
     version = await context.memory.link(source_id, target_id, link_type, strength=strength, remove=remove)
     return {"source_id": source_id, "target_id": target_id, "type": link_type, "hash": version}

@@ -56,11 +56,11 @@ async def memory_search(
         limit: At most so many hits.
         kinds: Only these; turn is of a conversation.
         tags: Only what has all of these tags.
-        speaker: Only what this one said: a name, or user, assistant, tool.
+        speaker: Only messages of this speaker: a name, or user, assistant, tool.
         since: Only from then on, such as 2026-05-01 or 2026-05-01T14:30.
         until: Only before then.
         conversation_id: Only in this conversation.
-        min_confidence: Only what is as sure as this.
+        min_confidence: Only results of at least this confidence.
     """
     found = await context.memory.search(
         query,
@@ -115,11 +115,11 @@ def _parse_time(name: str, text: str) -> datetime | None:
 
 @tool(effect="read", untrusted_output=True, derived=True)
 async def memory_list(context: ToolContext, path: str = "", recursive: bool = False) -> list[dict[str, Any]]:
-    """List the names under a folder of memory.
+    """List the files in a folder of memory.
 
     Args:
         path: The folder; empty is this block's memory, / the whole memory.
-        recursive: Folders in folders too.
+        recursive: Also list the folders below it.
     """
     entries = await context.memory.list(path, recursive=recursive)
     return [

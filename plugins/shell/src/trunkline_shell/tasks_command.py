@@ -31,9 +31,10 @@ def tasks_command(tasks: TaskStore) -> click.Command:
     @click.group("tasks", cls=Group, examples=EXAMPLES)
     @click.pass_context
     def group(context: click.Context) -> None:
-        """See the background tasks that agents began on this machine, and stop them.
+        """Show and stop the background tasks that agents started on this machine.
 
-        A task goes on when the platform is stopped. An ID may be cut as long as it tells the task from the others.
+        A task continues when the platform stops. The first characters of an ID are enough if no other ID begins with
+        them.
         """
         context.obj = tasks
 
@@ -45,12 +46,12 @@ def tasks_command(tasks: TaskStore) -> click.Command:
 @click.command(
     "list", cls=Command, examples="trunkline tasks list --running\ntrunkline tasks list --block main --json"
 )
-@click.option("--block", help="Only those of this block.")
-@click.option("--running", is_flag=True, help="Only those that run.")
+@click.option("--block", help="Only items of this block.")
+@click.option("--running", is_flag=True, help="Only running tasks.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def _list(tasks: TaskStore, block: str | None, running: bool, as_json: bool) -> None:
-    """List the tasks, the newest first, and how each stands."""
+    """List the tasks with their state, the newest first."""
     from trunkline import printable
     from trunkline.api.cli import print_json, print_table
 
@@ -89,12 +90,12 @@ def _list(tasks: TaskStore, block: str | None, running: bool, as_json: bool) -> 
     default=LINES,
     show_default=True,
     type=click.IntRange(1, MOST_LINES),
-    help="The last lines it printed.",
+    help="The number of lines to show from the end of its output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def _show(tasks: TaskStore, id: str, lines: int, as_json: bool) -> None:
-    """Show one task and the end of what it printed."""
+    """Show one task and the end of its output."""
     from trunkline import printable
     from trunkline.api.cli import print_json, print_table
 
@@ -125,7 +126,7 @@ def _show(tasks: TaskStore, id: str, lines: int, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def _stop(tasks: TaskStore, ids: tuple[str, ...], as_json: bool) -> None:
-    """End tasks, each with all that it began. One that has ended already stays as it is."""
+    """Stop tasks, each with all processes that it started. A finished task does not change."""
     import anyio
 
     from trunkline import printable
@@ -150,11 +151,11 @@ def _stop(tasks: TaskStore, ids: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command("clear", cls=Command, examples="trunkline tasks clear --block main")
-@click.option("--block", help="Only those of this block.")
+@click.option("--block", help="Only items of this block.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def _clear(tasks: TaskStore, block: str | None, as_json: bool) -> None:
-    """Forget the tasks that have ended, with their output."""
+    """Delete the records and output of finished tasks."""
     from trunkline.api.cli import print_json
 
     ended = [one for name, one in _list_all(tasks) if block in (None, name) and not _is_running(one)]

@@ -13,17 +13,17 @@ trunkline learning forget pit-1a2b3c4d
 
 VERBS: dict[str, str] = {
     "status": "Show whether learning is on, and how much was learned.",
-    "facts": "Show what people said of themselves, with what contradicts it.",
-    "episodes": "Show the tasks that are remembered, newest first.",
+    "facts": "Show the facts that people stated about themselves, with contradictions.",
+    "episodes": "Show the remembered tasks, newest first.",
     "playbook": "Show the strategies, by model and section.",
-    "profile": "Show the profile, and what a model is told of it.",
-    "forget": "Take out a fact, an episode, a strategy or the profile.",
+    "profile": "Show the profile, and the part of it that models receive.",
+    "forget": "Remove a fact, an episode, a strategy or the profile.",
 }
 
 
 @click.group("learning", cls=LazyGroup, package=__name__, table=VERBS, examples=EXAMPLES)
 def learning() -> None:
-    """See what was learned from finished turns, and take out what should not stay.
+    """Show what was learned from finished turns, and remove parts of it.
 
-    Learning is off until preferences.toml has a table [learning] with "on = true".
+    Learning is off until preferences.toml has "on = true" in the table [learning].
     """

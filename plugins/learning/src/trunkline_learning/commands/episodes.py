@@ -9,13 +9,17 @@ from trunkline.api.cli import Command, with_memory
     cls=Command,
     examples="trunkline learning episodes\ntrunkline learning episodes --model openai/gpt-5 --json",
 )
-@click.option("--model", help="Only those of this model.")
+@click.option("--model", help="Only items of this model.")
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="The largest number of results.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str | None, limit: int, as_json: bool) -> int:
-    """Show the tasks that are remembered, newest first. Leaves with 1 when there is none."""
+    """Show the remembered tasks, newest first. The exit status is 1 when there is none."""
     from trunkline.api.cli import print_json, print_table
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.text import cut

@@ -39,15 +39,19 @@ trunkline learning facts --conversation conv_01J… --since 2026-05-01 --json
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("query", default="")
-@click.option("--block", help="Only those of this block.")
-@click.option("--conversation", help="Only those of this conversation.")
+@click.option("--block", help="Only items of this block.")
+@click.option("--conversation", help="Only facts of this conversation.")
 @click.option(
-    "--role", type=click.Choice(["user", "assistant"]), help="Only what a person or the agent said."
+    "--role", type=click.Choice(["user", "assistant"]), help="Only facts stated by a person or by the agent."
 )
-@click.option("--since", type=click.DateTime(), help="Only from this time on (UTC).")
-@click.option("--until", "before", type=click.DateTime(), help="Only before this time (UTC).")
+@click.option("--since", type=click.DateTime(), help="Only facts since this time (UTC).")
+@click.option("--until", "before", type=click.DateTime(), help="Only facts before this time (UTC).")
 @click.option(
-    "--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+    "--limit",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="The largest number of results.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -60,9 +64,9 @@ def command(
     limit: int,
     as_json: bool,
 ) -> int:
-    """Show what people said of themselves, newest first, or with QUERY the nearest first.
+    """Show the facts that people stated about themselves, newest first; with QUERY, the best match first.
 
-    Two facts that cannot both hold are both shown, each with the other. Leaves with 1 when there is none.
+    Of two contradicting facts, each is shown with the other. The exit status is 1 when there is none.
     """
     from trunkline.api.cli import print_json, print_text
 

@@ -20,15 +20,18 @@ trunkline learning forget --all --yes
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("ids", nargs=-1, metavar="[ID|profile]...")
 @click.option(
-    "--all", "everything", is_flag=True, help="All facts, episodes, strategies, numbers and the profile."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Remove all facts, episodes, strategies, metrics and the profile.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask, for --all.")
+@click.option("--yes", is_flag=True, help="With --all: do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) -> int:
-    """Take out facts, episodes, strategies or the profile, by their ids.
+    """Remove facts, episodes, strategies or the profile, by their ids.
 
-    History keeps them: `trunkline memory revert` brings them back, `trunkline memory purge` removes them for good.
-    Leaves with 1 when something is not there.
+    History keeps them: `trunkline memory revert` brings them back, `trunkline memory purge` removes them permanently.
+    The exit status is 1 when an id does not exist.
     """
     from trunkline.api.cli import print_json
 

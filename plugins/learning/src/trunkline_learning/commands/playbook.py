@@ -8,11 +8,11 @@ from trunkline.api.cli import Command, with_memory
 @click.command(
     cls=Command, examples="trunkline learning playbook\ntrunkline learning playbook --section pitfalls"
 )
-@click.option("--model", help="Only those of this model.")
+@click.option("--model", help="Only items of this model.")
 @click.option("--section", help="Only this section.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str | None, section: str | None, as_json: bool) -> int:
-    """Show the strategies, by model and section. Leaves with 1 when there is none."""
+    """Show the strategies, by model and section. The exit status is 1 when there is none."""
     from trunkline.api.cli import print_json, print_text
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.playbook import SECTIONS

@@ -8,7 +8,7 @@ from trunkline.api.cli import Command, with_memory
 @click.command(cls=Command, examples="trunkline learning profile\ntrunkline learning profile --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
-    """Show the profile, and what a model is told of it. Leaves with 1 when there is none."""
+    """Show the profile, and the part of it that models receive. The exit status is 1 when there is none."""
     from trunkline.api.cli import print_json
     from trunkline_learning import files
     from trunkline_learning.profile import SHOWN_AFTER, Profile, describe_profile

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     "--wait",
     default=0.0,
     metavar="SECONDS",
-    help="Wait until no turn waits to be learned from, at most so long.",
+    help="Wait until no turn waits to be learned from, for at most this time.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(wait: float, as_json: bool) -> None:

@@ -14,18 +14,19 @@ trunkline mcp test time
 """
 
 VERBS: dict[str, str] = {
-    "list": "Show the servers, and how they stand.",
-    "add": "Name a server, whose tools agents then have.",
-    "remove": "Take a server out.",
+    "list": "List the servers with their status.",
+    "add": "Add a server, whose tools agents can then use.",
+    "remove": "Remove a server.",
     "test": "Connect to a server and show its tools.",
-    "serve": "Lend a block to other agents, as an MCP server.",
-    "login": "Sign in to a server that asks for it.",
+    "serve": "Serve a block to other agents, as an MCP server.",
+    "login": "Sign in to a server that requires it.",
 }
 
-HELP = """Use the tools of MCP servers, and lend a block to other agents.
+HELP = """Use the tools of MCP servers, and serve a block to other agents.
 
-mcp.json in the home names them, in the usual format (mcpServers); mcp/BLOCK.json those of one block. A server that is
-a program runs in the sandbox. Its tools ask for approval, whatever it says of them, unless it is trusted.
+The file mcp.json in the home lists the servers in the usual format (mcpServers); mcp/BLOCK.json lists those of one
+block. A server that is a program runs in the sandbox. Unless a server is trusted, every call of its tools needs
+approval, whatever the server declares.
 """
 
 

@@ -18,26 +18,40 @@ trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontext
 @click.command(cls=Command, examples=EXAMPLES, context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("command_line", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--url", default="", help="The URL of an HTTP server, instead of a command.")
 @click.option(
-    "--url", default="", help="The address of a server that is asked over HTTP, in place of a command."
+    "--env", "env", multiple=True, metavar="NAME=VALUE", help="An environment variable of the server."
 )
-@click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="A variable of its environment.")
 @click.option(
-    "--env-from", multiple=True, metavar="NAME[=FROM]", help="One that is taken from your environment."
+    "--env-from",
+    multiple=True,
+    metavar="NAME[=FROM]",
+    help="An environment variable taken from your environment.",
 )
-@click.option("--header-from", multiple=True, metavar="HEADER=FROM", help="A header, from your environment.")
-@click.option("--block", default="", help="Only this block has its tools.")
 @click.option(
-    "--trusted", is_flag=True, help="Believe what it says of its tools: those that only read ask nobody."
+    "--header-from",
+    multiple=True,
+    metavar="HEADER=FROM",
+    help="An HTTP header whose value is taken from your environment.",
 )
-@click.option("--network", is_flag=True, help="Let it reach other hosts; not what listens on this machine.")
-@click.option("--host-network", is_flag=True, help="Let it use this machine's own network, loopback too.")
-@click.option("--folder", default="", help="The one folder that it may write; it sees it as /workspace.")
-@click.option("--readable", multiple=True, metavar="FOLDER", help="A further folder that it may read.")
-@click.option("--replace", is_flag=True, help="Write over a server of the same name.")
+@click.option("--block", default="", help="Only this block can use its tools.")
+@click.option(
+    "--trusted",
+    is_flag=True,
+    help="Believe the server's annotations: tools that it declares read-only need no approval.",
+)
+@click.option("--network", is_flag=True, help="Let it reach other hosts, but no service on this machine.")
+@click.option(
+    "--host-network", is_flag=True, help="Let it use this machine's own network, including loopback."
+)
+@click.option(
+    "--folder", default="", help="The only folder that it may write; the server sees it as /workspace."
+)
+@click.option("--readable", multiple=True, metavar="FOLDER", help="A folder that it may read; repeatable.")
+@click.option("--replace", is_flag=True, help="Replace a server of the same name.")
 @click.pass_obj
 def command(home: Path, /, name: str, block: str, replace: bool, **given: Any) -> None:
-    """Name a server, whose tools agents then have. It is connected at once where the platform runs."""
+    """Add a server, whose tools agents can then use. A running platform connects to it at once."""
     import trunkline
     from trunkline_mcp.config_writer import put_server
 

@@ -18,7 +18,7 @@ START_HINT = '"trunkline up" starts one, and "trunkline mcp test SERVER" tries o
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def command(home: Path, as_json: bool) -> None:
-    """Show the servers, and how they stand. Values of env and headers are never shown."""
+    """List the servers with their status. Values of env and headers are never shown."""
     from trunkline.api.cli import print_json, print_table, print_text
 
     found, standings = load_servers(home), read_statuses(home)

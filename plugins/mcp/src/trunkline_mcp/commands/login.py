@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, examples="trunkline mcp login docs\ntrunkline mcp login docs --again")
 @click.argument("server")
-@click.option("--again", is_flag=True, help="Forget what is kept first.")
+@click.option("--again", is_flag=True, help="First delete the stored sign-in.")
 @click.pass_obj
 def command(home: Path, server: str, again: bool) -> None:
-    """Sign in to a server that asks for it. Prints the page to open, and waits until you come back from it."""
+    """Sign in to a server that requires it. The command prints the page to open and waits until you have signed in."""
     import anyio
 
     import trunkline

@@ -11,7 +11,7 @@ from trunkline.api.cli import Command, print_done
 @click.argument("server")
 @click.pass_obj
 def command(home: Path, server: str) -> None:
-    """Take a server out. Its tools are gone at once; a folder of its own stays."""
+    """Remove a server. Its tools disappear at once; its own folder stays."""
     from trunkline_mcp.config_writer import remove_server
     from trunkline_mcp.connector import TOKENS_FOLDER
     from trunkline_mcp.oauth import OAuthTokenStore

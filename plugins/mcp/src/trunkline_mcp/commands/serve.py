@@ -25,18 +25,18 @@ trunkline mcp serve main --http --port 8421
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("block")
+@click.option("--as", "name", default="external", help="The name of the other agent in policies and history.")
 @click.option(
-    "--as", "name", default="external", help="What the other agent is called in policies and history."
+    "--http", is_flag=True, help="Serve over HTTP on this machine, with the home's token, until Ctrl-C."
 )
-@click.option("--http", is_flag=True, help="Over HTTP on this machine, with the home's token, until Ctrl-C.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="The port of --http, any free one by default."
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port of --http. Default: any free port."
 )
 @click.pass_obj
 def command(home: Path, block: str, name: str, http: bool, port: int) -> None:
-    """Lend a block's permitted tools and its memory to another agent.
+    """Serve a block's permitted tools and its memory to another agent.
 
-    Without --http it answers on standard input and output, for a program that begins it as a server.
+    Without --http, it communicates over standard input and output, for an agent that starts it as a program.
     """
     import trunkline
     from trunkline.api.memory import BLOCK_NAME_RULE, is_block_name

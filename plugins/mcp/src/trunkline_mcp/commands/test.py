@@ -27,9 +27,9 @@ NOT_FOUND_HINT = (
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def command(home: Path, server: str, as_json: bool) -> None:
-    """Connect to a server and show its tools. Ends with an error when it cannot be used.
+    """Connect to a server and show its tools. Fails when the server cannot be used.
 
-    What a tools worker that begins for this logs, of other servers too, is in logs/mcp.log in the home.
+    If the command starts a tools worker, the worker's log, also about other servers, is logs/mcp.log in the home.
     """
     from trunkline.api.cli import print_json
 
