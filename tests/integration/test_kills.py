@@ -479,3 +479,46 @@ async def test_a_turn_whose_monitor_dies_before_it_tells_is_told_of_by_the_next(
                 heard = [told.data async for told in running.bus.history(TURN_FACT, fact="finished")]
         [told] = heard
         assert told.turn == accepted.turn and told.reason == "stop"
+
+
+KILLS_SERVER = '''
+"""Kills the NATS server right WHEN the monitor publishes that a turn finished, once."""
+import os
+import signal
+from pathlib import Path
+import trunkline
+
+KILLED = Path(__file__).with_name("killed")
+SERVER = Path(__file__).parents[1] / "bus/server.pid"
+
+class Killer:
+    async def __call__(self, message, proceed):
+        due = message.direction == "out" and message.subject.endswith(".finished") and not KILLED.exists()
+        if due and "WHEN" == "before":
+            self.kill()
+        await proceed(message)
+        if due and "WHEN" == "after":
+            self.kill()
+
+    def kill(self):
+        KILLED.touch()
+        os.kill(int(SERVER.read_text()), signal.SIGKILL)
+
+@trunkline.hookimpl
+def trunkline_bus_middleware():
+    return [Killer()]
+'''
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_the_fact_that_a_turn_finished_outlives_the_server(when: str, tmp_path: Path) -> None:
+    """The server is killed as the fact is published: the monitor stores the fact until a server has it."""
+    plugins = {"kills": KILLS_SERVER.replace("WHEN", when)}
+    config = {"runtime.provider_adapter": "offline"}
+    async with process_platform(tmp_path / "home", config=config, plugins=plugins, workers=CREW) as running:
+        turns = [(await running.say("hello")).accepted.turn for _ in range(2)]
+        facts: list[TurnFact] = []
+        with anyio.fail_after(60):
+            while {fact.turn for fact in facts} != {*turns}:
+                await anyio.sleep(0.05)
+                facts = [stored.data async for stored in running.bus.history(TURN_FACT, fact="finished")]

@@ -27,7 +27,8 @@ class ClaimedItem:
         self.item = stored.data
         self.delivery = stored if isinstance(stored, Delivery) else None
         self.first = isinstance(stored, Delivery) and not stored.redelivered
-        """Whether the server says that nobody was given it before. After a crash it may err."""
+        """Whether nobody worked on it before: the server delivers it for the first time, about which it may err after
+        its own crash, and no try has failed here."""
         self.done = False
 
     async def mark_in_progress(self) -> None:

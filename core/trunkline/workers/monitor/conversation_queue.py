@@ -167,6 +167,7 @@ class ConversationQueue:
                 self._inbox.release(held)
                 raise
             except Exception as error:
+                held.first = False  # the try may have written: from now on the journal is read
                 if _is_transient(error):
                     log.warning("turn %s waits for the bus or another worker: %s", held.item.turn, error)
                 else:
@@ -202,12 +203,11 @@ class ConversationQueue:
         if request is None:
             return await self._inbox.settle(held)
         if turn.phase is Phase.DONE:
-            # A monitor may have died between the record of the end and its publication, so both are published again.
-            # An approval is appended by compare-and-set (ADR 0025). The fact may be out twice: learning passes over a
-            # turn that it has learned from (ADR 0022).
-            if turn.finished is not None and not held.first:
-                await self._recorder.publish_fact(request, turn.finished)
-                await self._approvals.publish_missing(turn, PublishedApprovals())
+            # A monitor or the server may have died between the record of the end and its publication, so both are
+            # published again. An approval is appended by compare-and-set (ADR 0025). The fact may be out twice:
+            # learning passes over a turn that it has learned from (ADR 0022).
+            if not held.first:
+                await self._publish_end(turn, request, PublishedApprovals())
             return await self._inbox.settle(held)
         # The same crash between the record that the turn is parked and the settling of its message. The question must
         # be out with its timers before the message goes: nothing else would bring the turn back (ADR 0025).
@@ -270,9 +270,16 @@ class ConversationQueue:
         if isinstance(held.item, TurnSteered) and _is_too_late(turn, held.item):
             return self._enqueue(held)
         # The carrier last. A crash before this line has the server deliver it again: _handle finds the turn done or
-        # parked, publishes what is missing, and settles it (ADR 0025).
-        await self._approvals.publish_missing(turn, run.published)
+        # parked, publishes what is missing, and settles it (ADR 0025). A BusError here has the queue try again in
+        # the same way.
+        await self._publish_end(turn, request, run.published)
         await self._inbox.settle(held)
+
+    async def _publish_end(self, turn: Turn, request: TurnRequested, published: PublishedApprovals) -> None:
+        """Publish what a turn that is done or parked leaves to others: approvals, and the fact that it finished."""
+        await self._approvals.publish_missing(turn, published)
+        if turn.finished is not None:
+            await self._recorder.publish_finished(request, turn.finished)
 
     async def _settled_records(self, current: ClaimedItem) -> list[TurnRecord]:
         """The turn's journal, once nobody who is about to leave in good order still writes to it.

@@ -6,6 +6,7 @@ from typing import Literal
 
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.messages import (
+    FinishReason,
     JournalEntry,
     TurnFact,
     TurnFinished,
@@ -24,11 +25,7 @@ from trunkline_bus import Bus, BusError
 
 log = logging.getLogger(__name__)
 
-_FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
-    TurnStarted: "started",
-    TurnParked: "parked",
-    TurnFinished: "finished",
-}
+_STATISTICS: Mapping[type, Literal["started", "parked"]] = {TurnStarted: "started", TurnParked: "parked"}
 
 
 class TurnRecorder:
@@ -44,12 +41,12 @@ class TurnRecorder:
         """Record entries of a running turn. Raises Fenced when another monitor owns it, and BusError."""
         # The journal comes first: only its compare-and-set tells whether this monitor still owns the conversation
         # (ADR 0003), and everything after it follows from the entries (ADR 0005). After a crash behind the write, the
-        # server delivers the carrier again, which is settled last. ConversationQueue._handle then publishes the
-        # approvals (ADR 0025) and the fact that the turn finished (ADR 0022). The facts that it started or parked
-        # stay lost: they only count in statistics.
+        # server delivers the carrier again, which is settled last. ConversationQueue then publishes the approvals
+        # (ADR 0025) and the fact that the turn finished (ADR 0022). The facts that it started or parked stay lost:
+        # they only count in statistics.
         await self.write(run.journal, run.request, run.epoch, entries)
         for entry in entries:
-            await self.publish_fact(run.request, entry)
+            await self._publish_statistic(run.request, entry)
         await self._approvals.try_publish(run.turn, run.published, affected_calls(entries))
 
     async def write(
@@ -60,20 +57,31 @@ class TurnRecorder:
         record = TurnRecord(turn=request.turn, epoch=epoch, owner=self._worker, entries=entries)
         self._metrics.record(record, utc_now())
 
-    async def publish_fact(self, request: TurnRequested, entry: JournalEntry) -> None:
-        """Publish that the turn started, parked or finished, if that is what the entry says."""
-        kind = _FACTS.get(type(entry))
+    async def publish_finished(self, request: TurnRequested, end: TurnFinished) -> None:
+        """Store the fact that the turn finished in its stream; returns once the server has it.
+
+        The message id is the turn's, so the stream has the fact once when it is stored again within the stream's
+        duplicate window (ADR 0022). Raises BusError.
+        """
+        fact = _fact(request, "finished", end.reason)
+        await self._bus.append(
+            TURN_FACT, fact, msg_id=f"{request.turn}-finished", block=request.block, fact=fact.fact
+        )
+
+    async def _publish_statistic(self, request: TurnRequested, entry: JournalEntry) -> None:
+        """Publish that the turn started or parked, if that is what the entry says. No acknowledgement is awaited."""
+        kind = _STATISTICS.get(type(entry))
         if kind is None:
             return
-        reason = entry.reason if isinstance(entry, TurnFinished) else None
-        fact = TurnFact(
-            turn=request.turn,
-            block=request.block,
-            conversation=request.conversation,
-            fact=kind,
-            reason=reason,
-        )
         try:
-            await self._bus.publish(TURN_FACT, fact, block=request.block, fact=kind)
+            await self._bus.publish(TURN_FACT, _fact(request, kind), block=request.block, fact=kind)
         except BusError as error:
             log.debug("the fact that turn %s %s was not published: %s", request.turn, kind, error)
+
+
+def _fact(
+    request: TurnRequested, kind: Literal["started", "parked", "finished"], reason: FinishReason | None = None
+) -> TurnFact:
+    return TurnFact(
+        turn=request.turn, block=request.block, conversation=request.conversation, fact=kind, reason=reason
+    )
