@@ -11,7 +11,7 @@ from trunkline.contracts.memory.cache import MemoryCache
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.contracts.workers.subjects import DEAD_LETTER_SUBJECT
-from trunkline_bus import Bus, BusSettings, EmbeddedServer, ServerSettings, connect
+from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect
 
 pytestmark = pytest.mark.anyio
 
@@ -23,17 +23,20 @@ class Asked:
         self.count = 0
         self.hold = anyio.Event()
         self.hold.set()
+        self.error: BusError | None = None
 
     async def __call__(self, name: str) -> int | None:
         self.count += 1
         number = self.count
         await self.hold.wait()
+        if self.error is not None:
+            raise self.error
         return number if name != "absent" else None
 
 
 @asynccontextmanager
 async def known(
-    folder: Path, asked: Asked, fresh_for: float = 60.0
+    folder: Path, asked: Asked, fresh_for: float = 60.0, stale_for: float = 0.0
 ) -> AsyncIterator[tuple[Bus, MemoryCache[int | None]]]:
     async with EmbeddedServer(ServerSettings(store_dir=folder)) as server:
         settings = BusSettings(
@@ -41,7 +44,11 @@ async def known(
         )
         async with connect(settings) as bus:
             found = MemoryCache[int | None](
-                bus, asked, counts=lambda path: path.endswith(".toml"), fresh_for=fresh_for
+                bus,
+                asked,
+                counts=lambda path: path.endswith(".toml"),
+                fresh_for=fresh_for,
+                stale_for=stale_for,
             )
             await found.open()
             yield bus, found
@@ -93,3 +100,80 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(tmp_path: Path) -> N
             found.clear()
             asked.hold.set()
         assert await found.get("a") == 2
+
+
+async def test_all_who_ask_meanwhile_share_one_read(tmp_path: Path) -> None:
+    """However many ask for a name at a time, it is read once; who asks after a change does not join that read."""
+    asked, answers = Asked(), list[int | None]()
+    async with known(tmp_path, asked) as (_, found):
+
+        async def ask() -> None:
+            answers.append(await found.get("a"))
+
+        asked.hold = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            found.clear()
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            asked.hold.set()
+        assert sorted(answer or 0 for answer in answers) == [1, 1, 1, 1, 1, 2]
+
+
+async def test_a_cancelled_read_leaves_the_others_an_answer(tmp_path: Path) -> None:
+    """Who waited for another caller's read that was cancelled reads itself."""
+    asked, answers = Asked(), list[int | None]()
+    async with known(tmp_path, asked) as (_, found):
+
+        async def ask() -> None:
+            answers.append(await found.get("a"))
+
+        asked.hold = anyio.Event()
+        async with anyio.create_task_group() as tasks, anyio.create_task_group() as reader:
+            reader.start_soon(found.get, "a")
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            reader.cancel_scope.cancel()
+            asked.hold.set()
+        assert answers == [2]
+
+
+async def test_a_name_that_was_absent_is_not_shared(tmp_path: Path) -> None:
+    """Who asked while a read found nothing asks itself: what was made meanwhile is found."""
+    asked = Asked()
+    async with known(tmp_path, asked) as (_, found):
+        asked.hold = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(found.get, "absent")
+            tasks.start_soon(found.get, "absent")
+            await anyio.wait_all_tasks_blocked()
+            asked.hold.set()
+        assert asked.count == 2
+
+
+async def test_a_stale_answer_counts_while_memory_is_away(tmp_path: Path) -> None:
+    """With ``stale_for``, what was known counts on while memory does not answer, and not once it answers again."""
+    asked = Asked()
+    async with known(tmp_path, asked, stale_for=300.0) as (_, found):
+        assert await found.get("a") == 1
+        found.clear()
+        asked.error = BusError("away")
+        assert await found.get("a") == 1
+        with pytest.raises(BusError):
+            await found.get("b")
+        asked.error = None
+        assert await found.get("a") == 4
+
+
+async def test_a_changed_answer_does_not_outlast_memory_s_absence(tmp_path: Path) -> None:
+    """Without ``stale_for`` an answer that a change overtook is forgotten."""
+    asked = Asked()
+    async with known(tmp_path, asked) as (_, found):
+        assert await found.get("a") == 1
+        found.clear()
+        asked.error = BusError("away")
+        with pytest.raises(BusError):
+            await found.get("a")

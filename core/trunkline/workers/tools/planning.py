@@ -61,7 +61,7 @@ class CallPlanning(Planning):
             raise ToolError(
                 "Planning could not be begun: memory does not take it. Try again.", kind="unavailable"
             ) from error
-        await self._owner_policies.invalidate()
+        self._owner_policies.clear()
 
     async def end(self) -> None:
         """See ``Planning.end``."""
@@ -73,7 +73,7 @@ class CallPlanning(Planning):
         held = {policy.id for policy in await self._owner_policies.get(POLICY_FOLDER)}
         for id in held & self._ids().keys():
             await self._delete(id)
-        await self._owner_policies.invalidate()
+        self._owner_policies.clear()
 
     async def holds(self) -> bool:
         """See ``Planning.holds``."""
