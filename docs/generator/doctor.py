@@ -6,15 +6,15 @@ from trunkline.cli.checks.runner import CHECK_TIMEOUT, CHECKS
 INTRODUCTION = """
 # What `trunkline doctor` checks
 
-Each check has an id that stays the same, a status (`ok`, `warning`, `error`, `skipped`), a sentence, and a hint when
-there is something to do. The exit status is 1 when a check says `error`. Nothing is changed, and nothing goes out to
-the network unless you say `--online`. `--json` prints the same for programs.
-[Recover from common errors](../how-to/recover.md) goes through what to do.
+Each check has a stable id, a status (`ok`, `warning`, `error`, `skipped`), a summary, and a hint when action is
+needed. The exit status is 1 when a check has the status `error`. The command changes nothing, and connects to nothing
+but the configured bus unless you give `--online`. `--json` prints the same as JSON. [Recover from common
+errors](../how-to/recover.md) explains the fixes.
 """
 
 FIRST = {
-    "python.version": "at least 3.11.",
-    "config.valid": "`trunkline.toml` and the environment hold only settings that exist, with values that fit.",
+    "python.version": "the Python version is 3.11 or later.",
+    "config.valid": "`trunkline.toml` and the environment hold only known settings, with valid values.",
 }
 
 
@@ -23,11 +23,12 @@ def page() -> str:
     rows = [(code(name), means) for name, means in FIRST.items()]
     rows += [(code(name), _meaning(name)) for name in CHECKS]
     note = (
-        f"A check that does not end in {CHECK_TIMEOUT:g} seconds is an error. Plugins add checks of their own "
+        f"A check that does not finish in {CHECK_TIMEOUT:g} seconds is an error. Plugins add their "
+        f"own checks "
         "with the hook "
-        "[trunkline_health_checks](hooks.md#trunkline_health_checks); the line then names the plugin."
+        "[trunkline_health_checks](hooks.md#trunkline_health_checks); the output then names the plugin."
     )
-    return f"{INTRODUCTION.strip()}\n\n{table(('id', 'what is well'), rows)}\n\n{note}"
+    return f"{INTRODUCTION.strip()}\n\n{table(('id', 'the check passes when'), rows)}\n\n{note}"
 
 
 def _meaning(name: str) -> str:

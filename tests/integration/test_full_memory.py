@@ -105,7 +105,7 @@ async def doctor_says(running: ProcessPlatform, status: str, text: str) -> None:
     with anyio.fail_after(60):
         while True:
             findings = {finding.id: finding for finding in await run_checks(read=lambda: config)}
-            found = findings["memory.stored"]
+            found = findings["memory.writes"]
             if found.status == status and text in found.summary:
                 return
             await anyio.sleep(0.2)

@@ -17,9 +17,9 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 IDS = [
     "python.version", "config.valid", "home.writable", "home.permissions", "disk.space", "bus.reachable",
-    "bus.version", "workers.alive", "memory.history", "memory.lock", "gateway.port", "gateway.local",
-    "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "turns.bounded",
-    "panic.released", "sandbox.available", "documents.readable",
+    "bus.server_version", "workers.alive", "memory.history", "memory.lock", "gateway.port", "gateway.address",
+    "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "turns.limits",
+    "panic.released", "sandbox.available", "documents.formats",
 ]  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def test_files_that_are_too_large_for_history_or_search_are_found(trunkline: Run
     said = examined(trunkline)[1]["memory.files"]
     assert said["status"] == "warning"
     assert "Not in history, because they are larger than 100 MiB: notes/huge.bin." in said["summary"]
-    assert "Searched in their first 4 MiB alone: notes/long.md." in said["summary"]
+    assert "Only their first 4 MiB are searched: notes/long.md." in said["summary"]
     subprocess.run(["git", "init", "-q", home / "memory"], check=True, timeout=60)
     (home / "memory/grown.log").write_text("torn")
     identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
@@ -169,7 +169,10 @@ def test_files_that_are_too_large_for_history_or_search_are_found(trunkline: Run
         subprocess.run(["git", "-C", home / "memory", *command], check=True, timeout=60)
     (home / "memory/notes/huge.bin").rename(home / "memory/grown.log")
     said = examined(trunkline)[1]["memory.files"]
-    assert "In history as they were before they grew larger than 100 MiB: grown.log." in said["summary"]
+    assert (
+        "In history only in a version from before they grew larger than 100 MiB: grown.log."
+        in said["summary"]
+    )
     for name in ("notes/long.md", "grown.log"):
         (home / "memory" / name).unlink()
     assert examined(trunkline)[1]["memory.files"]["status"] == "ok"
@@ -200,7 +203,7 @@ def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: P
     (home / "memory/preferences.toml").unlink()
     (home / "memory/blocks/garden/block.toml").write_text('description = "Beans"')
     found = examined(trunkline)[1]
-    assert (found["memory.settings"]["status"], found["memory.names"]["status"]) == ("ok", "ok")
+    assert (found["memory.settings"]["status"], found["memory.tool_names"]["status"]) == ("ok", "ok")
     (home / "memory/blocks/garden/block.toml").write_text('tools = ["list_directory", "glob_search"]')
     (home / "memory/policies").mkdir()
     rule = {
@@ -210,9 +213,9 @@ def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: P
         "effect": "deny",
     }
     (home / "memory/policies/no.json").write_text(json.dumps(rule))
-    said = examined(trunkline)[1]["memory.names"]
-    assert said["status"] == "warning" and "fs_read is another name of" in said["summary"]
-    assert "glob_search is another name of find_files" in said["summary"] and "read_file" in said["summary"]
+    said = examined(trunkline)[1]["memory.tool_names"]
+    assert said["status"] == "warning" and "fs_read is an alias of" in said["summary"]
+    assert "glob_search is an alias of find_files" in said["summary"] and "read_file" in said["summary"]
 
 
 def test_the_readable_form_says_the_same(trunkline: Run) -> None:

@@ -141,7 +141,7 @@ def test_doctor_sees_a_running_platform(up: Up, trunkline: Run) -> None:
     done = trunkline("doctor", "--json")
     found = {one["id"]: one for one in json.loads(done.stdout)["checks"]}
     assert done.returncode == 0, found
-    assert found["workers.alive"]["summary"].startswith("5 workers live")
+    assert found["workers.alive"]["summary"].startswith("5 workers run")
     assert "NATS answers" in found["bus.reachable"]["summary"]
     assert started.address in found["gateway.port"]["summary"]
     assert str(started.process.pid) in found["memory.lock"]["summary"]

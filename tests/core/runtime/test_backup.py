@@ -212,7 +212,7 @@ def test_a_restore_that_is_killed_is_told_and_undone(home: Path, tmp_path: Path)
             break
         assert done.returncode == -9, done.stderr
         if moves == 1:
-            assert "was broken off in its middle" in trunkline(home, "doctor", ok=False).stdout
+            assert "was interrupted" in trunkline(home, "doctor", ok=False).stdout
             assert "what was there before is back" in trunkline(home, "memory", "list", ok=False).stderr
         else:
             assert roll_back(home)

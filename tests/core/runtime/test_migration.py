@@ -116,7 +116,7 @@ def test_doctor_tells_the_form(tmp_path: Path) -> None:
     ):  # fmt: skip
         (home.path / "form.json").write_text(content)
         found = json.loads(cli(home.path, "doctor", "--json").stdout)
-        assert next(one["status"] for one in found["checks"] if one["id"] == "home.form") == status
+        assert next(one["status"] for one in found["checks"] if one["id"] == "home.version") == status
 
 
 KILLED = """

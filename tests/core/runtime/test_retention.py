@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 
-from trunkline.cli.checks.bus_checks import streams_room
+from trunkline.cli.checks.bus_checks import streams_capacity
 from trunkline.cli.checks.check import CheckContext
 from trunkline.cli.log_file import log_to_file
 from trunkline.config import InvalidConfig, load_config
@@ -65,7 +65,7 @@ async def test_a_stream_never_grows_above_its_size(stream: str, setting: str, wr
         seen = {one.name: one for one in (await OverviewReader(running.bus).read()).streams}
         assert seen[stream].max_bytes == SMALL * MEGABYTE and seen[stream].max_age
         patient = CheckContext(running.config, running.home, False, None, bus=running.bus)  # type: ignore[arg-type]
-        found = await streams_room(patient)
+        found = await streams_capacity(patient)
         assert found is not None
         assert (found.status, stream in found.summary) == (
             ("warning", True) if state.fullness > 0.9 else ("ok", False)

@@ -20,31 +20,31 @@ from trunkline_bus import BusError
 from trunkline_bus.streams.admin import StreamState, stream_state
 
 NEARLY_FULL = 0.9
-"""How full a stream is when somebody should look."""
+"""The part of its limit above which a stream gets a warning."""
 
 START_HINT = 'Start the platform with "trunkline up".'
 
 
-async def bus_reachable(patient: CheckContext) -> HealthResult:
+async def bus_reachable(context: CheckContext) -> HealthResult:
     """bus.reachable: the server answers, or the embedded one can be started."""
-    if patient.bus is not None:
-        return ok(f"NATS answers at {patient.bus.link.settings.redacted_url}")
-    if patient.bus_error:
-        return failure(patient.bus_error, "Start the server, or correct bus.url and its credentials.")
+    if context.bus is not None:
+        return ok(f"NATS answers at {context.bus.link.settings.redacted_url}")
+    if context.bus_error:
+        return failure(context.bus_error, "Start the server, or correct bus.url and its credentials.")
     binary = server_binary()
     if binary is None:
         return failure(
             "nats-server is not installed.", 'Install it with "make" in the checkout, or set bus.url.'
         )
-    return ok("Nothing runs; the embedded server can be started")
+    return ok("The platform does not run; the embedded server can be started")
 
 
-async def bus_version(patient: CheckContext) -> HealthResult | None:
-    """bus.version: the server has what Trunkline stands on (2.14)."""
-    if patient.bus is not None:
-        return ok(f"nats-server {patient.bus.server_version}")
+async def bus_server_version(context: CheckContext) -> HealthResult | None:
+    """bus.server_version: the version of nats-server is 2.14 or later."""
+    if context.bus is not None:
+        return ok(f"nats-server {context.bus.server_version}")
     binary = server_binary()
-    if binary is None or patient.bus_error:
+    if binary is None or context.bus_error:
         return None
     said = await anyio.run_process([str(binary), "--version"], check=False, stderr=subprocess.STDOUT)
     version = said.stdout.decode(errors="replace").rpartition("v")[2].strip()
@@ -52,76 +52,80 @@ async def bus_version(patient: CheckContext) -> HealthResult | None:
     if numbers >= (2, 14):
         return ok(f"nats-server {version}")
     return failure(
-        f"{binary} is version {version or 'unknown'}; 2.14 or later is needed.", "Install a newer one."
+        f"{binary} is version {version or 'unknown'}; Trunkline needs 2.14 or later.",
+        "Install a newer version.",
     )
 
 
-async def workers_alive(patient: CheckContext) -> HealthResult | None:
-    """workers.alive: each of the five kinds has a worker that lives."""
-    if patient.bus is None:
+async def workers_alive(context: CheckContext) -> HealthResult | None:
+    """workers.alive: at least one worker of each of the five kinds is running."""
+    if context.bus is None:
         return None
-    beats = await live_workers(patient)
+    beats = await live_workers(context)
     missing = [kind for kind in KINDS if not any(beat.kind == kind for beat in beats)]
     if not missing:
-        return ok(f"{len(beats)} workers live, of all five kinds")
+        return ok(f"{len(beats)} workers run, of all five kinds")
     names = ", ".join(missing)
     return failure(
-        f"No worker of the kind {names} lives.", f'{START_HINT} Or run one: "trunkline run {missing[0]}".'
+        f"No worker of the kind {names} is running.",
+        f'{START_HINT} Or run one: "trunkline run {missing[0]}".',
     )
 
 
-async def memory_stored(patient: CheckContext) -> HealthResult | None:
-    """memory.stored: memory can write, and every answer is stored."""
-    if patient.bus is None:
+async def memory_writes(context: CheckContext) -> HealthResult | None:
+    """memory.writes: the memory worker can write, and every answer is stored."""
+    if context.bus is None:
         return None
-    beats = await live_workers(patient)
+    beats = await live_workers(context)
     troubles = [beat.trouble for beat in beats if beat.kind == "memory" and beat.trouble]
     unstored = sum(beat.unstored for beat in beats)
     if not troubles and not unstored:
-        return ok("Memory can write, and no answer waits for it")
+        return ok("Memory can write, and no answer waits to be stored")
     said = [f"Memory cannot write: {trouble}." for trouble in troubles]
     if unstored:
         said.append(f"{unstored} {'answer waits' if unstored == 1 else 'answers wait'} to be stored.")
-    hint = (
-        "Free some space, or make the folder writable. Nothing is lost: what waits is stored then by itself."
-    )
+    hint = "Free some space, or make the folder writable. Nothing is lost: waiting answers are stored then."
     return failure(" ".join(said), hint)
 
 
-async def streams_form(patient: CheckContext) -> HealthResult | None:
-    """streams.form: what lies on the bus is of a form that this version knows."""
-    found = await read_bus_format(patient.bus) if patient.bus is not None else None
+async def streams_version(context: CheckContext) -> HealthResult | None:
+    """streams.version: this version can read the streams on the bus."""
+    found = await read_bus_format(context.bus) if context.bus is not None else None
     if found is None:
         return None
     form, version = found
     if form > BUS_FORMAT:
         return failure(
-            f"The streams are of form {form}, written by Trunkline {version!r}; this one knows up to {BUS_FORMAT}.",
+            f"The streams have bus version {form}, written by Trunkline {version!r}; this Trunkline "
+            f"reads versions up to {BUS_FORMAT}.",
             "Update Trunkline on this machine.",
         )
     if form < BUS_FORMAT:
         return warning(
-            f"The streams are of form {form}, and this version writes {BUS_FORMAT}.",
-            "They are brought forward when whoever makes the streams is started again.",
+            f"The streams have bus version {form}; this Trunkline writes version {BUS_FORMAT}.",
+            "Restart the platform (or the worker that manages the streams); it migrates them.",
         )
-    return ok(f"The streams are of form {form}")
+    return ok(f"The streams have bus version {form}")
 
 
-async def streams_room(patient: CheckContext) -> HealthResult | None:
-    """streams.room: no stream has come near the size that `[retention]` allows it."""
-    if patient.bus is None:
+async def streams_capacity(context: CheckContext) -> HealthResult | None:
+    """streams.capacity: every stream uses less than 90 % of the size that `[retention]` allows."""
+    if context.bus is None:
         return None
     names = [*(spec.name for spec in STREAMS), CLAIM_STORE.stream_name, RESULT_STORE.stream_name]
-    states = [await stream_state(patient.bus, name) for name in names]
+    states = [await stream_state(context.bus, name) for name in names]
     refusing = [one for one in states if one.refuses and one.fullness > NEARLY_FULL]
     dropping = [one for one in states if not one.refuses and one.fullness > NEARLY_FULL]
     if refusing:
         return failure(
-            f"{_fullness(refusing)}: what does not fit any more is refused.", "Raise it in [retention]."
+            f"{_fullness(refusing)}: once the limit is reached, new messages are refused.",
+            "Raise the limit in [retention].",
         )
     if dropping:
-        hint = "Raise it in [retention], unless the rest is as old as you need."
-        return warning(f"{_fullness(dropping)}: the oldest goes before its time.", hint)
+        hint = "Raise the limit in [retention], unless you need no older messages."
+        return warning(
+            f"{_fullness(dropping)}: the oldest messages are deleted before their retention time ends.", hint
+        )
     used, most = sum(one.bytes for one in states), sum(one.max_bytes or 0 for one in states)
     return ok(f"The streams hold {used // MEGABYTE} of at most {most // MEGABYTE} MB")
 
@@ -132,10 +136,10 @@ def _fullness(states: list[StreamState]) -> str:
     )
 
 
-async def live_workers(patient: CheckContext) -> list[WorkerHeartbeat]:
-    """The beats of the workers that live."""
-    assert patient.bus is not None
-    bucket = patient.bus.kv(WORKER_BUCKET)
+async def live_workers(context: CheckContext) -> list[WorkerHeartbeat]:
+    """The heartbeats of the running workers."""
+    assert context.bus is not None
+    bucket = context.bus.kv(WORKER_BUCKET)
     try:
         entries = [await bucket.get(key) for key in await bucket.keys()]
     except BusError:

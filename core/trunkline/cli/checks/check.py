@@ -45,19 +45,19 @@ class CheckContext:
 
 
 Check = Callable[[CheckContext], Awaitable[HealthResult | None]]
-"""Looks at one thing. None means that it does not apply here."""
+"""A check of one thing. None means that it does not apply here."""
 
 
 def ok(summary: str) -> HealthResult:
-    """All is well."""
+    """The check passed."""
     return HealthResult("ok", summary)
 
 
 def warning(summary: str, hint: str) -> HealthResult:
-    """It works, but somebody should look."""
+    """The checked part works but needs attention."""
     return HealthResult("warning", summary, hint)
 
 
 def failure(summary: str, hint: str) -> HealthResult:
-    """It does not work."""
+    """The checked part does not work."""
     return HealthResult("error", summary, hint)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from pygit2 import Tree
 
 
-async def home_restore(patient: CheckContext) -> HealthResult:
-    """home.restore: no restore was broken off in its middle."""
-    if not was_interrupted(patient.home.path):
-        return ok("No restore was broken off")
+async def home_restore(context: CheckContext) -> HealthResult:
+    """home.restore: no restore was interrupted."""
+    if not was_interrupted(context.home.path):
+        return ok("No restore was interrupted")
     return failure(
-        f"A restore into {patient.home.path} was broken off in its middle.",
-        "Start Trunkline once: it puts back what was there before.",
+        f"A restore into {context.home.path} was interrupted.",
+        "Start Trunkline once: it puts the previous contents back.",
     )
 
 
@@ -38,11 +38,12 @@ BROKEN_CHUNKS = (
 )
 
 
-async def memory_history(patient: CheckContext) -> HealthResult:
-    """memory.history: the memory root is a git repository whose last version can be read and added to (PA-F7)."""
-    root = patient.home.memory
+async def memory_history(context: CheckContext) -> HealthResult:
+    """memory.history: the memory root is a git repository. Its last version can be read, and new versions can be added
+    (PA-F7)."""
+    root = context.home.memory
     if not (root / ".git").exists():
-        return ok(f"{root} gets its history on the first start")
+        return ok(f"The first start creates the history of {root}")
     import pygit2
 
     try:
@@ -54,15 +55,15 @@ async def memory_history(patient: CheckContext) -> HealthResult:
     except (pygit2.GitError, KeyError, ValueError) as error:
         return failure(
             f"The history of {root} cannot be read: {error}.",
-            "Run: trunkline memory doctor. It mends what can be mended; what cannot comes from a backup.",
+            "Run: trunkline memory doctor. It repairs what can be repaired; restore the rest from a backup.",
         )
     shut = [folder for folder in (root / ".git", root / ".git" / "objects") if not os.access(folder, os.W_OK)]
     if shut:
-        return failure(f"Nothing can be added to the history: you may not write to {shut[0]}.", CHMOD)
+        return failure(f"The history cannot be extended: you may not write to {shut[0]}.", CHMOD)
     return ok(f"The history of {root} ends at {str(head.id)[:10]}")
 
 
-CHMOD = "Run: chmod -R u+rwX on that folder, as its owner. Answers are kept and stored as soon as it can be written."
+CHMOD = "Run: chmod -R u+rwX on that folder, as its owner. Until then, answers are kept on the bus and stored later."
 
 
 def _read_folders(tree: "Tree") -> None:
@@ -74,12 +75,12 @@ def _read_folders(tree: "Tree") -> None:
         waiting += [item for item in waiting.pop() if isinstance(item, pygit2.Tree)]
 
 
-async def memory_files(patient: CheckContext) -> HealthResult:
-    """memory.files: every file of memory can be read, is small enough to stand in history, and is searched whole."""
+async def memory_files(context: CheckContext) -> HealthResult:
+    """memory.files: every file of memory can be read, is small enough for history, and is fully indexed."""
     from trunkline.workers.memory.external_edits import MAX_FILE_BYTES as KEPT  # which brings pygit2 along
     from trunkline.workers.memory.index.passage import MAX_INDEXED_BYTES as SEARCHED
 
-    root = patient.home.memory
+    root = context.home.memory
     sizes, closed = await anyio.to_thread.run_sync(_looked_through, root, SEARCHED)
     left = [path for path, size in sizes if size > KEPT]
     before = await anyio.to_thread.run_sync(_committed, root, left)
@@ -89,15 +90,15 @@ async def memory_files(patient: CheckContext) -> HealthResult:
             f"Not in history, because they are larger than {KEPT >> 20} MiB",
             [p for p in left if p not in before],
         ),
-        (f"In history as they were before they grew larger than {KEPT >> 20} MiB", before),
-        (f"Searched in their first {SEARCHED >> 20} MiB alone", cut),
-        ("Not to be opened by you, so changes in them do not come into history", closed),
+        (f"In history only in a version from before they grew larger than {KEPT >> 20} MiB", before),
+        (f"Only their first {SEARCHED >> 20} MiB are searched", cut),
+        ("You may not open these, so their changes are not recorded in history", closed),
     )
     if not any(paths for _, paths in told):
-        return ok("All files of memory can be read, are in history and are searched whole")
+        return ok("All files of memory can be read, are in history and are fully searched")
     hints = [
         "Split large files into smaller ones, or move them out of memory." if left or cut else "",
-        "Run: chmod -R u+rwX on what cannot be opened." if closed else "",
+        "Run: chmod -R u+rwX on the files and folders that cannot be opened." if closed else "",
     ]
     said = " ".join(f"{what}: {_named(paths)}." for what, paths in told if paths)
     return warning(said, " ".join(filter(None, hints)))
@@ -123,7 +124,7 @@ def _looked_through(root: Path, than: int) -> tuple[list[tuple[str, int]], list[
 
 
 def _committed(root: Path, paths: list[str]) -> list[str]:
-    """Those that the last commit holds; none when that cannot be told (memory.history says why)."""
+    """Those that the last commit holds; none when the commit cannot be read (memory.history reports why)."""
     import pygit2
 
     with suppress(pygit2.GitError, KeyError, ValueError):
@@ -137,78 +138,80 @@ def _named(paths: list[str]) -> str:
     return ", ".join(paths[:3]) + more
 
 
-async def memory_lock(patient: CheckContext) -> HealthResult:
-    """memory.lock: nobody but our own memory worker holds the memory root.
+async def memory_lock(context: CheckContext) -> HealthResult:
+    """memory.lock: no process but this home's memory worker has locked the memory root.
 
     The pid in the file is read and the lock is not tried, so that a worker that starts now is not disturbed.
     """
-    holder = _holder(patient.home.memory / ".git" / "trunkline" / "lock")
+    holder = _holder(context.home.memory / ".git" / "trunkline" / "lock")
     if holder is None:
-        return ok("Nobody holds the memory root")
-    beats = await live_workers(patient) if patient.bus is not None else []
+        return ok("The memory root is not locked")
+    beats = await live_workers(context) if context.bus is not None else []
     ours = {beat.pid for beat in beats if beat.kind == "memory"}
-    if holder in ours or (patient.run is not None and holder == patient.run.pid):
-        return ok(f"Our memory worker (pid {holder}) holds the memory root")
+    if holder in ours or (context.run is not None and holder == context.run.pid):
+        return ok(f"This home's memory worker (pid {holder}) has locked the memory root")
     return warning(
-        f"Process {holder} holds {patient.home.memory} and is no worker that we know.",
+        f"Process {holder} has locked {context.home.memory} and is not a worker of this home.",
         "Stop it before you start Trunkline, or use another memory root.",
     )
 
 
-async def remotes_files(patient: CheckContext) -> HealthResult | None:
-    """remotes.files: each file in `remotes/` of the home can be read. While one is not, no other host is let in."""
+async def remotes_files(context: CheckContext) -> HealthResult | None:
+    """remotes.files: each file in `remotes/` of the home is valid. While one is not, no other host can connect."""
     try:
-        remotes = RemoteRegistry(patient.home.remotes).all()
+        remotes = RemoteRegistry(context.home.remotes).all()
     except ConfigError as error:
-        return failure(error.sentence, f"{error.hint} Until then no other host is let in.")
-    return ok(f"{len(remotes)} other hosts may be let in") if remotes else None
+        return failure(error.sentence, f"{error.hint} Until then no other host can connect.")
+    return ok(f"{len(remotes)} other hosts may connect") if remotes else None
 
 
-async def memory_purges(patient: CheckContext) -> HealthResult:
-    """memory.purges: the notes of purges can be read, and no purge was cut short. While a line of `audit/purges.jsonl`
-    cannot be read, agents cannot write to memory and no archive is imported: nobody knows what may not come back."""
+async def memory_purges(context: CheckContext) -> HealthResult:
+    """memory.purges: `audit/purges.jsonl`, the record of purges, can be read, and every purge is complete. While a line
+    of the file cannot be read, agents cannot write to memory and no archive can be imported, because purged data might
+    return."""
     from trunkline.workers.memory.purge.purge_log import parse_purge_log  # which brings pygit2 along
 
-    file = patient.home.memory / "audit" / "purges.jsonl"
+    file = context.home.memory / "audit" / "purges.jsonl"
     try:
         notes, damaged = parse_purge_log(file.read_text("utf-8")) if file.exists() else ([], [])
     except (OSError, UnicodeDecodeError) as error:
         return failure(f"{file} cannot be read: {error}.", PURGES)
     if damaged:
-        return failure(f"{file}:{damaged[0]} is no note of a purge.", PURGES)
+        return failure(f"{file}:{damaged[0]} is not a valid record of a purge.", PURGES)
     begun = [note.target for note in notes if note.state == "begun"]
     if begun:
         return warning(
-            f"A purge was cut short: {', '.join(begun)}.", f"Run it again: trunkline memory purge {begun[0]}"
+            f"A purge is incomplete: {', '.join(begun)}.", f"Run it again: trunkline memory purge {begun[0]}"
         )
-    return ok(f"The notes of purges can be read ({len(notes)})")
+    return ok(f"The records of purges can be read ({len(notes)})")
 
 
 PURGES = (
-    "Until then agents cannot write to memory. Run: trunkline memory history audit/purges.jsonl, then trunkline memory "
-    "revert, and start again."
+    "Until this is fixed, agents cannot write to memory. Run: trunkline memory history "
+    "audit/purges.jsonl, then trunkline memory revert, and restart."
 )
 
 
-async def memory_chunks(patient: CheckContext) -> HealthResult:
-    """memory.chunks: no file among the chunks of memory is broken, as far as the search index knows them."""
+async def memory_chunks(context: CheckContext) -> HealthResult:
+    """memory.chunks: every chunk file that the search index knows is valid."""
     import apsw
 
-    index = patient.home.cache / "memory.db"
+    index = context.home.cache / "memory.db"
     if not index.exists():
-        return ok("The chunks of memory are looked at when memory first starts")
+        return ok("Chunks are checked when memory first starts")
     try:
         connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
         broken = list(connection.execute(BROKEN_CHUNKS))
         connection.close()
     except apsw.Error as error:
-        return warning(f"{index} cannot be read: {error}.", "Memory makes it anew when it starts.")
+        return warning(f"{index} cannot be read: {error}.", "Memory rebuilds it at the next start.")
     if not broken:
-        return ok("No chunk of memory is broken")
+        return ok("Every chunk file is valid")
     first = ", ".join(f"{path} ({code})" for path, code in broken[:3])
     return warning(
         f"{len(broken)} of the files in the folder of chunks are not valid chunks and are ignored: {first}.",
-        "Mend them with an editor, or take an earlier state: trunkline memory history, trunkline memory revert.",
+        "Correct them with an editor, or restore an earlier version: trunkline memory history, "
+        "trunkline memory revert.",
     )
 
 
@@ -224,26 +227,27 @@ def _holder(lock: Path) -> int | None:
     return pid
 
 
-async def gateway_port(patient: CheckContext) -> HealthResult:
-    """gateway.port: the port is free, or our own gateway has it."""
-    gateway = patient.config.settings.gateway
-    if patient.run is not None and patient.run.gateway:
-        return ok(f"The gateway answers at {patient.run.gateway}")
-    if here := await _gateways_here(patient):
+async def gateway_port(context: CheckContext) -> HealthResult:
+    """gateway.port: the port is free, or this home's gateway uses it."""
+    gateway = context.config.settings.gateway
+    if context.run is not None and context.run.gateway:
+        return ok(f"The gateway answers at {context.run.gateway}")
+    if here := await _gateways_here(context):
         return ok(f"A gateway runs on this host (pid {', '.join(map(str, here))})")
     if gateway.port == 0:
-        return ok("Any free port is taken")
+        return ok("The gateway uses any free port")
     problem = _port_problem(gateway.host, gateway.port)
     if problem is None:
         return ok(f"{gateway.host}:{gateway.port} is free")
     return failure(
-        f"{gateway.host}:{gateway.port} cannot be used: {problem}.", "Set gateway.port to another one."
+        f"{gateway.host}:{gateway.port} cannot be used: {problem}.", "Set gateway.port to another port."
     )
 
 
-async def _gateways_here(patient: CheckContext) -> list[int]:
-    """The process ids of our gateways on this host; such a one has the port when workers run apart."""
-    beats = await live_workers(patient) if patient.bus is not None else []
+async def _gateways_here(context: CheckContext) -> list[int]:
+    """The process ids of this home's gateways on this host. Such a gateway uses the port when workers run as separate
+    processes."""
+    beats = await live_workers(context) if context.bus is not None else []
     return [beat.pid for beat in beats if beat.kind == "gateway" and beat.host == socket.gethostname()]
 
 
@@ -254,38 +258,39 @@ def _port_problem(host: str, port: int) -> str | None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            taken = "another program has it"
+            taken = "another program uses it"
             return (
                 taken if error.errno == errno.EADDRINUSE else (error.strerror or "it cannot be bound").lower()
             )
     return None
 
 
-async def gateway_token(patient: CheckContext) -> HealthResult:
-    """gateway.token: the token file holds a token and is readable for its owner only."""
-    path = patient.home.token_file
+async def gateway_token(context: CheckContext) -> HealthResult:
+    """gateway.token: the token file holds a token, and only its owner can read it."""
+    path = context.home.token_file
     try:
         found = path.stat()
     except FileNotFoundError:
-        return ok("The token is made on the first start")
+        return ok("The first start creates the token")
     if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
-        return failure(f"{path} holds no token.", "Remove it; the next start makes a new one.")
+        return failure(f"{path} holds no token.", "Delete the file; the next start creates a new token.")
     if stat.S_IMODE(found.st_mode) & 0o077:
-        return failure(f"Other people on this machine can read {path}.", f"Run: chmod 600 {path}")
+        return failure(f"Other users of this machine can read {path}.", f"Run: chmod 600 {path}")
     if len(path.read_text(encoding="utf-8", errors="replace").strip()) < SHORTEST:
         return failure(
             f"The token in {path} is shorter than {SHORTEST} characters, so the gateway does not start.",
-            "Remove the file; the next start makes a new one.",
+            "Delete the file; the next start creates a new token.",
         )
-    return ok(f"{path} is readable for you only")
+    return ok(f"Only you can read {path}")
 
 
-async def gateway_local(patient: CheckContext) -> HealthResult:
-    """gateway.local: the gateway listens on this machine only, unless configured otherwise."""
-    host = patient.config.settings.gateway.host
+async def gateway_address(context: CheckContext) -> HealthResult:
+    """gateway.address: the gateway listens on a loopback address only."""
+    host = context.config.settings.gateway.host
     if host in ("127.0.0.1", "::1", "localhost"):
         return ok(f"The gateway listens on {host} only")
-    origin = patient.config.origins["gateway.host"]
+    origin = context.config.origins["gateway.host"]
     return warning(
-        f"The gateway listens on {host} ({origin}), so others can reach it.", "Use 127.0.0.1 behind a proxy."
+        f"The gateway listens on {host} ({origin}), so other machines can reach it.",
+        "Use 127.0.0.1, and a reverse proxy for access from other machines.",
     )

@@ -1,6 +1,6 @@
-"""Checks of the files in memory that guard something: settings, instructions and policies.
+"""Checks of the settings, instructions and policies in memory.
 
-They are read as the workers read them, so that what a worker leaves unread is never called well here.
+The checks read files as the workers do, so a file that a worker ignores is never reported as valid.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,27 +41,28 @@ T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-async def memory_settings(patient: CheckContext) -> HealthResult:
-    """memory.settings: `preferences.toml` and each `block.toml` in memory can be read and hold what fits; each table of
-    the preferences has the name of a plugin."""
-    wrong, count = await _looked(patient, _settings, (list[str](), 0))
-    if not wrong and (unread := _unread_tables(patient, patient.home.memory / PREFERENCES)):
-        return warning(
-            " ".join(unread), "Write the name of the plugin whose choices they are, or take them out."
-        )
+async def memory_settings(context: CheckContext) -> HealthResult:
+    """memory.settings: `preferences.toml` and each `block.toml` in memory can be read and have valid values.
+    Each table of the preferences has the name of a plugin."""
+    wrong, count = await _with_memory(context, _settings, (list[str](), 0))
+    if not wrong and (unread := _unread_tables(context, context.home.memory / PREFERENCES)):
+        return warning(" ".join(unread), "Correct the name of the plugin, or remove the table.")
     if not wrong:
         return ok(f"The preferences can be read, and so can the settings of all blocks ({count})")
-    hint = "Mend it. Until then a block with such a block.toml takes no messages; with such preferences, no block does."
+    hint = (
+        "Correct the file. Until then, a block with an invalid block.toml accepts no messages. "
+        "With invalid preferences, no block does."
+    )
     return failure(" ".join(wrong), hint)
 
 
-def _unread_tables(patient: CheckContext, file: Path) -> list[str]:
-    """The tables of the preferences that belong to nobody. A plugin's table has its name."""
-    if patient.plugins is None or not file.exists():
+def _unread_tables(context: CheckContext, file: Path) -> list[str]:
+    """The tables of the preferences that no plugin reads. A plugin's table has the plugin's name."""
+    if context.plugins is None or not file.exists():
         return []
     text = read_regular(file).decode("utf-8")
     known = [field.encode_name for field in msgspec.structs.fields(Preferences)]
-    known += [state.name for state in patient.plugins.report.plugins]
+    known += [state.name for state in context.plugins.report.plugins]
     tables = [name for name, value in read_toml(text).items() if isinstance(value, dict)]
     return [
         f"{file}{line_of(text, name)}: nothing reads [{name}]."
@@ -79,24 +80,24 @@ def _settings(memory: RootReader) -> tuple[list[str], int]:
     return wrong, len([one for one in own if one is not None])
 
 
-async def memory_instructions(patient: CheckContext) -> HealthResult | None:
-    """memory.instructions: each file that an agent is told of, such as `AGENT.md` and `identity/SOUL.md`, is text that
-    can be read. While one is not, no model is asked."""
-    if patient.plugins is None:
+async def memory_instructions(context: CheckContext) -> HealthResult | None:
+    """memory.instructions: each file with instructions for agents, such as `AGENT.md` and `identity/SOUL.md`, is
+    readable text. While one is not, no model is called."""
+    if context.plugins is None:
         return None
-    sources = [owned.item for owned in patient.plugins.context_sources()]
+    sources = [owned.item for owned in context.plugins.context_sources()]
     names = tuple(name for source in sources for name in getattr(source, "files", ()))
-    wrong = await _looked(patient, lambda memory: _unread_texts(memory, names), list[str]())
+    wrong = await _with_memory(context, lambda memory: _unread_texts(memory, names), list[str]())
     if wrong:
         return failure(
             " ".join(wrong),
-            "Write it anew as UTF-8 text, not as a link. Until then no model is asked.",
+            "Rewrite it as UTF-8 text, not as a link. Until then no model is called.",
         )
-    return ok("All files that agents are told of can be read")
+    return ok("All files with instructions can be read")
 
 
 def _unread_texts(memory: RootReader, names: Sequence[str]) -> list[str]:
-    """Why files cannot be read that are there."""
+    """The reasons for which existing files cannot be read."""
     wrong: dict[str, None] = {}
     blocks = [Path(path).parent.name for path in _block_files(memory, [])]
     for path in {root_path(block, name): None for block in blocks or ["main"] for name in names}:
@@ -108,27 +109,28 @@ def _unread_texts(memory: RootReader, names: Sequence[str]) -> list[str]:
     return list(wrong)
 
 
-async def memory_policies(patient: CheckContext) -> HealthResult:
-    """memory.policies: each file of `policies/` in memory is a policy. While one is not, no tool may be used. What
-    agents and tools the policies name is there."""
-    found = await _looked(patient, _policies, PolicyFiles())
+async def memory_policies(context: CheckContext) -> HealthResult:
+    """memory.policies: each file of `policies/` in memory is a valid policy. While one is not, no tool may be used. The
+    blocks and tools that the policies name exist."""
+    found = await _with_memory(context, _policies, PolicyFiles())
     if found.wrong:
         return warning(
-            "; ".join(found.wrong), "Mend or delete the file: until then no agent may use any tool."
+            "; ".join(found.wrong), "Correct or delete the file: until then no agent may use any tool."
         )
     if found.others:
-        hint = f"A rule is a file NAME.json in the folder {POLICY_FOLDER}. Rename it, or put it elsewhere."
-        return warning(f"Not read, so no rules: {', '.join(found.others)}", hint)
-    if unknown := await _unknown(patient, found.policies):
+        hint = f"A rule is a file NAME.json in the folder {POLICY_FOLDER}. Rename the file, or move it elsewhere."
+        return warning(f"These files are ignored and are not rules: {', '.join(found.others)}", hint)
+    if unknown := await _unknown(context, found.policies):
         return warning(
-            "; ".join(unknown), "Mend the rule if that is a slip; leave it if that is still to come."
+            "; ".join(unknown),
+            "Correct the rule if the name is wrong; keep it if the block or tool will be added later.",
         )
     return ok(f"All policies can be read ({len(found.policies)})")
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyFiles:
-    """The policies, what is wrong with files, and what is no policy though it lies where one looks for them."""
+    """The policies, the problems of files, and the files of the folder that are not policies."""
 
     policies: list[Policy] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -136,7 +138,7 @@ class PolicyFiles:
 
 
 def _policies(memory: RootReader) -> PolicyFiles:
-    lying = _lying(memory)
+    lying = _list_policies(memory)
     found = PolicyFiles(others=[*lying.others, *_near_misses(memory)])
     for file in (*lying.unread, *(_file(memory, path) for path in lying.paths)):
         try:
@@ -150,7 +152,7 @@ def _policies(memory: RootReader) -> PolicyFiles:
     return found
 
 
-def _lying(memory: RootReader) -> PolicyListing:
+def _list_policies(memory: RootReader) -> PolicyListing:
     """List the folder of policies, classified as the tools worker does it."""
     try:
         entries = tuple(memory.entries(POLICY_FOLDER, recursive=True))
@@ -162,7 +164,7 @@ def _lying(memory: RootReader) -> PolicyListing:
 
 
 def _near_misses(memory: RootReader) -> Iterator[str]:
-    """Folders that differ from that of policies in the case of letters alone."""
+    """Folders whose names differ from the policy folder's only in upper and lower case."""
     for entry in memory.entries("", recursive=False):
         if entry.path != POLICY_FOLDER and entry.path.casefold() == POLICY_FOLDER:
             yield f"{entry.path}/"
@@ -175,13 +177,13 @@ def _file(memory: RootReader, path: str) -> MemoryFile:
         return unread_policy_file(path, refusal.message)
 
 
-async def _unknown(patient: CheckContext, policies: Sequence[Policy]) -> list[str]:
+async def _unknown(context: CheckContext, policies: Sequence[Policy]) -> list[str]:
     """Return the names in lasting policies that no block and no tool has. Policies that are bound to one call or one
     conversation (those of approvals and planning) are not checked."""
-    if patient.plugins is None:
+    if context.plugins is None:
         return []
-    blocks = await _looked(patient, lambda memory: _block_names(memory, []), list[str]())
-    tools = await known_tools(patient.bus, blocks, patient.plugins)
+    blocks = await _with_memory(context, lambda memory: _block_names(memory, []), list[str]())
+    tools = await known_tools(context.bus, blocks, context.plugins)
     return [
         f"{POLICY_FOLDER}/{policy.id}.json: {one.message}"
         for policy in policies
@@ -190,23 +192,23 @@ async def _unknown(patient: CheckContext, policies: Sequence[Policy]) -> list[st
     ]
 
 
-async def memory_names(patient: CheckContext) -> HealthResult | None:
-    """memory.names: rules and the `tools` of blocks name tools by their own names. By another name, by which
-    models call one, a rule forbids and asks but permits nothing."""
-    if patient.plugins is None:
+async def memory_tool_names(context: CheckContext) -> HealthResult | None:
+    """memory.tool_names: rules and the `tools` of blocks use the tools' own names. A rule that uses an alias can deny a
+    call or require approval, but it permits nothing."""
+    if context.plugins is None:
         return None
     wrong = [
-        f"{file}: {name} is another name of {', '.join(meant)}"
-        for file, name in await _looked(patient, _names_said, list[tuple[str, str]]())
-        if (meant := patient.plugins.tools_called(name))
+        f"{file}: {name} is an alias of {', '.join(meant)}"
+        for file, name in await _with_memory(context, _named_tools, list[tuple[str, str]]())
+        if (meant := context.plugins.tools_called(name))
     ]
     if wrong:
-        return warning("; ".join(wrong), "Write the tools' own names.")
-    return ok("No rule and no block names a tool by another name than its own")
+        return warning("; ".join(wrong), "Use the tools' own names.")
+    return ok("Every rule and every block uses the tools' own names")
 
 
-def _names_said(memory: RootReader) -> list[tuple[str, str]]:
-    """Each name of a tool in the files of policies and blocks; what cannot be read other checks tell."""
+def _named_tools(memory: RootReader) -> list[tuple[str, str]]:
+    """Each name of a tool in the files of policies and blocks. Other checks report unreadable files."""
     said = [
         (f"{POLICY_FOLDER}/{policy.id}.json", policy.resource.rpartition(":")[2])
         for policy in _policies(memory).policies
@@ -218,9 +220,9 @@ def _names_said(memory: RootReader) -> list[tuple[str, str]]:
     return said
 
 
-async def _looked(patient: CheckContext, look: Callable[[RootReader], T], otherwise: T) -> T:
+async def _with_memory(context: CheckContext, look: Callable[[RootReader], T], otherwise: T) -> T:
     """Return the result of ``look``, called with memory in a thread; ``otherwise`` where there is no memory yet."""
-    return await anyio.to_thread.run_sync(_look, patient.home.memory, look, otherwise)
+    return await anyio.to_thread.run_sync(_look, context.home.memory, look, otherwise)
 
 
 def _look(root: Path, look: Callable[[RootReader], T], otherwise: T) -> T:
@@ -233,7 +235,7 @@ def _look(root: Path, look: Callable[[RootReader], T], otherwise: T) -> T:
 
 
 def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:
-    """The blocks; why their folder cannot be read is added to ``wrong``."""
+    """The names of the blocks. The reason for an unreadable folder is added to ``wrong``."""
     try:
         entries = memory.entries(BLOCKS_FOLDER, recursive=False)
     except Refusal as refusal:
@@ -244,7 +246,7 @@ def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:
 
 
 def _block_files(memory: RootReader, wrong: list[str]) -> list[str]:
-    """Where the settings of blocks lie, or would: behind a link to a folder too, which the workers do not follow."""
+    """The paths of the settings of blocks. Links to folders are included, although the workers do not follow them."""
     links = [path.name for path in memory.root.glob(f"{BLOCKS_FOLDER}/*") if path.is_symlink()]
     return sorted(block_file_path(name) for name in (*_block_names(memory, wrong), *links))
 

@@ -16,36 +16,37 @@ from trunkline.workers.tools.tool_manifest import load_manifest_tool
 ONLINE_SECONDS = 15.0
 
 
-async def plugins_loaded(patient: CheckContext) -> HealthResult:
-    """plugins.loaded: every installed plugin takes part, or is disabled by configuration."""
-    plugins = patient.plugins
+async def plugins_loaded(context: CheckContext) -> HealthResult:
+    """plugins.loaded: every installed plugin is loaded, or disabled by configuration."""
+    plugins = context.plugins
     if plugins is None:
-        error = patient.plugins_error
+        error = context.plugins_error
         return failure(
-            error.sentence if error else "The plugins could not be looked for.", error.hint if error else ""
+            error.sentence if error else "The plugins could not be listed.", error.hint if error else ""
         )
     report = plugins.full_report()
     if report.missing:
         names = ", ".join(report.missing)
         return failure(
-            f"Plugins that are required are missing: {names}.", "Install them, or change [plugins] required."
+            f"Required plugins are missing: {names}.", "Install them, or change [plugins] required."
         )
     broken = [f"{state.name} ({state.reason})" for state in report.unusable]
     broken += [f"{trouble.owner}: {trouble.hook} ({trouble.reason})" for trouble in report.troubles]
     if broken:
         return warning(
-            f"Left out: {'; '.join(broken)}", 'See "trunkline plugins list"; mend, remove or disable them.'
+            f"Not loaded: {'; '.join(broken)}", 'See "trunkline plugins list"; fix, remove or disable them.'
         )
     return ok(f"{len(report.loaded)} plugins are loaded")
 
 
-async def tools_manifests(patient: CheckContext) -> HealthResult | None:
-    """tools.manifests: each `tool.json` in the tool sources can be read. A tool whose manifest cannot is not there."""
-    files = find_manifests(patient.config.settings.runtime.tool_sources)
+async def tools_manifests(context: CheckContext) -> HealthResult | None:
+    """tools.manifests: each `tool.json` in the tool sources is valid. A tool with an invalid manifest is not
+    available."""
+    files = find_manifests(context.config.settings.runtime.tool_sources)
     wrong = [problem for file in files if (problem := _manifest_problem(file))]
     if wrong:
-        return warning("; ".join(wrong), "Mend or delete the file: until then there is no such tool.")
-    return ok(f"All manifests of tools can be read ({len(files)})") if files else None
+        return warning("; ".join(wrong), "Correct or delete the file: until then the tool is not available.")
+    return ok(f"All tool manifests are valid ({len(files)})") if files else None
 
 
 def _manifest_problem(file: Path) -> str:
@@ -56,32 +57,32 @@ def _manifest_problem(file: Path) -> str:
     return ""
 
 
-async def adapter_configured(patient: CheckContext) -> HealthResult | None:
-    """adapter.configured: who answers, and that it has what it needs."""
-    if patient.plugins is None:
+async def adapter_configured(context: CheckContext) -> HealthResult | None:
+    """adapter.configured: the model adapter is installed and has its settings."""
+    if context.plugins is None:
         return None
-    names = [owned.item.name for owned in patient.plugins.models()]
+    names = [owned.item.name for owned in context.plugins.models()]
     try:
-        chosen = default_adapter(patient.config, patient.plugins)
+        chosen = default_adapter(context.config, context.plugins)
     except ConfigError as error:
         return failure(error.sentence, error.hint)
     if chosen in names:
-        return ok(f"{describe_default_adapter(patient.config, patient.plugins)} answers")
-    if any(o.item.table == "adapters" and o.item.name == chosen for o in patient.plugins.config_sections()):
+        return ok(f"{describe_default_adapter(context.config, context.plugins)} answers")
+    if any(o.item.table == "adapters" and o.item.name == chosen for o in context.plugins.config_sections()):
         return failure(
             f"Adapter {chosen} lacks its settings.", f'See [adapters.{chosen}], or "trunkline init".'
         )
     known = ", ".join(sorted(names)) or "none"
-    hint = f"Set runtime.provider_adapter to one of {known}, or install the plugin that brings it."
+    hint = f"Set runtime.provider_adapter to one of {known}, or install the plugin that provides it."
     return failure(f"There is no model adapter {chosen!r}.", hint)
 
 
-async def adapter_reachable(patient: CheckContext) -> HealthResult | None:
-    """adapter.reachable: the provider answers. Only with --online, because it goes out to the network."""
-    if not patient.online or patient.plugins is None:
+async def adapter_reachable(context: CheckContext) -> HealthResult | None:
+    """adapter.reachable: the provider answers. Runs only with --online, because it uses the network."""
+    if not context.online or context.plugins is None:
         return None
-    wanted = patient.config.settings.runtime.provider_adapter
-    adapters = [owned.item for owned in patient.plugins.models() if wanted in ("auto", owned.item.name)]
+    wanted = context.config.settings.runtime.provider_adapter
+    adapters = [owned.item for owned in context.plugins.models() if wanted in ("auto", owned.item.name)]
     failures = [problem for adapter in adapters if (problem := await _ask(adapter)) is not None]
     if failures:
         return failure("; ".join(failures), "Check the key, the base_url and the network.")
@@ -99,17 +100,17 @@ async def _ask(adapter: ModelAdapter) -> str | None:
     return None
 
 
-async def sandbox_available(patient: CheckContext) -> HealthResult | None:
-    """sandbox.available: programs can be run isolated; without a sandbox, tools that run programs are refused."""
-    if patient.plugins is None:
+async def sandbox_available(context: CheckContext) -> HealthResult | None:
+    """sandbox.available: a sandbox can run programs. Without one, tools that run programs are refused."""
+    if context.plugins is None:
         return None
-    sandboxes = [owned.item for owned in patient.plugins.sandboxes()]
+    sandboxes = [owned.item for owned in context.plugins.sandboxes()]
     if not sandboxes:
         return warning(
             "No sandbox is installed, so tools that run programs are refused.",
             "trunkline plugins install trunkline-sandbox, or take it out of [plugins] disabled.",
         )
-    if KillSwitch(patient.home.path).is_engaged:  # none begins anything then, whatever else is wrong with it
+    if KillSwitch(context.home.path).is_engaged:  # none begins anything then, whatever else is wrong with it
         return None
     reasons = [await sandbox.unavailable() for sandbox in sandboxes]
     usable = [sandbox.name for sandbox, reason in zip(sandboxes, reasons, strict=True) if reason is None]
@@ -120,19 +121,18 @@ async def sandbox_available(patient: CheckContext) -> HealthResult | None:
     )
 
 
-async def documents_readable(patient: CheckContext) -> HealthResult | None:
-    """documents.readable: which formats are read, what would have to be installed for others, and watched folders."""
-    if patient.plugins is None:
+async def documents_formats(context: CheckContext) -> HealthResult | None:
+    """documents.formats: lists the document formats that can be read and the software missing for others. Watched
+    folders exist."""
+    if context.plugins is None:
         return None
-    away = [str(one.folder) for one in patient.config.settings.documents.watch if not one.folder.is_dir()]
+    away = [str(one.folder) for one in context.config.settings.documents.watch if not one.folder.is_dir()]
     if away:
         return warning(
-            f"Watched folders are not there: {', '.join(away)}",
-            "They are waited for; mend [documents] watch if not.",
+            f"Watched folders do not exist: {', '.join(away)}",
+            "Create them, or correct [documents] watch.",
         )
-    readers = [owned.item for owned in patient.plugins.readers()]
-    said = (
-        f"{', '.join(one.name for one in readers if one.unavailable() is None) or 'Text alone'} can be read"
-    )
+    readers = [owned.item for owned in context.plugins.readers()]
+    said = f"{', '.join(one.name for one in readers if one.unavailable() is None) or 'Only text'} can be read"
     reasons = dict.fromkeys(filter(None, (one.unavailable() for one in readers)))
     return ok("; ".join([said, *reasons]))

@@ -1,4 +1,4 @@
-"""Runs the checks, each apart from the others and with a deadline. No check may be in here."""
+"""Run the checks, each independently and with a deadline. This module contains no check."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -31,16 +31,16 @@ log = logging.getLogger(__name__)
 CHECKS: dict[str, Check] = {
     "home.writable": host_checks.home_writable,
     "home.permissions": host_checks.home_permissions,
-    "home.form": host_checks.home_form,
+    "home.version": host_checks.home_version,
     "disk.space": host_checks.disk_space,
     "bus.reachable": bus_checks.bus_reachable,
-    "bus.version": bus_checks.bus_version,
+    "bus.server_version": bus_checks.bus_server_version,
     "workers.alive": bus_checks.workers_alive,
-    "streams.form": bus_checks.streams_form,
-    "streams.room": bus_checks.streams_room,
+    "streams.version": bus_checks.streams_version,
+    "streams.capacity": bus_checks.streams_capacity,
     "home.restore": data_checks.home_restore,
     "memory.history": data_checks.memory_history,
-    "memory.stored": bus_checks.memory_stored,
+    "memory.writes": bus_checks.memory_writes,
     "memory.files": data_checks.memory_files,
     "memory.search": search_checks.memory_search,
     "memory.lock": data_checks.memory_lock,
@@ -49,42 +49,42 @@ CHECKS: dict[str, Check] = {
     "memory.policies": memory_file_checks.memory_policies,
     "memory.purges": data_checks.memory_purges,
     "remotes.files": data_checks.remotes_files,
-    "memory.names": memory_file_checks.memory_names,
+    "memory.tool_names": memory_file_checks.memory_tool_names,
     "memory.chunks": data_checks.memory_chunks,
     "gateway.port": data_checks.gateway_port,
-    "gateway.local": data_checks.gateway_local,
+    "gateway.address": data_checks.gateway_address,
     "gateway.token": data_checks.gateway_token,
     "plugins.loaded": plugin_checks.plugins_loaded,
     "tools.manifests": plugin_checks.tools_manifests,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
     "tools.always_send": turn_checks.tools_always_send,
-    "turns.bounded": turn_checks.turns_bounded,
+    "turns.limits": turn_checks.turns_limits,
     "panic.released": host_checks.panic_released,
     "sandbox.available": plugin_checks.sandbox_available,
-    "documents.readable": plugin_checks.documents_readable,
+    "documents.formats": plugin_checks.documents_formats,
 }
 """The checks after ``python.version`` and ``config.valid``, by their stable ids."""
 
 CHECK_TIMEOUT = 5.0
-"""How long one check may take; the one that goes online has a deadline of its own."""
+"""Seconds that one check may take. The online check has its own deadline."""
 
-NEEDS_ONLINE = "asks over the network: --online"
+NEEDS_ONLINE = "uses the network; add --online"
 
 
 async def run_checks(online: bool = False, read: Callable[[], Config] = load_config) -> list[CheckReport]:
-    """All findings in order. Without a usable configuration, only what can be said without one."""
+    """Run all checks and return their results in order. Without a valid configuration, the other checks are skipped."""
     findings = [_python()]
     try:
         config = read()
     except ConfigError as error:
         findings.append(_finding("config.valid", HealthResult("error", error.sentence, error.hint)))
-        return findings + [CheckReport(id=name, status="skipped", summary="not looked at") for name in CHECKS]
+        return findings + [CheckReport(id=name, status="skipped", summary="not checked") for name in CHECKS]
     async with AsyncExitStack() as resources:
-        patient = await _patient(config, online, resources)
-        findings.append(_config_valid(patient))
-        findings += [await _checked(name, check, patient) for name, check in CHECKS.items()]
-        findings += await _of_plugins(patient)
+        context = await _make_context(config, online, resources)
+        findings.append(_config_valid(context))
+        findings += [await _run_check(name, check, context) for name, check in CHECKS.items()]
+        findings += await _plugin_checks(context)
     return findings
 
 
@@ -92,63 +92,64 @@ def _python() -> CheckReport:
     return _finding("python.version", host_checks.python_version())
 
 
-def _config_valid(patient: CheckContext) -> CheckReport:
-    problems = patient.plugins.config_problems() if patient.plugins is not None else ()
+def _config_valid(context: CheckContext) -> CheckReport:
+    problems = context.plugins.config_problems() if context.plugins is not None else ()
     if not problems:
-        file = patient.config.file
-        said = f"{file} and the environment are fine"
+        file = context.config.file
+        said = f"{file} and the environment are valid"
         if not file.exists():
-            said = f"The environment is fine; there is no {file}, so the defaults count"
+            said = f"The environment is valid; there is no {file}, so the defaults apply"
         return _finding("config.valid", HealthResult("ok", said))
     said = "; ".join(str(problem) for problem in problems)
-    return _finding("config.valid", HealthResult("error", said, "Correct the settings named."))
+    return _finding("config.valid", HealthResult("error", said, "Correct these settings."))
 
 
-async def _patient(config: Config, online: bool, resources: AsyncExitStack) -> CheckContext:
+async def _make_context(config: Config, online: bool, resources: AsyncExitStack) -> CheckContext:
     home = Home.of(config)
-    patient = CheckContext(config, home, online, resources, run=read_run_file(home))
+    context = CheckContext(config, home, online, resources, run=read_run_file(home))
     try:
-        patient.plugins = Plugins.load(config)
+        context.plugins = Plugins.load(config)
     except TrunklineError as error:
-        patient.plugins_error = error
+        context.plugins_error = error
     try:
-        if (settings := _where(patient)) is not None:
-            patient.bus = await resources.enter_async_context(connect(settings))
+        if (settings := _where(context)) is not None:
+            context.bus = await resources.enter_async_context(connect(settings))
     except (BusError, TrunklineError) as error:
-        patient.bus_error = str(error)
-    return patient
+        context.bus_error = str(error)
+    return context
 
 
-def _where(patient: CheckContext) -> BusSettings | None:
+def _where(context: CheckContext) -> BusSettings | None:
     """Return the address and credentials of the bus; None when no bus can be reached."""
-    run = patient.run
-    if patient.config.settings.bus.url is not None:
-        settings = bus_settings(patient.config)
+    run = context.run
+    if context.config.settings.bus.url is not None:
+        settings = bus_settings(context.config)
     elif run is not None:
         settings = bus_settings(
-            patient.config, url=run.url, user=run.user or None, password=run.password or None
+            context.config, url=run.url, user=run.user or None, password=run.password or None
         )
     else:
         return None
     return msgspec.structs.replace(settings, name="doctor", connect_timeout=3.0)
 
 
-async def _checked(name: str, check: Check, patient: CheckContext) -> CheckReport:
-    if name == "adapter.reachable" and not patient.online:
+async def _run_check(name: str, check: Check, context: CheckContext) -> CheckReport:
+    if name == "adapter.reachable" and not context.online:
         return CheckReport(id=name, status="skipped", summary=NEEDS_ONLINE)
     seconds = CHECK_TIMEOUT if name != "adapter.reachable" else 4 * plugin_checks.ONLINE_SECONDS
-    return await _guarded(name, lambda: check(patient), seconds)
+    return await _guarded(name, lambda: check(context), seconds)
 
 
-async def _of_plugins(patient: CheckContext) -> list[CheckReport]:
-    if patient.plugins is None:
+async def _plugin_checks(context: CheckContext) -> list[CheckReport]:
+    if context.plugins is None:
         return []
     return [
-        await _of_plugin(owned.owner, owned.item, patient.online) for owned in patient.plugins.health_checks()
+        await _plugin_check(owned.owner, owned.item, context.online)
+        for owned in context.plugins.health_checks()
     ]
 
 
-async def _of_plugin(owner: str, one: HealthCheck, online: bool) -> CheckReport:
+async def _plugin_check(owner: str, one: HealthCheck, online: bool) -> CheckReport:
     name = one.id if one.id not in CHECKS else f"{owner}.{one.id}"
     if one.online and not online:
         return CheckReport(id=name, status="skipped", summary=NEEDS_ONLINE, owner=owner)
@@ -160,13 +161,15 @@ async def _of_plugin(owner: str, one: HealthCheck, online: bool) -> CheckReport:
 async def _guarded(
     name: str, check: Callable[[], Awaitable[HealthResult | None]], seconds: float, owner: str = ""
 ) -> CheckReport:
-    """The finding of one check, whatever the check does."""
+    """Run one check and return its result. A failure or a timeout of the check is an error result."""
     try:
         with anyio.fail_after(seconds):
             result = await check()
     except TimeoutError:
         result = HealthResult(
-            "error", f"The check did not end in {seconds:g} s.", "Something it looks at hangs."
+            "error",
+            f"The check did not end in {seconds:g} s.",
+            "A resource that it examines does not respond.",
         )
     except Exception as error:
         log.debug("check %s failed", name, exc_info=True)

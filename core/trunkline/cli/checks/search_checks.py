@@ -10,26 +10,26 @@ from trunkline_bus import BusError, NoResponders
 SECONDS = 4.0
 
 
-async def memory_search(patient: CheckContext) -> HealthResult | None:
-    """memory.search: a search of memory answers, and its embedder does."""
-    if patient.bus is None:
+async def memory_search(context: CheckContext) -> HealthResult | None:
+    """memory.search: a search of memory succeeds, and the embedder works."""
+    if context.bus is None:
         return None
     question = SearchMemory(query="memory", kinds=("file", "turn", "chunk"), limit=1)
     try:
-        await patient.bus.call(MEMORY_SEARCH, question, timeout=SECONDS)
-        stats = await patient.bus.call(MEMORY_INDEX_STATS, GetIndexStats(), timeout=SECONDS)
+        await context.bus.call(MEMORY_SEARCH, question, timeout=SECONDS)
+        stats = await context.bus.call(MEMORY_INDEX_STATS, GetIndexStats(), timeout=SECONDS)
     except NoResponders:
         return None  # workers.alive tells it
     except BusError as error:
         return failure(
-            f"A search of memory answers with an error: {error}.",
+            f"A search of memory fails: {error}.",
             "Run: trunkline memory reindex. If that fails, stop the platform and delete "
-            f"{patient.home.cache / 'memory.db'}: memory makes it anew.",
+            f"{context.home.cache / 'memory.db'}: memory rebuilds it.",
         )
     vectors = stats.vectors
     if vectors is not None and vectors.fault:
         return warning(
-            f"The embedder {vectors.embedder} fails, and words alone are searched: {vectors.fault}",
-            "See that it can be reached. If its model is another one now, run: trunkline memory reindex --vectors.",
+            f"The embedder {vectors.embedder} fails, so search uses words only: {vectors.fault}",
+            "Check that it can be reached. If its model has changed, run: trunkline memory reindex --vectors.",
         )
-    return ok(f"Search answers; {stats.passages} passages are in its index")
+    return ok(f"Search works; its index has {stats.passages} passages")

@@ -1,4 +1,4 @@
-"""Checks of what bounds a turn, and of what its requests carry."""
+"""Checks of a turn's limits, and of the tools in its requests."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,36 +20,37 @@ PATIENCE = 3.0
 """Seconds to wait for the tools worker."""
 
 
-async def turns_bounded(patient: CheckContext) -> HealthResult:
-    """turns.bounded: how many tool calls an answer and a turn may have. The number of steps has no limit yet."""
-    settings = patient.config.settings.monitor
+async def turns_limits(context: CheckContext) -> HealthResult:
+    """turns.limits: reports the limits of tool calls for an answer and for a turn. The number of steps has no limit
+    yet."""
+    settings = context.config.settings.monitor
     return ok(
-        f"{settings.max_tool_calls} tool calls of one answer are run at most, {settings.parallel_tool_calls} at once; "
-        "nothing limits the steps of a turn, so cancel one that goes on for ever"
+        f"One answer runs at most {settings.max_tool_calls} tool calls, "
+        f"{settings.parallel_tool_calls} at once; the steps of a turn have no limit, so cancel a "
+        f"turn that does not end"
     )
 
 
-async def tools_always_send(patient: CheckContext) -> HealthResult | None:
-    """tools.always_send: each name in `always_send`, in the preferences and in each `block.toml`, stands for a tool."""
-    if patient.bus is None:
+async def tools_always_send(context: CheckContext) -> HealthResult | None:
+    """tools.always_send: each name in `always_send`, in the preferences and in each `block.toml`, is the name of a
+    tool."""
+    if context.bus is None:
         return None
     wrong = []
-    for block, file, names in _always_send(patient.home.memory):
-        found = await _tools(patient.bus, block)
+    for block, file, names in _always_send(context.home.memory):
+        found = await _tools(context.bus, block)
         if found is None:
             return None
         missing = unknown_tool_names(names, found.tools or (), found.own)
         wrong += [f"{file}: {', '.join(missing)}"] if missing else []
     if wrong:
-        hint = (
-            "Write the names as the agent's discover_tools lists them. The other tools are sent all the same."
-        )
-        return warning(f"always_send names tools that are not there: {'; '.join(wrong)}", hint)
-    return ok("Every tool that is always to be sent is there")
+        hint = "Use the names that the agent's discover_tools lists. The other tools are still sent."
+        return warning(f"always_send names tools that do not exist: {'; '.join(wrong)}", hint)
+    return ok("Every tool in always_send exists")
 
 
 def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
-    """The choices in files that can be read, each with a block that it counts for; other checks tell of the rest."""
+    """The settings in readable files, each with a block that they apply to. Other checks report unreadable files."""
     kinds: list[tuple[str, Path, type[Preferences] | type[BlockConfig]]] = [
         ("main", root / PREFERENCES, Preferences),
         *((file.parent.name, file, BlockConfig) for file in sorted(root.glob(block_file_path("*")))),
