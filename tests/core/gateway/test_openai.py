@@ -201,7 +201,7 @@ async def test_blocks_are_models(house: House, client: openai.AsyncOpenAI) -> No
         with pytest.raises(openai.NotFoundError) as refused:
             await ask
         assert refused.value.code == "model_not_found" and refused.value.param == "model"
-        assert "It is the name of a block. There are: garden, main." in refused.value.message
+        assert "No block has this name. Existing blocks: garden, main." in refused.value.message
     with pytest.raises(openai.NotFoundError, match=r"Did you mean garden\?"):
         await client.chat.completions.create(model="gardne:gpt-5", messages=HI)
     assert len(house.monitor.requests) == 1

@@ -1,7 +1,7 @@
-"""Approvals at the gateway: what waits for a person, the one way to decide it, and what is due.
+"""Approvals at the gateway: list the pending ones, record decisions, send reminders and apply deadlines.
 
-A question has one decision: that of whoever comes first, over whichever gateway. The inbox's deduplication settles
-what comes at once; who comes later is told who was first.
+The first decision about an approval counts, whichever gateway took it. The deduplication of the inbox stream
+settles simultaneous decisions; later deciders are told the first one.
 """
 
 import logging
@@ -41,17 +41,18 @@ from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_o
 log = logging.getLogger(__name__)
 
 ACCEPT_SECONDS = 5.0
-"""How long the inbox may take to answer before the decider is told that the decision was not recorded."""
+"""Seconds that the inbox may take to acknowledge a decision. After that the decider is told that nothing was
+recorded."""
 
 MAX_ANSWER_CHARS = 32_000
-"""Characters of an answer: as text in a prompt, not as a document."""
+"""Largest number of characters of an answer. An answer is part of a prompt, not a document."""
 
 RETRY_SECONDS = 2.0
-"""Seconds after which what is due is tried again."""
+"""Seconds until a due timer is tried again after a failure."""
 
 
 class AlreadyDecided(Refusal):
-    """Somebody decided earlier: ``verdict`` and ``by`` tell that decision, which is the one that counts."""
+    """An earlier decision exists and counts. ``verdict`` and ``by`` describe that decision."""
 
     def __init__(self, allow: bool, by: str, *, question: bool = False) -> None:
         self.by = by
@@ -65,7 +66,8 @@ class AlreadyDecided(Refusal):
 
 
 class ApprovalWithdrawn(Refusal):
-    """Nobody is asked any more, though nobody decided: ``why`` and ``by`` tell how the turn ended."""
+    """The turn ended before anybody decided. ``why`` and ``by`` describe how it ended. Nothing was
+    decided."""
 
     def __init__(self, cancelled: CancelRecorded | None) -> None:
         self.why: WithdrawalReason = "ended" if cancelled is None else withdrawal_reason(cancelled)
@@ -77,7 +79,10 @@ class ApprovalWithdrawn(Refusal):
 
 
 class ApprovalService:
-    """Raises Refusal with a fixed code, and BusError when the bus does not answer."""
+    """Lists approvals and records decisions.
+
+    Methods raise Refusal with a fixed code, and BusError when the bus does not answer.
+    """
 
     def __init__(self, bus: Bus, turns: TurnLookup, grants: GrantStore, audit: AuditLog) -> None:
         self._bus = bus
@@ -85,19 +90,23 @@ class ApprovalService:
         self._turns = turns
         self._grants = grants
 
-    async def list_approvals(self, wish: ListApprovals) -> ApprovalList:
-        """What waits, oldest first: as the stream has it, so a restart or another gateway makes no difference."""
+    async def list_approvals(self, request: ListApprovals) -> ApprovalList:
+        """Return the approvals, oldest first. They are read from the stream, so every gateway returns the
+        same list."""
         known = [stored.data async for stored in self._bus.history(APPROVAL, after=0)]
         found = [
             approval
             for approval in known
-            if wish.block in (None, approval.block) and (wish.settled or _is_open(approval))
+            if request.block in (None, approval.block) and (request.settled or _is_open(approval))
         ]
         return ApprovalList(approvals=tuple(sorted(found, key=lambda one: (one.asked_at, one.id))))
 
     async def get_approval(self, id: str) -> ApprovalView:
-        """One approval with the arguments of its call. Refused with ``not_found``, and ``conflict`` when ``id`` is the
-        beginning of several."""
+        """Return one approval with the arguments of its call.
+
+        ``id`` may be the beginning of an id. Refused with ``not_found`` when no approval has it, and with
+        ``conflict`` when several begin with it.
+        """
         approval = await self._find_by_prefix(id)
         state = await self._turns.find(approval.turn)
         call = state.call(approval.call) if state is not None else None
@@ -109,24 +118,31 @@ class ApprovalService:
         found = [approval for approval in found if approval.id == id] or found
         if not found:
             raise refusal(
-                ErrorCode.NOT_FOUND, "No approval has such an id; trunkline approvals list shows what waits."
+                ErrorCode.NOT_FOUND,
+                "No approval has this id. trunkline approvals list shows the pending ones.",
             )
         if len(found) > 1:
-            raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}; write more of it.")
+            raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}. Give more of the id.")
         return found[0]
 
     async def decide(self, decision: ApprovalDecided, sender: Sender) -> AlreadyDecided | None:
-        """Decide about a parked call, or answer its question, once; the same again by the same is harmless. It is bound
-        to the call, or the question, that was shown. Returns the decision that was there, when this only repeats it."""
+        """Record the decision about a parked call, or the answer to a question.
+
+        The decision is bound to the hash of the call that was shown. A repeat by the same person changes
+        nothing; it returns the recorded decision. The first decision returns None. Refused with ``forbidden``
+        for anybody but the owner, with ``not_found`` when nothing was asked, and with ``conflict`` when
+        somebody else decided first, when the turn ended, or when the call changed. Raises InvalidField for a
+        scope or answer that does not fit.
+        """
         if sender.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
-        # All that can refuse the decision comes before it is in the inbox, since nothing takes it out again. Also the
-        # policy of a wider yes is made, but not written: a scope that is impossible is refused here. The inbox then
-        # decides who was first, by a message id made from the question (ADR 0025); whoever was not is told the first
-        # decision. The policy follows: one that was written before would stay though another's "no" was first.
+        # Every check comes before the append, because a decision in the inbox cannot be withdrawn. The grant of a
+        # lasting approval is built here, so that an impossible scope is refused, but it is not written yet. The inbox
+        # then settles which decision is the first, by a message id made from the question (ADR 0025). The grant is
+        # written last: written earlier, it would remain although another person's denial came first.
         #
-        # A crash behind the append leaves a decision that counts, without its audit line and its policy. The person
-        # got no reply; the same decision again writes the policy (``write_missed``), but the line stays missing.
+        # A crash after the append leaves a decision that counts, without its audit line and its grant. The person
+        # got no reply. Repeating the decision writes the grant (``write_missed``), but the audit line stays missing.
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
         state = await self._turns.find(decision.turn)
         asked = state.question(decision.call) if state is not None else None
@@ -141,7 +157,7 @@ class ApprovalService:
             if asked.call_hash != decision.call_hash:
                 raise refusal(
                     ErrorCode.CONFLICT,
-                    "The question is not the one that was shown: another is asked about this call now.",
+                    "The call has changed since this question was shown. Show the approval again and decide about it.",
                 )
             first = await self._append(decision, asked, state)
             if not first:
@@ -151,7 +167,7 @@ class ApprovalService:
         return None if first else AlreadyDecided(decision.allow, decision.by, question=asked.is_question)
 
     async def _check_race(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
-        """Another decision came in at the same moment. Refused unless it was the same."""
+        """Refuse with ``conflict`` after another decision won a race, unless it was the same decision."""
         state = await self._turns.find(decision.turn)
         if state is None or not await self._is_same_decision(decision, asked, state):
             raise refusal(ErrorCode.CONFLICT, "This was decided already.")
@@ -159,8 +175,10 @@ class ApprovalService:
     async def _is_same_decision(
         self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState
     ) -> bool:
-        """Report whether it was decided so already, by the same: then the reply was lost. Refused when others were
-        first.
+        """Report whether the same person has already recorded the same decision, so that only the reply was
+        lost.
+
+        Raises AlreadyDecided when a different decision came first.
         """
         first = await self._first_decision(decision, state)
         if first is None:
@@ -170,7 +188,8 @@ class ApprovalService:
         raise AlreadyDecided(first.allow, first.by, question=asked.is_question)
 
     async def _first_decision(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
-        """The decision that counts, recorded or on its way there."""
+        """Return the decision that counts: the recorded one, or the first one in the inbox. None when there
+        is none."""
         recorded = state.decision(decision.call)
         if recorded is None:
             return await self._turns.queued_decision(decision, state.request.conversation)
@@ -181,7 +200,7 @@ class ApprovalService:
         )
 
     async def _append(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
-        """Put the decision into the inbox. Returns whether it is the first."""
+        """Append the decision to the inbox. Return whether it is the first one."""
         about = state.request
         ack = await self._bus.append(
             INBOX,
@@ -217,22 +236,22 @@ class ApprovalService:
             why=why,
         )
 
-    # What is due ---------------------------------------------------------------------------------------------
+    # Timers --------------------------------------------------------------------------------------------------
 
     async def run_timers(self) -> None:
-        """Remind people, and deny each call that no one decided in time, until cancelled."""
+        """Send reminders and deny approvals whose deadline has passed, until cancelled."""
         async with self._bus.pinned(DEADLINE_CONSUMER, APPROVAL_DUE) as deliveries:
             async for delivery in deliveries:
                 try:
                     await self._due(delivery.data)
                     await delivery.ack()
                 except BusError as error:
-                    log.warning("approval %s is due and waits for the bus: %s", delivery.data.id, error)
-                    await delivery.nak(RETRY_SECONDS)
-                except Exception:  # one that cannot be acted on must not stop the clock of all others
-                    log.exception(
-                        "approval %s is due and cannot be acted on; it is tried again", delivery.data.id
+                    log.warning(
+                        "the timer of approval %s waits until the bus answers: %s", delivery.data.id, error
                     )
+                    await delivery.nak(RETRY_SECONDS)
+                except Exception:  # one failing timer must not stop the timers of all other approvals
+                    log.exception("the timer of approval %s failed; it is tried again", delivery.data.id)
                     await delivery.nak(RETRY_SECONDS)
 
     async def _due(self, due: ApprovalDue) -> None:
@@ -264,14 +283,15 @@ class ApprovalService:
 
 
 def _is_open(approval: Approval) -> bool:
-    """Report whether a person can still decide. What ran out while nothing ran is settled a little later."""
+    """Report whether a person can still decide. An approval whose deadline passed while no worker ran is
+    settled later."""
     return approval.settled is None and approval.expires_at > utc_now()
 
 
 def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
-    """Refuse a yes as the answer to a question, and an answer as the decision about a call."""
+    """Refuse an empty answer to a question, and an answer where only allow or deny is expected."""
     if decision.answer and not (asked.is_question and decision.allow):
-        raise InvalidField(("answer",), "This waits for a yes or a no, and is not answered in words.")
+        raise InvalidField(("answer",), "This approval takes allow or deny, and no answer in words.")
     if asked.is_question and decision.allow and not decision.answer.strip():
         raise InvalidField(("answer",), "This is a question: it needs an answer in words.")
     if len(decision.answer) > MAX_ANSWER_CHARS:

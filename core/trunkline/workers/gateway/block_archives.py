@@ -1,8 +1,8 @@
-"""Archived blocks: a block's folder of memory and its workspace go away together, and come back as they were.
+"""Archived blocks: a block's memory folder and its workspace are moved away together and restored unchanged.
 
-Memory goes first and the workspace second. When a crash has come in between, the same command moves the workspace after
-what memory has moved. What is deleted is taken out of its place first, so that nothing of it is ever taken for a part
-of another block or archive; it is removed when memory has forgotten it.
+Memory moves first, the workspace second. After a crash between the two, the same command moves the workspace
+to match memory. Deleting moves the workspace to the trash first, so that none of its files can end up in
+another block or archive; the trash is emptied after memory has deleted its part.
 """
 
 import re
@@ -23,14 +23,17 @@ _AT = "%Y-%m-%dT%H-%M-%S-%fZ"
 
 
 class BlockArchives:
-    """Raises Refusal with a fixed code, StorageError, and BusError when memory does not answer."""
+    """Archives, restores and deletes blocks.
+
+    Methods raise Refusal with a fixed code, StorageError, and BusError when memory does not answer.
+    """
 
     def __init__(self, folders: BlockStore, workspaces: Workspaces) -> None:
         self._folders = folders
         self._workspaces = workspaces
 
     async def list_archives(self) -> tuple[ArchivedBlock, ...]:
-        """All of them."""
+        """Return all archives."""
         found = [
             match for name in await self._folders.folders("archive") if (match := _ARCHIVE.fullmatch(name))
         ]
@@ -44,7 +47,7 @@ class BlockArchives:
         )
 
     async def archive(self, name: str, actor: str) -> None:
-        """Archive a block that is stopped."""
+        """Archive a stopped block."""
         if await self._folders.file(name) is None:
             return await self._finish_archive(name)
         archive = f"{name}_{datetime.now(UTC).strftime(_AT)}"
@@ -56,8 +59,11 @@ class BlockArchives:
             raise
 
     async def restore(self, name: str, actor: str) -> None:
-        """Bring the newest archive of a name back. Refused with ``conflict`` when there is a block of that name, or
-        when files of no block lie in its place."""
+        """Restore the newest archive of a name.
+
+        Refused with ``conflict`` when a block of that name exists, or when files that belong to no block are
+        in its place.
+        """
         if await self._folders.file(name) is not None:
             return await self._finish_restore(name)
         archive = await self._newest(name)
@@ -72,7 +78,7 @@ class BlockArchives:
             raise
 
     async def delete(self, name: str, actor: str) -> None:
-        """Delete the newest archive of a name; after a crash the one whose workspace is left."""
+        """Delete the newest archive of a name. After a crash, finish the deletion that was interrupted."""
         archive = await self._half_deleted(name)
         if archive is not None:
             await self._workspaces.trash_archive(archive)
@@ -87,19 +93,22 @@ class BlockArchives:
         await self._workspaces.remove(archive)
 
     async def unfinished_archive(self, name: str) -> str | None:
-        """The newest archive of a name, when its workspace still lies where the block's was, as an archiving leaves it
-        that was cut short."""
+        """Return the newest archive of a name whose workspace was not moved because archiving was
+        interrupted, else None."""
         newest = _newest_of(name, (one.archive for one in await self.list_archives()))
-        held = await self._workspaces.archived() | await self._workspaces.trashed()
-        return newest if newest not in held and await self._workspaces.has(name) else None
+        moved = await self._workspaces.archived() | await self._workspaces.trashed()
+        return newest if newest not in moved and await self._workspaces.has(name) else None
 
     async def _half_deleted(self, name: str) -> str | None:
-        """An archive that memory no longer has and whose workspace is not removed yet. What is left of an archive while
-        there is a block of its name belongs to that block, whose restore was cut short."""
+        """Return an archive that is deleted from memory but whose workspace still exists, else None.
+
+        While a block of the same name exists, an orphaned workspace belongs to that block: its restore was
+        interrupted.
+        """
         known = {one.archive for one in await self.list_archives()}
-        begun = _newest_of(name, await self._workspaces.trashed() - known)
-        if begun is not None or await self._folders.file(name) is not None:
-            return begun
+        unfinished = _newest_of(name, await self._workspaces.trashed() - known)
+        if unfinished is not None or await self._folders.file(name) is not None:
+            return unfinished
         return await self._orphaned_workspace(name)
 
     async def _finish_archive(self, name: str) -> None:
@@ -109,7 +118,8 @@ class BlockArchives:
         await self._workspaces.archive(name, archive)
 
     async def _finish_restore(self, name: str) -> None:
-        """Bring the workspace after a block that is back, or back to a block whose deletion was cut short."""
+        """Finish an interrupted restore, or bring the workspace back to a block whose deletion was
+        interrupted."""
         left, has = await self._orphaned_workspace(name), await self._workspaces.has(name)
         if left is not None and not has:
             return await self._workspaces.restore(name, left)
@@ -127,7 +137,7 @@ class BlockArchives:
         return newest
 
     async def _orphaned_workspace(self, name: str) -> str | None:
-        """The newest archived workspace of this name whose archive memory no longer has."""
+        """Return the newest archived workspace of this name whose archive memory no longer has."""
         known = {one.archive for one in await self.list_archives()}
         return _newest_of(name, await self._workspaces.archived() - known)
 
@@ -135,8 +145,8 @@ class BlockArchives:
 def _taken(name: str, place: Path) -> Refusal:
     return refusal(
         ErrorCode.CONFLICT,
-        f"Nothing was restored: there are files in {place} already, where those of the archived block {name!r} belong. "
-        "Move them away, and give the command again.",
+        f"Nothing was restored: {place} already contains files, and the files of the archived block {name!r} belong "
+        "there. Move them away and give the command again.",
     )
 
 

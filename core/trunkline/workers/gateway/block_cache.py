@@ -1,4 +1,4 @@
-"""The files that every message is checked against, remembered until memory tells of a change."""
+"""The files that every message is checked against, cached until memory reports a change."""
 
 from dataclasses import dataclass
 
@@ -13,25 +13,28 @@ from trunkline.workers.gateway import block_file
 from trunkline_bus import Bus
 
 FRESH_SECONDS = 30.0
-"""Seconds after which what is known is read again, in case a change was missed."""
+"""Seconds after which an entry is read again, in case a change event was lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedBlock:
-    """A block's choices; None for a block that is not there. ``problem`` says which of its ``block.toml`` and the
-    owner's ``preferences.toml`` cannot be read; either may say what model is given a text. It is "" when both can."""
+    """The settings of a block; None for a block that does not exist.
+
+    ``problem`` names the file that cannot be read, ``block.toml`` or the owner's ``preferences.toml``. Both
+    may choose the model that receives the text. It is "" when both can be read.
+    """
 
     config: BlockConfig | None
     problem: str = ""
 
 
 class BlockCache(MemoryCache[CachedBlock]):
-    """Finds blocks. ``open`` before use."""
+    """Looks up blocks by name. Call ``open`` before use."""
 
     def __init__(self, bus: Bus) -> None:
         async def read(block: str) -> CachedBlock:
-            wish = ReadManyMemory(paths=(block_file_path(block), PREFERENCES))
-            reply = await bus.call(MEMORY_READ_MANY, wish, timeout=10.0, repeatable=True)
+            request = ReadManyMemory(paths=(block_file_path(block), PREFERENCES))
+            reply = await bus.call(MEMORY_READ_MANY, request, timeout=10.0, repeatable=True)
             found = {file.path: file for file in reply.files}
             file = found.get(block_file_path(block))
             return CachedBlock(None) if file is None else _decode(file, found.get(PREFERENCES))

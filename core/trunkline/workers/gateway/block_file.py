@@ -1,6 +1,7 @@
 """A block's ``block.toml``: reading, writing and changing its text. No I/O.
 
-The file holds the owner's choices and nothing the program counts. The day it was made stands in its first line.
+The file contains only the owner's settings, no counters of the program. Its first line records the creation
+time.
 """
 
 import re
@@ -20,7 +21,7 @@ _CREATED_COMMENT = re.compile(r"# Made on (\S+)\.")
 
 
 class UnknownSettingError(ValueError):
-    """A key or a value that no block has. ``key`` says which, the text what is wrong with it."""
+    """A key or a value that a block cannot have. ``key`` names the key; the message describes the error."""
 
     def __init__(self, key: str, reason: str) -> None:
         self.key = key
@@ -37,13 +38,13 @@ def _keys(kind: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, An
 
 
 KEYS: Mapping[str, Any] = dict(_keys(BlockConfig))
-"""Every key that the file may have, with the type of its value; those in a table are dotted."""
+"""Every key that the file may have, with the type of its value. Keys within a table are dotted."""
 
 TABLES = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 
 
 def encode(config: BlockConfig, made: datetime) -> str:
-    """The text of a new block's file; what is at its default is left out."""
+    """Return the text of a new block's file. Settings at their default are left out."""
     import tomlkit
 
     values = {name: value for name, value in msgspec.to_builtins(config).items() if value is not None}
@@ -51,16 +52,18 @@ def encode(config: BlockConfig, made: datetime) -> str:
 
 
 def decode(file: MemoryFile) -> BlockConfig:
-    """The choices in a file. Raises BadSettings."""
+    """Return the settings in a file. Raises SettingsFileError when they cannot be read."""
     return read_settings(file.path, file.content, BlockConfig)
 
 
 def apply_changes(file: MemoryFile, changes: Mapping[str, Any]) -> str:
-    """The text of the file with dotted keys set, or taken out for None. Comments, order and what is not changed stay.
+    """Return the text of the file with dotted keys set, or removed for the value None.
+
+    Comments, order and all other keys stay.
 
     Raises:
-        UnknownChoice: a key or a value is none that a block can have.
-        BadSettings: the file cannot be read as it is. Nothing is written over what a person has to mend.
+      UnknownSettingError: a block cannot have this key or this value.
+      SettingsFileError: the file cannot be read. It is not overwritten, so that a person can repair it.
     """
     from tomlkit.exceptions import TOMLKitError
 
@@ -75,24 +78,28 @@ def apply_changes(file: MemoryFile, changes: Mapping[str, Any]) -> str:
 
 
 def parse_value(key: str, words: Sequence[str]) -> Any:
-    """What a person means who typed these words for a key: several words are a list, one may be a list in TOML."""
+    """Return the value of a key as typed on a command line.
+
+    Several words are a list; one word may be a list in TOML. Text that does not fit the type is returned as
+    it is, for ``apply_changes`` to refuse.
+    """
     kind = KEYS.get(key)
     if len(words) == 1 and words[0].startswith("["):
         try:
             return msgspec.convert(read_toml(f"v = {words[0]}")["v"], kind)
         except (ValueError, msgspec.ValidationError):
-            pass  # it is a text, or said to be wrong by whoever checks it
+            pass  # plain text, or an error that apply_changes reports
     entries = [] if list(words) == [""] else list(words)
-    for meant in (entries, *words) if len(words) == 1 else (entries,):
+    for candidate in (entries, *words) if len(words) == 1 else (entries,):
         try:
-            return msgspec.convert(meant, kind, strict=False)
+            return msgspec.convert(candidate, kind, strict=False)
         except msgspec.ValidationError:
             continue
     return words[0] if len(words) == 1 else entries
 
 
 def created_on(text: str) -> datetime | None:
-    """When the block was made, if its file still says so."""
+    """Return the time when the block was created, or None when its file does not tell it."""
     match = _CREATED_COMMENT.match(text)
     try:
         made = datetime.fromisoformat(match.group(1)) if match else None
@@ -106,8 +113,8 @@ def _check_value(key: str, value: Any) -> Any:
         return None
     if key not in KEYS:
         last = key.rpartition(".")[2]
-        meant = [one for one in KEYS if one.rpartition(".")[2] == last] or closest_matches(key, KEYS)
-        raise UnknownSettingError(key, f"No block has this key. {_or(meant) or _or(sorted(KEYS))}")
+        candidate = [one for one in KEYS if one.rpartition(".")[2] == last] or closest_matches(key, KEYS)
+        raise UnknownSettingError(key, f"No block has this key. {_or(candidate) or _or(sorted(KEYS))}")
     if value is None:
         return None
     try:
@@ -125,7 +132,7 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _allowed_values(kind: Any) -> Iterator[str]:
-    """The texts that a type allows, where it names them."""
+    """Yield the texts that a literal type allows."""
     if get_origin(kind) is Literal:
         yield from map(str, get_args(kind))
     else:

@@ -1,8 +1,8 @@
-"""Stopping a block: while it is stopped it takes no messages, no turn of it is under way, and no program of it runs.
+"""Stopping a block: a stopped block takes no messages, runs no turn and runs no program.
 
-Whoever stops a block takes no new message into it, waits for those that are being taken in, cancels its turns, ends its
-background tasks, and goes on when all of them have ended. A gateway that dies meanwhile leaves a block that takes
-messages again, with some of its turns cancelled; the same command stops it then.
+The stopper refuses new messages, waits for messages that are being admitted, cancels the block's turns, ends
+its background tasks, and returns when all of them have ended. If the gateway crashes meanwhile, the block
+takes messages again and some of its turns are cancelled; the same command then stops it completely.
 """
 
 from collections import Counter
@@ -21,53 +21,60 @@ from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Bus, Scope, new_id
 
 STOP_TIMEOUT = 20.0
-"""How long turns may take to end once they are cancelled. A call that has an effect is never cut in its middle."""
+"""Seconds that cancelled turns may take to end. A tool call that has an effect always runs to its end."""
 
-LOOK_SECONDS, LONGEST_LOOK = 0.1, 1.0
-"""Between two looks, each twice as far from the last: a look reads the inbox and all open questions."""
+POLL_SECONDS, MAX_POLL_SECONDS = 0.1, 1.0
+"""Seconds between two polls, doubled after each. A poll reads the inbox and all open approvals."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopResult:
-    """What a stop ended: turns that were cancelled, and background tasks."""
+    """The turns that were cancelled and the background tasks that were ended."""
 
     turns: tuple[str, ...]
     tasks: tuple[str, ...]
 
 
 class BlockStopper:
-    """Lets messages into blocks, and stops blocks. Raises Refusal, and BusError when the bus does not answer."""
+    """Admits messages into blocks, and stops blocks.
 
-    def __init__(self, bus: Bus, turns: TurnLookup, left: BlockTasks) -> None:
+    Methods raise Refusal, and BusError when the bus does not answer.
+    """
+
+    def __init__(self, bus: Bus, turns: TurnLookup, tasks: BlockTasks) -> None:
         self._bus = bus
         self._turns = turns
-        self._left = left
+        self._tasks = tasks
         self._stopped = set[str]()
         self._entering = Counter[str]()
         self._entered = anyio.Event()
 
     @contextmanager
     def admit(self, block: str) -> Iterator[None]:
-        """A message is on its way into the block. Refused with ``conflict`` while it is stopped."""
+        """Admit a message into the block for the time of the context. Refused with ``conflict`` while the
+        block is stopped."""
         self._refuse_if_stopped(block)
         self._entering[block] += 1
         try:
             yield
         finally:
             self._entering[block] -= 1
-            self._entering += Counter()  # without those that are at nought
+            self._entering += Counter()  # drops the blocks whose count is zero
             self._entered.set()
             self._entered = anyio.Event()
 
     @asynccontextmanager
     async def stopped(self, block: str, by: str, *, forget: bool = True) -> AsyncIterator[StopResult]:
-        """Within it the block is stopped; gives what was ended. With ``forget`` what its background tasks left goes
-        too. Refused with ``conflict`` when somebody else is at it, or when its turns or tasks do not end."""
+        """Keep the block stopped for the time of the context; yield the turns and tasks that were ended.
+
+        With ``forget`` the records of its background tasks are removed too. Refused with ``conflict`` when
+        the block is being stopped already, or when its turns or tasks do not end.
+        """
         self._refuse_if_stopped(block)
         self._stopped.add(block)
         try:
             turns = await self._end_turns(block, by)
-            yield StopResult(turns, await self._left.end(block, forget=forget))
+            yield StopResult(turns, await self._tasks.end(block, forget=forget))
         finally:
             self._stopped.discard(block)
 
@@ -80,14 +87,14 @@ class BlockStopper:
         with anyio.move_on_after(STOP_TIMEOUT):
             while self._entering[block]:
                 await self._entered.wait()
-            pause = LOOK_SECONDS
+            pause = POLL_SECONDS
             while under_way := await self._turns.unfinished_in_block(block):
                 for turn in under_way:
                     if turn.turn and turn.turn not in cancelled:
                         await self._cancel(turn, by)
                         cancelled[turn.turn] = None
                 await anyio.sleep(pause)
-                pause = min(2 * pause, LONGEST_LOOK)
+                pause = min(2 * pause, MAX_POLL_SECONDS)
             return tuple(cancelled)
         raise refusal(
             ErrorCode.CONFLICT,

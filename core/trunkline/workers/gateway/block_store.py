@@ -1,4 +1,4 @@
-"""Blocks as folders of memory: what is read of them and written into them. ``BlockCache`` is told of each change."""
+"""Blocks as folders of memory: reads and writes them, and clears ``BlockCache`` after each change."""
 
 from collections.abc import Iterable, Mapping
 
@@ -31,33 +31,36 @@ MEMORY_TIMEOUT = 20.0
 
 
 class BlockStore:
-    """Raises Refusal with a fixed code, and BusError when memory does not answer."""
+    """Reads and writes blocks in memory.
 
-    def __init__(self, bus: Bus, known: BlockCache) -> None:
+    Methods raise Refusal with a fixed code, and BusError when memory does not answer.
+    """
+
+    def __init__(self, bus: Bus, cache: BlockCache) -> None:
         self._bus = bus
-        self._known = known
+        self._cache = cache
 
     async def file(self, name: str) -> MemoryFile | None:
-        """A block's ``block.toml``; None for a block that is not there."""
+        """Return a block's ``block.toml``, or None when the block does not exist."""
         return next(iter(await self.files([name])), None) if is_block_name(name) else None
 
     async def require_file(self, name: str) -> MemoryFile:
-        """A block's ``block.toml``. Refused with ``not_found``."""
+        """Return a block's ``block.toml``. Refused with ``not_found`` when the block does not exist."""
         file = await self.file(name)
         if file is None:
             raise unknown_block_error(name)
         return file
 
     async def files(self, names: Iterable[str]) -> tuple[MemoryFile, ...]:
-        """Those of the blocks that there are."""
+        """Return the ``block.toml`` of those blocks that exist."""
         return await self.read(*map(block_file_path, names))
 
     async def read(self, *paths: str) -> tuple[MemoryFile, ...]:
-        """Those of the files that there are."""
+        """Return those of the files that exist."""
         return (await self._bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files if paths else ()
 
     async def entries(self, folder: str) -> tuple[MemoryEntry, ...]:
-        """What lies in a folder; nothing where there is none."""
+        """Return the entries of a folder. A folder that does not exist has none."""
         try:
             return (await self._bus.call(MEMORY_LIST, ListMemory(path=folder))).entries
         except RemoteFault as fault:
@@ -66,14 +69,14 @@ class BlockStore:
             raise
 
     async def folders(self, folder: str) -> list[str]:
-        """The names of the folders in a folder."""
+        """Return the names of the folders in a folder."""
         return [entry_name(entry) for entry in await self.entries(folder) if entry.kind == "folder"]
 
     async def has_history(self, name: str) -> bool:
-        """Report whether history knows a block of this name."""
+        """Report whether memory's history has a block of this name."""
         try:
-            wish = MemoryHistory(path=block_file_path(name), limit=1)
-            return bool((await self._bus.call(MEMORY_HISTORY, wish, timeout=MEMORY_TIMEOUT)).changes)
+            request = MemoryHistory(path=block_file_path(name), limit=1)
+            return bool((await self._bus.call(MEMORY_HISTORY, request, timeout=MEMORY_TIMEOUT)).changes)
         except RemoteFault as fault:
             if fault.code == ErrorCode.NOT_FOUND:
                 return False
@@ -82,29 +85,29 @@ class BlockStore:
     async def write(
         self, files: Mapping[str, str], expected: Mapping[str, str], actor: str, reason: str
     ) -> None:
-        """Write files in one commit."""
-        wish = WriteManyMemory(files=dict(files), expected=dict(expected), actor=actor, reason=reason)
-        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=MEMORY_TIMEOUT)
-        self._known.clear()
+        """Write files in one commit, provided that those in ``expected`` still have the given hashes."""
+        request = WriteManyMemory(files=dict(files), expected=dict(expected), actor=actor, reason=reason)
+        await self._bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
+        self._cache.clear()
 
     async def move(self, source: str, target: str, actor: str, reason: str) -> None:
         """Move a folder."""
-        wish = MoveMemory(source=source, target=target, actor=actor, reason=reason)
-        await self._bus.call(MEMORY_MOVE, wish, timeout=MEMORY_TIMEOUT)
-        self._known.clear()
+        request = MoveMemory(source=source, target=target, actor=actor, reason=reason)
+        await self._bus.call(MEMORY_MOVE, request, timeout=MEMORY_TIMEOUT)
+        self._cache.clear()
 
     async def delete(self, path: str, actor: str, reason: str) -> None:
         """Delete a file or a folder."""
-        wish = DeleteMemory(path=path, actor=actor, reason=reason)
-        await self._bus.call(MEMORY_DELETE, wish, timeout=MEMORY_TIMEOUT)
-        self._known.clear()
+        request = DeleteMemory(path=path, actor=actor, reason=reason)
+        await self._bus.call(MEMORY_DELETE, request, timeout=MEMORY_TIMEOUT)
+        self._cache.clear()
 
 
 def unknown_block_error(name: str) -> Refusal:
-    """What is said of a block that is not there."""
+    """Return the refusal for a block that does not exist."""
     return refusal(ErrorCode.NOT_FOUND, block_not_found(name))
 
 
 def entry_name(entry: MemoryEntry) -> str:
-    """The last part of its path."""
+    """Return the last part of an entry's path."""
     return entry.path.rsplit("/", 1)[-1]

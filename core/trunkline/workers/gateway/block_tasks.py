@@ -1,6 +1,5 @@
-"""What a block left running, wherever that is: each tools worker ends what runs in its home, and the gateway what runs
-in its own, where a tools worker may have died.
-"""
+"""Ending a block's background tasks: each tools worker ends those of its home, and the gateway those of its
+own home, because a tools worker there may have crashed."""
 
 from pathlib import Path
 
@@ -15,22 +14,28 @@ from trunkline.workers.gateway.errors import refusal
 from trunkline_bus import Bus, BusError
 
 WORKER_TIMEOUT = 15.0
-"""How long a tools worker is asked that does not answer. One that has died is no longer listed by then."""
+"""Seconds to wait for a tools worker. A crashed worker is no longer listed by then."""
 
 PAUSE = 0.2
 
 
 class BlockTasks:
-    """Ends background tasks. Raises Refusal, and BusError when the bus does not answer."""
+    """Ends background tasks.
+
+    Methods raise Refusal, and BusError when the bus does not answer.
+    """
 
     def __init__(self, bus: Bus, home: Path) -> None:
         self._bus = bus
         self._home = home
 
     async def end(self, block: str, *, forget: bool) -> tuple[str, ...]:
-        """End those of a block; the ids of those that ran. With ``forget`` nothing stays that tells of them. Refused
-        with ``conflict`` when one does not end, or when a tools worker does not say."""
-        told: list[TasksEnded] = []
+        """End the background tasks of a block and return the ids of those that ran.
+
+        With ``forget`` their records are removed too. Refused with ``conflict`` when a task does not end, or
+        when a tools worker does not answer.
+        """
+        replies: list[TasksEnded] = []
         silent: list[str] = []
 
         async def ask(worker: str) -> None:
@@ -38,21 +43,24 @@ class BlockTasks:
             if answer is None:
                 silent.append(worker)
             else:
-                told.append(answer)
+                replies.append(answer)
 
         async with anyio.create_task_group() as tasks:
             for worker in await self._workers():
                 tasks.start_soon(ask, worker)
-        told.append(await end_detached_programs(self._home, block, forget=forget))
-        _check_ended(block, sorted({task for one in told for task in one.running}), sorted(silent))
-        return tuple(sorted({task for one in told for task in one.ended}))
+        replies.append(await end_detached_programs(self._home, block, forget=forget))
+        _check_ended(block, sorted({task for one in replies for task in one.running}), sorted(silent))
+        return tuple(sorted({task for one in replies for task in one.ended}))
 
-    async def _end_on_worker(self, worker: str, wish: EndTasks) -> TasksEnded | None:
-        """What a worker says; nothing was ended where one is gone. None when it is there and does not say."""
+    async def _end_on_worker(self, worker: str, request: EndTasks) -> TasksEnded | None:
+        """Return the answer of one worker: an empty one when the worker has gone, None when it is alive and
+        does not answer."""
         with anyio.move_on_after(WORKER_TIMEOUT):
             while True:
                 try:
-                    return await self._bus.call(END_TASKS, wish, timeout=END_SECONDS + PAUSE, worker=worker)
+                    return await self._bus.call(
+                        END_TASKS, request, timeout=END_SECONDS + PAUSE, worker=worker
+                    )
                 except BusError:
                     if worker not in await self._workers():
                         return TasksEnded()
@@ -74,6 +82,6 @@ def _check_ended(block: str, running: list[str], silent: list[str]) -> None:
     if silent:
         raise refusal(
             ErrorCode.CONFLICT,
-            f"Whether background tasks of the block {block!r} run is not known: the tools worker {', '.join(silent)} "
-            "does not answer. Nothing else was done. Give the command again when it does, or is gone.",
+            f"Background tasks of the block {block!r} may still run: the tools worker {', '.join(silent)} does not "
+            "answer. Nothing else was done. Give the command again when the worker answers or has ended.",
         )

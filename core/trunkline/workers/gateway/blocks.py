@@ -1,8 +1,8 @@
-"""The block service: blocks are folders of memory, made, listed, changed, stopped, reset, put away, brought back and
-deleted (MB-F1..F4, F23, F29).
+"""The block service: creates, lists, changes, stops, resets, archives, restores and deletes blocks, which are
+folders of memory (MB-F1..F4, F23, F29).
 
-What runs in a block is stopped before anything is taken from it. What a crash leaves half-done, the same command
-finishes.
+A block is stopped before anything is taken from it. The same command finishes the work that a crash
+interrupted.
 """
 
 import logging
@@ -57,16 +57,19 @@ from trunkline_bus import Bus, Refusal, RemoteFault
 log = logging.getLogger(__name__)
 
 PRECEDENCE: tuple[PulseState, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
-"""Of several monitors that serve a block, the first of these is what the block is doing."""
+"""The statuses in order of precedence, for a block that several monitors serve."""
 
 _KEPT_ON_RESET = frozenset({BLOCK_FILE, "monitor.md", "documents", "skills", "sliders.json"})
-"""What the owner brought or chose: a reset leaves it. The rest of a block's folder is what its agent was told, wrote
-and learned."""
+"""The files that the owner brought or chose: a reset keeps them. All other files of a block's folder were
+told to its agent, or written or learned by it."""
 _KEPT_ON_HARD_RESET = frozenset({BLOCK_FILE})
 
 
 class BlockService:
-    """Raises Refusal with a fixed code, and BusError when memory does not answer."""
+    """Manages blocks.
+
+    Methods raise Refusal with a fixed code, and BusError when memory does not answer.
+    """
 
     def __init__(
         self,
@@ -74,29 +77,31 @@ class BlockService:
         stopping: BlockStopper,
         conversations: ConversationService,
         workspaces: Workspaces,
-        known: BlockCache,
+        cache: BlockCache,
         audit: AuditLog,
         default: str,
     ) -> None:
         self._bus = bus
         self._stopping = stopping
         self._audit = audit
-        self._known = known
+        self._cache = cache
         self._conversations = conversations
         self._workspaces = workspaces
-        self._folders = BlockStore(bus, known)
+        self._folders = BlockStore(bus, cache)
         self._archives = BlockArchives(self._folders, workspaces)
         self._changing = anyio.Lock()
         self.default = default
 
     async def answerer(self, name: str | None) -> Answerer:
-        """Who answers in the block, as a monitor says."""
+        """Return the model that would answer in the block, as a monitor reports it. None stands for the
+        default block."""
         return await self._bus.call(
             ANSWERER, GetAnswerer(block=name or self.default), timeout=5.0, repeatable=True
         )
 
     async def create(self, request: CreateBlock, actor: str) -> Block:
-        """Make a block: its choices and its identity, in one commit."""
+        """Create a block: its settings and its identity, in one commit. Refused with ``conflict`` when it
+        exists."""
         _check_name(request.name)
         async with self._changing:
             if await self._folders.file(request.name) is not None:
@@ -105,7 +110,7 @@ class BlockService:
         return await self.get_block(request.name)
 
     async def ensure_default(self) -> None:
-        """Make the default block if it is missing."""
+        """Create the default block if it is missing."""
         if await self._folders.file(self.default) is None:
             async with self._changing:
                 if await self._folders.file(self.default) is None:
@@ -113,33 +118,39 @@ class BlockService:
 
     @asynccontextmanager
     async def admit_message(self, name: str) -> AsyncIterator[None]:
-        """A message is taken into the block meanwhile. Refused as by ``accept_into``, and while it is being stopped."""
+        """Admit a message into the block for the time of the context.
+
+        Refused as by ``check_accepts``, and while the block is being stopped.
+        """
         with self._stopping.admit(name):
             await self.check_accepts(name)
             yield
 
     async def check_accepts(self, name: str) -> None:
-        """Refuse unless the block takes messages: ``not_found``; ``conflict`` when it is switched off, or when a file
-        that decides about it cannot be read."""
+        """Refuse a message for a block that takes none.
+
+        ``not_found``: the block does not exist. ``conflict``: it is switched off, or a file that its settings
+        come from cannot be read.
+        """
         if not is_block_name(name):
             raise unknown_block_error(name)
-        block = await self._known.get(name)
+        block = await self._cache.get(name)
         if block.config is None and name == self.default:
             await self.ensure_default()
-            block = await self._known.get(name)
+            block = await self._cache.get(name)
         if block.config is None:
             raise unknown_block_error(name)
         if why := unavailable_reason(name, block.config, block.problem):
             raise refusal(ErrorCode.CONFLICT, why)
 
     async def get_block(self, name: str) -> Block:
-        """One block."""
+        """Return one block. Refused with ``not_found``."""
         file = await self._folders.require_file(name)
         pulses = await self._pulses()
         return await self._block(file, pulses.get(name, Pulse()))
 
     async def list_blocks(self, *, archived: bool = False) -> BlockList:
-        """All blocks by name, with the archived ones if so wished."""
+        """Return all blocks by name, with the archives when ``archived`` is set."""
         names = [name for name in await self._folders.folders(BLOCKS_FOLDER) if is_block_name(name)]
         files = await self._folders.files(names)
         pulses = await self._pulses()
@@ -150,7 +161,7 @@ class BlockService:
         )
 
     async def change(self, request: ChangeBlock, actor: str) -> Block:
-        """Change choices of a block, as one commit. They count from the next message on."""
+        """Change settings of a block in one commit. They apply from the next message on."""
         async with self._changing:
             file = await self._folders.require_file(request.name)
             with _refusing_bad_settings():
@@ -162,8 +173,8 @@ class BlockService:
         return await self.get_block(request.name)
 
     async def stop(self, request: StopBlock, actor: str) -> BlockStopped:
-        """Switch a block off: it takes no messages from now on, and its turns and background tasks are ended or left to
-        finish."""
+        """Switch a block off. It takes no messages from now on; its turns and background tasks are ended, or
+        with ``finish`` left to finish."""
         await self.change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
         ended = StopResult((), ())
         if not request.finish:
@@ -174,7 +185,8 @@ class BlockService:
         )
 
     async def reset(self, request: ResetBlock, actor: str) -> Block:
-        """Stop a block, have it forget, and let it go on. Its choices stay."""
+        """Stop a block, delete what its agent was told, wrote and learned, and start it again. Its settings
+        stay."""
         name = request.name
         with _refusing_bad_settings():
             block_file.decode(await self._folders.require_file(name))
@@ -189,21 +201,24 @@ class BlockService:
         return await self.get_block(name)
 
     async def archive(self, name: str, actor: str) -> None:
-        """Stop a block and put it away as it is."""
+        """Stop a block and archive it unchanged."""
         _check_name(name)
         async with self._stopping.stopped(name, actor), self._changing:
             await self._archives.archive(name, actor)
 
     async def restore(self, name: str, actor: str) -> Block:
-        """Bring the newest archive of a name back, byte for byte."""
+        """Restore the newest archive of a name, byte for byte."""
         _check_name(name)
         async with self._changing:
             await self._archives.restore(name, actor)
         return await self.get_block(name)
 
     async def delete(self, request: DeleteBlock, actor: str) -> None:
-        """Stop a block and delete it, or delete its newest archive, with the workspace. Memory's history keeps what
-        memory held."""
+        """Stop a block and delete it, or with ``archived`` delete its newest archive. The workspace is
+        deleted too.
+
+        Memory's history keeps the deleted files; only a purge removes them.
+        """
         name = request.name
         _check_name(name)
         if request.archived:
@@ -213,16 +228,17 @@ class BlockService:
             await self._delete_live(name, actor)
 
     async def _delete_live(self, name: str, actor: str) -> None:
-        """The workspace is taken out of its place first: a block that is made anew never has it."""
-        there = await self._folders.file(name) is not None
-        if not there and await self._archives.unfinished_archive(name):
+        """Move the workspace to the trash, then delete the folder in memory: a new block of this name never
+        gets the old workspace."""
+        exists = await self._folders.file(name) is not None
+        if not exists and await self._archives.unfinished_archive(name):
             sentence = f"The archiving of {name!r} was cut short. Finish it: trunkline blocks archive {name}"
             raise refusal(ErrorCode.CONFLICT, sentence)
-        has = await self._workspaces.has(name) or name in await self._workspaces.trashed()
-        if not there and not has:
+        has_workspace = await self._workspaces.has(name) or name in await self._workspaces.trashed()
+        if not exists and not has_workspace:
             raise unknown_block_error(name)
         await self._workspaces.trash(name)
-        if there:
+        if exists:
             try:
                 await self._folders.delete(block_folder(name), actor, f"delete block {name}")
             except (Refusal, RemoteFault):
@@ -231,16 +247,19 @@ class BlockService:
         await self._workspaces.remove(name)
 
     async def _clear_stale_workspace(self, name: str) -> None:
-        """See that a new block does not find the workspace of an earlier one of its name: what an archiving or a
-        deletion left that was cut short, or whoever took a block's folder out of memory by hand. What an owner puts
-        there for a block that never was stays."""
+        """Move the workspace of an earlier block of this name out of the way of a new one.
+
+        Such a workspace remains when archiving or deletion was interrupted, or when a person removed the
+        block's folder from memory. Files that the owner puts there before the block first exists are left in
+        place.
+        """
         if name in await self._workspaces.trashed():
             await self._workspaces.remove(name)
         if (archive := await self._archives.unfinished_archive(name)) is not None:
             await self._workspaces.archive(name, archive)
         if await self._workspaces.has(name) and await self._folders.has_history(name):
             log.warning(
-                "what an earlier block %s left in its workspace is now in %s",
+                "the workspace of an earlier block %s was moved to %s",
                 name,
                 await self._workspaces.set_aside(name),
             )
@@ -255,7 +274,7 @@ class BlockService:
         await self._write_audit(request.name, PermissionTable(), config.permissions, actor)
 
     async def _rewrite(self, file: MemoryFile, text: str, actor: str, reason: str) -> None:
-        """Write a block's choices. Who is called otherwise is so in ``monitor.md`` too."""
+        """Write a block's settings. A changed name or emoji is also written to ``monitor.md``."""
         name, old = _block_of(file), block_file.decode(file)
         new = block_file.decode(msgspec.structs.replace(file, content=text))
         files, expected = {file.path: text}, {file.path: file.hash}
@@ -267,7 +286,8 @@ class BlockService:
         await self._write_audit(name, old.permissions, new.permissions, actor)
 
     async def _write_initial_files(self, name: str, stay: frozenset[str], actor: str) -> None:
-        """Write what a new block has and this one no longer does. Who has lost its identity has no name."""
+        """Write the files of a new block that the reset removed. A block that lost its identity also loses
+        its name."""
         file = await self._folders.require_file(name)
         if "monitor.md" not in stay:
             without = block_file.apply_changes(file, {"monitor_name": None, "monitor_emoji": None})
@@ -280,10 +300,10 @@ class BlockService:
         )
 
     async def _write_audit(self, name: str, old: PermissionTable, new: PermissionTable, actor: str) -> None:
-        """Put into the audit log that the owner changed what a block may do."""
+        """Record a change of the block's permissions in the audit log."""
         if new != old:
-            said, before = (msgspec.json.encode(table).decode() for table in (new, old))
-            why = f"{said} instead of {before}."
+            new_json, old_json = (msgspec.json.encode(table).decode() for table in (new, old))
+            why = f"{new_json} instead of {old_json}."
             await self._audit.record(event="permissions", block=name, actor=actor, by=(actor,), why=why)
 
     async def _block(self, file: MemoryFile, pulse: Pulse) -> Block:
@@ -303,7 +323,7 @@ class BlockService:
         )
 
     async def _pulses(self) -> dict[str, Pulse]:
-        """What each block is doing, over all monitors that live."""
+        """Return the status of each block, merged over all live monitors."""
         beats = [entry.value for entry in await self._bus.kv(PULSE_BUCKET).entries() if entry.value]
         return {
             block: merge_pulses(beat.pulse for beat in beats if beat.block == block)
@@ -312,7 +332,8 @@ class BlockService:
 
 
 def merge_pulses(pulses: Iterable[Pulse]) -> Pulse:
-    """One pulse out of those of several monitors: the status that counts most, and the latest times."""
+    """Return one status out of those of several monitors: the status with the highest precedence and the
+    latest times."""
     ranked = sorted(pulses, key=lambda pulse: PRECEDENCE.index(pulse.status))
     times = [pulse.last_run for pulse in ranked if pulse.last_run]
     beats = [pulse.last_pulse for pulse in ranked if pulse.last_pulse]
@@ -323,13 +344,14 @@ def merge_pulses(pulses: Iterable[Pulse]) -> Pulse:
 
 @contextmanager
 def _refusing_bad_settings() -> Iterator[None]:
-    """Refuse a choice that no block has, and a file that cannot be read: who has to look where."""
+    """Turn a setting that no block has, and a file that cannot be read, into refusals that name the field or
+    file."""
     try:
         yield
     except block_file.UnknownSettingError as error:
         raise InvalidField(tuple(error.key.split(".")), str(error)) from error
     except SettingsFileError as error:
-        sentence = f"Nothing was changed, until a person mends a file. {error}"
+        sentence = f"Nothing was changed, because a file cannot be read. Repair it first. {error}"
         raise refusal(ErrorCode.CONFLICT, sentence) from error
 
 

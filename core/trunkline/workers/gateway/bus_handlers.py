@@ -1,4 +1,4 @@
-"""The gateway's services on the bus: which handler answers which endpoint. The subject says which channel asks."""
+"""The gateway's services on the bus: the handler of each endpoint. The subject tells the calling channel."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -83,13 +83,13 @@ Rep = TypeVar("Rep")
 
 
 class BusHandlers:
-    """The gateway as the bus sees it."""
+    """Registers the gateway's endpoints on the bus and translates their requests."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     async def register(self, service: Service) -> None:
-        """Add every endpoint."""
+        """Register every endpoint."""
         for endpoint, handler in self._handlers():
             await service.add(endpoint, refuse_errors(handler))
 
@@ -201,7 +201,7 @@ class BusHandlers:
 
 
 def sender_of(request: Request[Any]) -> Sender:
-    """Who asks: a worker's credentials allow its own channel in the subject and no other."""
+    """Return the sender of a request. A worker's credentials allow only its own channel in the subject."""
     channel = request.keys["channel"]
     return Sender(channel, Identity(id=f"channel:{channel}", type="owner"))
 

@@ -1,7 +1,7 @@
-"""Whether the bus has room for another message. A message is refused before the disk is full to its last block.
+"""The free disk space of the bus. New messages are refused before the disk is full.
 
-What is left then is for the journal of the messages that were accepted. Of a server that runs elsewhere the disk cannot
-be seen; there the gateway learns from the server's own refusals.
+The reserve is for the journal of messages that were accepted. The disk of an external server cannot be
+measured; there the gateway learns from the server's refusals.
 """
 
 import shutil
@@ -10,14 +10,15 @@ from pathlib import Path
 import anyio
 
 RESERVED_BYTES = 8 * 1024 * 1024
-"""Bytes of the bus's disk that no new message may touch."""
+"""Bytes of the bus's disk that are reserved: no new message may use them."""
 
 REFUSAL_SECONDS = 15.0
-"""Seconds for which a server that refused counts as full, unless it stores something before."""
+"""Seconds for which a server that refused to store counts as full, unless it stores something earlier."""
 
 
 class BusDiskSpace:
-    """The room on the bus. ``store`` is the folder of the embedded server, None when the server is another one's."""
+    """Tells whether the bus has room. ``store`` is the folder of the embedded server, None for an external
+    server."""
 
     def __init__(self, store: Path | None) -> None:
         self._store = store
@@ -28,18 +29,18 @@ class BusDiskSpace:
         """Report whether a new message must be refused."""
         try:
             return self._store is not None and shutil.disk_usage(self._store).free < RESERVED_BYTES
-        except FileNotFoundError:  # the server has made no folder yet
+        except FileNotFoundError:  # the server has not created its folder yet
             return False
 
     @property
     def is_failing(self) -> bool:
-        """Report whether it is full, or was a moment ago."""
+        """Report whether the disk is full, or the server refused to store within the last REFUSAL_SECONDS."""
         return self.is_full or anyio.current_time() - self._refused_at < REFUSAL_SECONDS
 
     def note_refusal(self) -> None:
-        """The server said that it has no room."""
+        """Record that the server refused to store a message because it is full."""
         self._refused_at = anyio.current_time()
 
     def note_success(self) -> None:
-        """The server has stored something."""
+        """Record that the server stored a message."""
         self._refused_at = float("-inf")

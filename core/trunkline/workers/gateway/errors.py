@@ -1,4 +1,5 @@
-"""What a failure is called when it leaves the gateway: one of the fixed codes, with a sentence that is safe to show."""
+"""The translation of failures at the gateway's edge: a fixed error code with a sentence that is safe to
+show."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -19,18 +20,22 @@ _CODES = {
     "write_conflict": ErrorCode.CONFLICT,
     "write_failure": ErrorCode.STORAGE_FAILURE,
 }
-"""What other workers call it. Their other codes are ours already."""
+"""Codes of other workers that differ from the fixed codes. All their other codes are fixed codes already."""
 
 
 def refusal(code: ErrorCode, sentence: str = "") -> Refusal:
-    """A refusal with the code's fixed sentence, or with one that says more and holds nothing secret."""
+    """Return a refusal with the code's fixed sentence, or with a more specific one. It must contain no
+    secret."""
     return Refusal(code, sentence or FIXED_SENTENCES[code])
 
 
 class InvalidField(Refusal):
-    """A request that is not valid, and which part of it. ``field`` is the path in the body, such as ``("messages", 0,
-    "role")``, or the name of a parameter or header; empty for all of the body. With the code ``not_found`` it names
-    what is not there."""
+    """A request with an invalid field.
+
+    ``field`` is the path in the body, such as ``("messages", 0, "role")``, or the name of a parameter or
+    header; it is empty when the whole body is invalid. With the code ``not_found`` the field names a thing
+    that does not exist.
+    """
 
     def __init__(
         self,
@@ -44,7 +49,7 @@ class InvalidField(Refusal):
 
     @property
     def param(self) -> str:
-        """The field as OpenAI names it: ``messages[0].role``."""
+        """The field in OpenAI's notation: ``messages[0].role``."""
         if isinstance(self.field, str):
             return self.field
         parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.field)
@@ -52,19 +57,19 @@ class InvalidField(Refusal):
 
     @property
     def pointer(self) -> str:
-        """The field as a JSON pointer, ``/messages/0/role``, where it is in the body; else its name."""
+        """The field as a JSON pointer, ``/messages/0/role``, when it is in the body; else its name."""
         return self.field if isinstance(self.field, str) else json_pointer(self.field)
 
 
 def error_code(code: str) -> ErrorCode:
-    """The fixed code that stands for a code of another worker or a plugin."""
+    """Return the fixed code for a code of another worker or a plugin."""
     if code in _CODES:
         return _CODES[code]
     return ErrorCode(code) if code in set(ErrorCode) else ErrorCode.INTERNAL
 
 
 def to_refusal(error: Exception, reference: str) -> Refusal:
-    """The refusal that stands for any failure. What must not be shown goes to the log, under a reference."""
+    """Return the refusal for any failure. Details that must not be shown are logged under ``reference``."""
     match error:
         case InvalidField():
             return error
@@ -91,7 +96,7 @@ def _log_and_refuse(code: ErrorCode, error: Exception, reference: str) -> Refusa
 
 
 def refuse_errors(handler: Callable[[P], Awaitable[T]]) -> Callable[[P], Awaitable[T]]:
-    """The handler, refusing with a fixed code whatever goes wrong in it."""
+    """Return the handler with every exception turned into a refusal with a fixed code."""
 
     async def safe(request: P) -> T:
         try:

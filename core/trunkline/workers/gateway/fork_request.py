@@ -1,6 +1,6 @@
-"""What a fork begins with: whether the turn has that step, and the request that names it. Pure.
+"""Building the request of a fork, and checking its step. Pure.
 
-The transcript is not put together here: the monitor takes it from the turn's journal, which only it can read as a turn.
+The monitor builds the transcript from the turn's journal; the gateway does not.
 """
 
 from msgspec.structs import replace
@@ -20,36 +20,43 @@ from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.turn_lookup import TurnState
 
 
-def check_step(state: TurnState, wish: ForkTurn) -> None:
-    """Refuse a step that the turn does not have: ``invalid_request``, or ``conflict`` when there is nothing to ask."""
-    asked = {entry.step for entry in state.entries if isinstance(entry, ModelCallPlanned)}
+def check_step(state: TurnState, command: ForkTurn) -> None:
+    """Refuse a step that the turn does not have.
+
+    ``invalid_request``: there is no such step. ``conflict``: the fork begins after the last step and says
+    nothing new.
+    """
+    called_steps = {entry.step for entry in state.entries if isinstance(entry, ModelCallPlanned)}
     ended = any(isinstance(entry, TurnFinished) and entry.code is None for entry in state.entries)
-    after = max(asked, default=-1) + 1
-    if wish.step == after and asked and ended:
-        if wish.content is None:
+    after = max(called_steps, default=-1) + 1
+    if command.step == after and called_steps and ended:
+        if command.content is None:
             raise refusal(
                 ErrorCode.CONFLICT,
-                f"The turn ended before a step {after}: say something to go on from its end.",
+                f"The turn ended before step {after}. Give a message to continue from its end.",
             )
         return
-    if wish.step not in asked:
-        had = f"its steps are 0 to {after - 1}" if asked else "it has asked no model yet"
-        raise InvalidField(("step",), f"The turn has no step {wish.step}: {had}.")
+    if command.step not in called_steps:
+        had = f"its steps are 0 to {after - 1}" if called_steps else "it has called no model yet"
+        raise InvalidField(("step",), f"The turn has no step {command.step}: {had}.")
 
 
 def model_used(state: TurnState) -> str | None:
-    """The model that the turn asked, whatever the preferences say now."""
-    began = next((entry for entry in state.entries if isinstance(entry, TurnStarted)), None)
-    return (began.model if began is not None else "") or state.request.model
+    """Return the model that the turn used, whatever the preferences name now."""
+    started = next((entry for entry in state.entries if isinstance(entry, TurnStarted)), None)
+    return (started.model if started is not None else "") or state.request.model
 
 
-def build_fork_request(request: TurnRequested, state: TurnState, wish: ForkTurn) -> TurnRequested:
-    """The request of the new turn, which says where it comes from. Where nothing new is said it follows the words of
-    others once more, and may do no more than they may."""
-    origin = ForkedFrom(conversation=state.request.conversation, turn=state.request.turn, step=wish.step)
-    if wish.content is None:
+def build_fork_request(request: TurnRequested, state: TurnState, command: ForkTurn) -> TurnRequested:
+    """Return the request of the new turn, with its origin.
+
+    Without new content the fork repeats the messages of the original senders, so its permissions are cut to
+    theirs.
+    """
+    origin = ForkedFrom(conversation=state.request.conversation, turn=state.request.turn, step=command.step)
+    if command.content is None:
         scopes = remaining_permissions(state.request, state.entries).intersect(
             initial_permissions(request).scopes
         )
         request = replace(request, permissions=scopes)
-    return replace(request, history=None, fork=Fork(origin=origin, says=wish.content is not None))
+    return replace(request, history=None, fork=Fork(origin=origin, says=command.content is not None))

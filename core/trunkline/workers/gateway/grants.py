@@ -1,6 +1,6 @@
-"""What a person allowed for longer than one call: policies in memory, bound to a tool and the shape of its arguments.
+"""Lasting approvals: policies in memory, bound to a tool and the shape of its arguments.
 
-They are written as the person who decided. Agents cannot write where they lie.
+They are written with the deciding person as the author. Agents cannot write the folder that contains them.
 """
 
 from datetime import UTC, datetime
@@ -33,20 +33,27 @@ from trunkline_bus import Bus, RemoteFault, key_of
 
 FOLDER = "policies"
 ID_PREFIX = "approved-"
-"""How the ids of these policies begin: what else lies in the folder the owner wrote, and is not ours to forget."""
+"""The beginning of the ids of these policies. The owner wrote the other files of the folder; they are never
+revoked here."""
 
 MEMORY_TIMEOUT = 10.0
 AT_ONCE = 200
 
 
 class GrantStore:
-    """Raises Refusal with a fixed code, and BusError when memory does not answer."""
+    """Writes, lists and revokes grants.
+
+    Methods raise Refusal with a fixed code, and BusError when memory does not answer.
+    """
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
     def policy_for(self, decision: ApprovalDecided, state: TurnState, asked: ApprovalAsked) -> Policy | None:
-        """The policy that a decision makes; None for one about a single call. Refused when there can be none."""
+        """Return the policy that a decision creates; None for a decision about a single call.
+
+        Raises InvalidField when the call has no shape, so that it can only be allowed once.
+        """
         if not decision.allow or decision.scope == "once":
             return None
         detail, request = asked.detail, state.request
@@ -68,34 +75,37 @@ class GrantStore:
         )
 
     async def write(self, grant: Policy) -> None:
-        """Keep it; one that is there already stays as it is."""
+        """Write a grant. An existing one stays as it is."""
         if await self._find(grant.id):
             return
         text = msgspec.json.format(msgspec.json.encode(grant), indent=2).decode() + "\n"
-        wish = WriteManyMemory(
+        request = WriteManyMemory(
             files={_path(grant.id): text}, actor=grant.created_by, reason=f"allowed: {grant.note}"
         )
-        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=MEMORY_TIMEOUT)
+        await self._bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
 
     async def write_missed(self, grant: Policy, asked: ApprovalAsked) -> None:
-        """Keep it if the gateway that took the decision was killed before it did: if nothing has become of it since the
-        question was asked. What was taken back meanwhile is not given again by the same yes."""
+        """Write a grant unless its file changed after the question was asked.
+
+        A gateway that crashed after recording the decision has not written the grant. A grant that was
+        revoked since must not come back by repeating the decision.
+        """
         since = (
             datetime.min.replace(tzinfo=UTC)
             if isinstance(asked.asked_at, msgspec.UnsetType)
             else asked.asked_at
         )
         changed = await self._changed(grant.id)
-        # history has whole seconds: in doubt it was taken back, and the person is asked again
+        # history has whole seconds: in doubt the grant counts as revoked, and the person is asked again
         if changed is None or changed < since.replace(microsecond=0):
             await self.write(grant)
 
     async def _changed(self, id: str) -> datetime | None:
-        """When something last became of a grant; None when there never was one."""
-        wish = MemoryHistory(path=_path(id), limit=1)
+        """Return the time of the last change of a grant; None when it never existed."""
+        request = MemoryHistory(path=_path(id), limit=1)
         try:
             changes = (
-                await self._bus.call(MEMORY_HISTORY, wish, timeout=MEMORY_TIMEOUT, repeatable=True)
+                await self._bus.call(MEMORY_HISTORY, request, timeout=MEMORY_TIMEOUT, repeatable=True)
             ).changes
         except RemoteFault as fault:
             if fault.code == ErrorCode.NOT_FOUND:
@@ -104,7 +114,7 @@ class GrantStore:
         return changes[0].timestamp if changes else None
 
     async def list_grants(self) -> GrantList:
-        """All of them, oldest first."""
+        """Return all grants, oldest first."""
         try:
             listing = await self._bus.call(MEMORY_LIST, ListMemory(path=FOLDER), timeout=MEMORY_TIMEOUT)
         except RemoteFault as fault:
@@ -117,27 +127,29 @@ class GrantStore:
         return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
 
     async def revoke(self, id: str, identity: Identity) -> None:
-        """Take one back. Refused with ``not_found``."""
+        """Revoke a grant. Refused with ``not_found``, and with ``forbidden`` for anybody but the owner."""
         if identity.type != "owner":
-            raise refusal(ErrorCode.FORBIDDEN, "Only the owner takes permissions back.")
+            raise refusal(ErrorCode.FORBIDDEN, "Only the owner can revoke a grant.")
         if not id.startswith(ID_PREFIX) or not await self._find(id):
             raise refusal(
                 ErrorCode.NOT_FOUND,
-                f"Nothing was allowed under {id!r}; trunkline approvals granted lists what was.",
+                f"There is no grant {id!r}. trunkline approvals granted lists the grants.",
             )
-        wish = DeleteMemory(path=_path(id), actor=identity.id, reason="no longer allowed")
-        await self._bus.call(MEMORY_DELETE, wish, timeout=MEMORY_TIMEOUT)
+        request = DeleteMemory(path=_path(id), actor=identity.id, reason="no longer allowed")
+        await self._bus.call(MEMORY_DELETE, request, timeout=MEMORY_TIMEOUT)
 
     async def _find(self, id: str) -> list[Policy]:
-        wish = ReadManyMemory(paths=(_path(id),))
-        files = (await self._bus.call(MEMORY_READ_MANY, wish, timeout=MEMORY_TIMEOUT, repeatable=True)).files
+        request = ReadManyMemory(paths=(_path(id),))
+        files = (
+            await self._bus.call(MEMORY_READ_MANY, request, timeout=MEMORY_TIMEOUT, repeatable=True)
+        ).files
         try:
             return [
                 msgspec.structs.replace(msgspec.json.decode(file.content.encode(), type=Policy), id=id)
                 for file in files
             ]
         except msgspec.MsgspecError:
-            return []  # a person has broken it; it counts for nothing, and all tools say so
+            return []  # a file that cannot be decoded grants nothing; the tools report it
 
 
 def _path(id: str) -> str:

@@ -1,7 +1,7 @@
-"""What the gateway does for everybody alike: take messages in, cancel, say where a turn stands.
+"""The message service: accepts messages, cancels and forks turns, and returns the state of a turn.
 
-A message is accepted when the inbox has it on disk, and refused while that disk is nearly full.
-The bus endpoints and the HTTP surface both end here.
+A message is accepted when the inbox has stored it on disk, and refused while that disk is nearly full. The
+bus endpoints and the HTTP API both call this service.
 """
 
 import logging
@@ -54,11 +54,15 @@ from trunkline_bus import (
 log = logging.getLogger(__name__)
 
 ACCEPT_SECONDS = 5.0
-"""How long the inbox may take to answer before the sender is told that nothing was accepted."""
+"""Seconds that the inbox may take to acknowledge a message. After that the sender is told that nothing was
+accepted."""
 
 
 class MessageService:
-    """Raises Refusal with a fixed code, and BusError when the bus or memory does not answer."""
+    """Accepts messages and commands about turns.
+
+    Methods raise Refusal with a fixed code, and BusError when the bus or memory does not answer.
+    """
 
     def __init__(
         self,
@@ -78,7 +82,7 @@ class MessageService:
         self._turns = turns
         self._conversations = conversations
         self._blocks = blocks
-        self._rules = tuple(rules)
+        self._admission_rules = tuple(rules)
         self._route = route
         self._max_content = max_content
         self._queue = queue
@@ -86,9 +90,12 @@ class MessageService:
     async def send(
         self, message: SendMessage, sender: Sender, *, after: ForkedFrom | None = None
     ) -> MessageAccepted:
-        """Take a message in. The same client id in the same place is the same turn, however often it comes.
+        """Accept a message. The same client id in the same conversation is the same turn, however often it is
+        sent.
 
-        ``after`` begins the conversation with what there was at that place in another one.
+        ``after`` begins the conversation with the transcript of another one up to that place. Refused when
+        the message is empty or too large, when an admission rule denies it, when its block or conversation
+        takes no messages, when the conversation's queue is full, and while the disk is nearly full.
         """
         self._check(message)
         await self._admit(message, sender.identity)
@@ -114,32 +121,33 @@ class MessageService:
         return _accepted(request, duplicate=ack.duplicate)
 
     async def cancel(self, request: CancelTurn, sender: Sender) -> None:
-        """End a turn; one that has ended stays as it is."""
+        """Cancel a turn. A turn that has ended stays as it is. Refused with ``not_found``."""
         state = await self.find(request.turn)
         if state.finished is None:
             item = TurnCancelRequested(turn=request.turn, by=sender.identity.id, mode=request.mode)
             await self._append(item, state.request, key_of("cancel", request.turn, request.mode))
 
-    async def fork(self, wish: ForkTurn, sender: Sender) -> MessageAccepted:
-        """Ask again from a step of a turn, in a new conversation of its block. The turn itself is left as it is."""
-        state = await self.find(wish.turn)
-        check_step(state, wish)
+    async def fork(self, command: ForkTurn, sender: Sender) -> MessageAccepted:
+        """Run a turn again from one of its steps, in a new conversation of the same block. The turn itself is
+        not changed."""
+        state = await self.find(command.turn)
+        check_step(state, command)
         origin = state.request
         message = SendMessage(
-            content=origin.message.content if wish.content is None else wish.content,
+            content=origin.message.content if command.content is None else command.content,
             block=origin.block,
-            client_id=f"{wish.turn}@{wish.step} {wish.client_id or new_id()}",
+            client_id=f"{command.turn}@{command.step} {command.client_id or new_id()}",
             client_tools=origin.client_tools,
-            model=wish.model or model_used(state),
+            model=command.model or model_used(state),
             max_tokens=origin.max_tokens,
             temperature=origin.temperature,
         )
-        if wish.content is not None:
+        if command.content is not None:
             self._check(message)
         await self._admit(message, sender.identity)
         block, conversation = await self._resolve_conversation(message, sender)
         turn = turn_id(conversation, message.client_id or "")
-        request = build_fork_request(_request(message, sender, block, conversation, turn), state, wish)
+        request = build_fork_request(_request(message, sender, block, conversation, turn), state, command)
         if await self._turns.has_journal(conversation, turn):
             return _accepted(request, duplicate=True)
         link_span(origin.traceparent)
@@ -147,11 +155,11 @@ class MessageService:
         return _accepted(request, duplicate=ack.duplicate)
 
     async def get_turn(self, turn: str) -> TurnView:
-        """Where a turn stands."""
+        """Return the state of a turn. Refused with ``not_found``."""
         return (await self.find(turn)).view()
 
     async def find(self, turn: str) -> TurnState:
-        """A turn with its journal. Refused with ``not_found``."""
+        """Return a turn with its journal. Refused with ``not_found``."""
         state = await self._turns.find(turn)
         if state is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such turn.")
@@ -160,13 +168,13 @@ class MessageService:
     def _check(self, message: SendMessage) -> None:
         if len(message.content.encode("utf-8", "replace")) > self._max_content:
             raise refusal(ErrorCode.TOO_LARGE)
-        if not message.content.strip() and not _answers_a_tool(message):
+        if not message.content.strip() and not _brings_tool_result(message):
             raise InvalidField(("content",), "The message has no content.")
         if len(message.shows) > MAX_SHOWS:
-            raise InvalidField(("shows",), f"What a channel shows is said in at most {MAX_SHOWS} characters.")
+            raise InvalidField(("shows",), f"It must have at most {MAX_SHOWS} characters.")
 
     async def _admit(self, message: SendMessage, identity: Identity) -> None:
-        for owned in self._rules:
+        for owned in self._admission_rules:
             try:
                 await owned.item(message, identity)
             except Refusal as error:
@@ -181,7 +189,7 @@ class MessageService:
                 raise refusal(ErrorCode.FORBIDDEN) from error
 
     async def _resolve_conversation(self, message: SendMessage, sender: Sender) -> tuple[str, str]:
-        """The block and conversation that a message belongs to."""
+        """Return the block and conversation that a message belongs to."""
         if message.conversation is not None:
             block = await self._conversations.block_of(message.conversation)
             if message.block not in (None, block):
@@ -191,7 +199,8 @@ class MessageService:
         return block, conversation_id(sender.channel, sender.identity.id, message.client_id)
 
     async def _enqueue(self, item: TurnRequested | TurnSteered, request: TurnRequested) -> MessageAccepted:
-        """Put a message into the inbox, if its conversation has a place; one that lies there already has it."""
+        """Put a message into the inbox if its conversation's queue has room. A repeat of a queued message is
+        a duplicate."""
         try:
             async with self._queue.reserve(request.conversation):
                 ack = await self._accept(item, request, request.turn)
@@ -202,7 +211,7 @@ class MessageService:
         return _accepted(request, duplicate=ack.duplicate)
 
     async def _accept(self, item: InboxItem, about: TurnRequested, msg_id: str) -> Ack:
-        """Put a message into the inbox, if its block takes any."""
+        """Put a message into the inbox if its block takes messages."""
         if self._room.is_full:
             raise refusal(ErrorCode.STORAGE_FAILURE)
         async with self._blocks.admit_message(about.block):
@@ -231,7 +240,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
     history = message.history
     begins = message.conversation is None and message.client_id is None
     if begins and history is None:
-        history = ()  # nothing is to be loaded
+        history = ()  # a new conversation has nothing to load
     return TurnRequested(
         turn=turn,
         block=block,
@@ -253,16 +262,16 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
     )
 
 
-def _answers_a_tool(message: SendMessage) -> bool:
+def _brings_tool_result(message: SendMessage) -> bool:
     """Report whether a message without content brings the result of a tool that the client ran."""
     return bool(message.preceding) and message.preceding[-1].role == "tool"
 
 
 def _client_messages(message: SendMessage, turn: str) -> list[Message]:
-    """What the client says, oldest first. A tool's result stands in for a person's words."""
+    """Return the client's messages, oldest first. A tool's result may stand in place of a user message."""
     metadata: dict[str, Any] = dict(message.metadata)
-    words = Message(id="", role="user", content=message.content, metadata=metadata)
-    said = [*message.preceding, *((words,) if message.content.strip() else ())]
+    user_message = Message(id="", role="user", content=message.content, metadata=metadata)
+    said = [*message.preceding, *((user_message,) if message.content.strip() else ())]
     ids = [*(message_id(turn, number) for number in range(len(said) - 1)), message_id(turn)]
     return [msgspec.structs.replace(one, id=id, turn=turn) for one, id in zip(said, ids, strict=True)]
 

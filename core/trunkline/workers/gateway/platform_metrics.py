@@ -1,4 +1,4 @@
-"""How a platform stands, as measurements: workers, what waits and for how long, how full the streams are."""
+"""Metrics of the platform: workers, the number and age of waiting messages, and the sizes of streams."""
 
 import logging
 from datetime import UTC, datetime
@@ -19,22 +19,23 @@ log = logging.getLogger(__name__)
 
 
 MOST_SECONDS, LEAST_SECONDS = 10.0, 0.5
-"""How often the platform is looked at for a collector: as often as is exported, between these."""
+"""Seconds between two measurements for a collector: the export interval, within these bounds."""
 
 
 async def export_platform_metrics(bus: Bus, sink: MetricSink) -> None:
-    """Tell ``sink`` again and again, until cancelled. Every gateway tells the same."""
+    """Measure the platform into ``sink`` repeatedly, until cancelled. Every gateway reports the same
+    values."""
     pause = min(MOST_SECONDS, max(LEAST_SECONDS, export_interval()))
     while True:
         try:
             await measure_platform(bus, sink)
         except BusError as error:
-            log.debug("how the platform stands was not measured: %s", error)
+            log.debug("the platform was not measured: %s", error)
         await anyio.sleep(pause)
 
 
 async def measure_platform(bus: Bus, sink: MetricSink) -> None:
-    """Look at the platform and tell ``sink``. Raises BusError when it cannot be seen."""
+    """Measure the platform into ``sink`` once. Raises BusError when the bus does not answer."""
     await _workers(bus, sink)
     streams = {spec.name: await stream_state(bus, spec.name) for spec in STREAMS}
     for name, state in streams.items():
@@ -46,7 +47,7 @@ async def measure_platform(bus: Bus, sink: MetricSink) -> None:
 
 
 async def _workers(bus: Bus, sink: MetricSink) -> None:
-    """A kind that nobody is of is told as 0: that is what somebody wants to be woken for."""
+    """Measure the workers. A kind without any worker is reported as 0, so that an alert can match it."""
     beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries() if entry.value is not None]
     for kind in get_args(WorkerKind):
         mine = [beat for beat in beats if beat.kind == kind]
@@ -57,7 +58,7 @@ async def _workers(bus: Bus, sink: MetricSink) -> None:
 
 
 def _age(stream: StreamState) -> float:
-    """How old the oldest message is, in seconds."""
+    """Return the age of the oldest message in seconds."""
     if stream.first is None:
         return 0.0
     return round(max(0.0, (datetime.now(UTC) - stream.first).total_seconds()), 3)

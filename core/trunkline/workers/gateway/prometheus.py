@@ -1,4 +1,4 @@
-"""Measurements in Prometheus' text form. Knows measures and numbers, and nothing of turns."""
+"""Metrics in Prometheus' text format. Knows metrics and numbers, and nothing of turns."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class _Distribution:
-    """How often values fell between a histogram's bounds, and what they add up to."""
+    """The bucket counts of a histogram and the sum of its values."""
 
     counts: list[int]
     sum: float = 0
@@ -24,13 +24,13 @@ class _Distribution:
 
 @dataclass(slots=True)
 class Exposition:
-    """All that was measured so far; a gauge has its last value."""
+    """All metrics measured so far. A gauge has its last value."""
 
     _numbers: dict[MetricSpec, dict[Labels, float]] = field(default_factory=dict)
     _distributions: dict[MetricSpec, dict[Labels, _Distribution]] = field(default_factory=dict)
 
     def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:
-        """Count ``value`` up, put it into the histogram, or make it the gauge's."""
+        """Add ``value`` to a counter or histogram, or set a gauge to it."""
         labels = tuple((key.replace(".", "_"), text) for key, text in attributes.items())
         if measure.kind == "histogram":
             empty = _Distribution([0] * (len(measure.bounds) + 1))
@@ -40,7 +40,7 @@ class Exposition:
         numbers[labels] = value if measure.kind == "gauge" else numbers.get(labels, 0) + value
 
     def text(self) -> str:
-        """Everything, in Prometheus' text form."""
+        """Return all metrics in Prometheus' text format."""
         return "\n".join(line for measure in METRICS for line in self._lines(measure)) + "\n"
 
     def _lines(self, measure: MetricSpec) -> Iterable[str]:

@@ -1,6 +1,5 @@
-"""Which turn is first in a conversation, and whether it waits for a person. Everybody who watches a message behind it
-asks that again and again: what one of them finds is for all of them.
-"""
+"""The first turn of a conversation's queue, and whether it is parked. Clients that watch queued messages poll
+this, so the answer is cached and shared among them."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,12 +9,12 @@ import anyio
 from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 
 FRESH_SECONDS = 1.0
-"""Seconds for which what was found is told to those who ask after it."""
+"""Seconds for which a cached answer is used."""
 
 
 class QueueHead(NamedTuple):
-    """``turn`` is the one that the conversation's journal ends with, "" for none; ``parked`` is that turn, if it waits
-    for a person."""
+    """The head of a queue. ``turn`` is the turn that the conversation's journal ends with, "" for none;
+    ``parked`` is the state of that turn when it waits for a person, else None."""
 
     turn: str
     parked: TurnState | None
@@ -23,9 +22,9 @@ class QueueHead(NamedTuple):
 
 @dataclass(slots=True)
 class _CacheEntry:
-    """What was found in one conversation, and when it was looked."""
+    """The head of one conversation's queue, and the time when it was read."""
 
-    began: float = float("-inf")
+    read_at: float = float("-inf")
     first: QueueHead | None = None
     order: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -35,26 +34,31 @@ class _CacheEntry:
 
 
 class QueueHeadCache:
-    """Raises BusError when the bus does not answer."""
+    """Returns queue heads, at most FRESH_SECONDS old.
+
+    Methods raise BusError when the bus does not answer.
+    """
 
     def __init__(self, turns: TurnLookup) -> None:
         self._turns = turns
-        self._looks: dict[str, _CacheEntry] = {}
+        self._entries: dict[str, _CacheEntry] = {}
 
     async def get(self, conversation: str) -> QueueHead:
-        """The first turn of a conversation, as it was a second ago at most."""
+        """Return the first turn of a conversation, at most FRESH_SECONDS old."""
         now = anyio.current_time()
-        self._looks = {
-            name: one for name, one in self._looks.items() if one.is_used or now - one.began < FRESH_SECONDS
+        self._entries = {
+            name: one
+            for name, one in self._entries.items()
+            if one.is_used or now - one.read_at < FRESH_SECONDS
         }
-        look = self._looks.setdefault(conversation, _CacheEntry())
-        async with look.order:  # who comes while another one looks waits for what that one finds
-            if look.first is None or anyio.current_time() - look.began >= FRESH_SECONDS:
-                look.began, look.first = anyio.current_time(), None
-                look.first = await self._read_head(conversation)
-            return look.first
+        entry = self._entries.setdefault(conversation, _CacheEntry())
+        async with entry.order:  # concurrent callers wait for one read and share its result
+            if entry.first is None or anyio.current_time() - entry.read_at >= FRESH_SECONDS:
+                entry.read_at, entry.first = anyio.current_time(), None
+                entry.first = await self._read_head(conversation)
+            return entry.first
 
     async def _read_head(self, conversation: str) -> QueueHead:
-        """Only of a parked turn is more read than the end of the journal."""
+        """Read the end of the journal; only for a parked turn read all of it."""
         turn, parked = await self._turns.journal_tail(conversation)
-        return QueueHead(turn, await self._turns.find_begun(turn) if parked else None)
+        return QueueHead(turn, await self._turns.find_in_journal(turn) if parked else None)

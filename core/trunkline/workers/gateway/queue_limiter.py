@@ -1,8 +1,9 @@
-"""How many messages of one conversation may be in the inbox. Who sends more is refused at once, so that what waits can
-be held in memory, looked through and answered in a time that people wait.
+"""A limit on the messages of one conversation in the inbox. Further messages are refused at once, so that the
+queue fits into main memory and is answered in reasonable time.
 
-The server counts by subject, so a look costs the same for one message and for many. Who comes at the same moment shares
-a look, and what is on its way in counts as if it were there: thousands do not all find the same place.
+The server counts messages by subject, so a count costs the same for any number of messages. Concurrent
+senders share one count, and messages that are being sent count as stored: the limit is not exceeded when
+thousands arrive together.
 """
 
 from collections.abc import AsyncIterator
@@ -16,14 +17,15 @@ from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Refusal
 
 FRESH_SECONDS = 1.0
-"""Seconds for which is known how many places a conversation has, and which messages wait in a full one."""
+"""Seconds for which the count of a conversation, and the turns in a full one, are cached."""
 
 FULL_SECONDS = 0.1
-"""Seconds for which a conversation without a place is not looked at again."""
+"""Seconds for which a full conversation is not counted again."""
 
 
 class QueueFull(Refusal):
-    """A conversation has as many messages in the inbox as it may have. ``reason`` says so, and what to do."""
+    """A conversation has as many messages in the inbox as allowed. ``reason`` states the limit and what to
+    do."""
 
     def __init__(self, limit: int) -> None:
         self.reason = (
@@ -35,62 +37,72 @@ class QueueFull(Refusal):
 
 @dataclass(slots=True)
 class _QueueState:
-    """One conversation, while anybody sends into it. ``looked`` is when its places were counted, ``full`` when none was
-    found, ``coming`` how many are on their way in."""
+    """The state of one conversation while a message is being sent to it.
+
+    ``counted_at`` is the time of the last count, ``full_at`` the time when no place was free, ``in_flight`` the
+    number of messages that are being sent.
+    """
 
     places: int = 0
     senders: int = 0
-    coming: int = 0
-    looked: float = float("-inf")
-    full: float = float("-inf")
+    in_flight: int = 0
+    counted_at: float = float("-inf")
+    full_at: float = float("-inf")
     order: anyio.Lock = field(default_factory=anyio.Lock)
 
 
 class QueueLimiter:
-    """Places in the conversations' queues. ``limit`` is how many each has, the running turn's included."""
+    """Reserves places in the queues of conversations. ``limit`` is the number of places of each, including
+    that of the running turn."""
 
     def __init__(self, turns: TurnLookup, limit: int) -> None:
         self._turns = turns
         self._limit = limit
-        self._lines: dict[str, _QueueState] = {}
-        self._known: dict[str, tuple[float, frozenset[str]]] = {}
-        """Of full conversations: when it was looked, and which turns were there."""
+        self._queues: dict[str, _QueueState] = {}
+        self._queued_turns: dict[str, tuple[float, frozenset[str]]] = {}
+        """For full conversations: the time of the reading, and the turns that were queued then."""
 
     @asynccontextmanager
     async def reserve(self, conversation: str) -> AsyncIterator[None]:
-        """A place for a message on its way in. Raises QueueFull, and BusError when the bus does not answer."""
-        line = self._lines.setdefault(conversation, _QueueState())
-        line.senders += 1
+        """Reserve a place for a message that is being sent.
+
+        Raises QueueFull, and BusError when the bus does not answer.
+        """
+        queue = self._queues.setdefault(conversation, _QueueState())
+        queue.senders += 1
         try:
-            await self._take(line, conversation)
+            await self._take(queue, conversation)
             try:
                 yield
             finally:
-                line.coming -= 1
-                self._known.pop(conversation, None)  # one more message may wait there now
+                queue.in_flight -= 1
+                self._queued_turns.pop(conversation, None)  # the queue may have one more message now
         finally:
-            line.senders -= 1
-            if not line.senders:
-                del self._lines[conversation]
+            queue.senders -= 1
+            if not queue.senders:
+                del self._queues[conversation]
 
-    async def _take(self, line: _QueueState, conversation: str) -> None:
-        async with line.order:
-            if anyio.current_time() - line.full < FULL_SECONDS:
+    async def _take(self, queue: _QueueState, conversation: str) -> None:
+        async with queue.order:
+            if anyio.current_time() - queue.full_at < FULL_SECONDS:
                 raise QueueFull(self._limit)
-            if line.places < 1 or anyio.current_time() - line.looked > FRESH_SECONDS:
-                coming = line.coming
-                line.places = self._limit - await self._turns.count_queued(conversation) - coming
-                line.looked = anyio.current_time()
-            if line.places < 1:
-                line.full = anyio.current_time()
+            if queue.places < 1 or anyio.current_time() - queue.counted_at > FRESH_SECONDS:
+                in_flight = queue.in_flight
+                queue.places = self._limit - await self._turns.count_queued(conversation) - in_flight
+                queue.counted_at = anyio.current_time()
+            if queue.places < 1:
+                queue.full_at = anyio.current_time()
                 raise QueueFull(self._limit)
-            line.places -= 1
-            line.coming += 1
+            queue.places -= 1
+            queue.in_flight += 1
 
     async def has_turn(self, conversation: str, turn: str) -> bool:
-        """Report whether a message of a full conversation is one that waits there: its sender did not hear of it."""
+        """Report whether a message of a full conversation is queued already: its sender missed the
+        acknowledgement."""
         now = anyio.current_time()
-        self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_SECONDS}
-        if conversation not in self._known:
-            self._known[conversation] = (now, frozenset(await self._turns.queued_turns(conversation)))
-        return turn in self._known[conversation][1]
+        self._queued_turns = {
+            name: known for name, known in self._queued_turns.items() if now - known[0] < FRESH_SECONDS
+        }
+        if conversation not in self._queued_turns:
+            self._queued_turns[conversation] = (now, frozenset(await self._turns.queued_turns(conversation)))
+        return turn in self._queued_turns[conversation][1]

@@ -1,4 +1,5 @@
-"""Who asks the gateway: the channel, known by the bus subject or the HTTP surface, and the identity behind it."""
+"""The sender of a request to the gateway: the channel, known by the bus subject or the HTTP API, and the
+identity."""
 
 from dataclasses import dataclass
 
@@ -9,13 +10,15 @@ from trunkline.workers.gateway.errors import refusal
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """``channel`` never comes from a message: it is the subject key that the worker's credentials allow."""
+    """The channel and identity of a request. ``channel`` never comes from a message: it is the subject key
+    that the worker's credentials allow."""
 
     channel: str
     identity: Identity = OWNER
 
     def require_owner(self, what: str) -> str:
-        """The id of the owner. Refused with ``forbidden`` when it is somebody else: ``what`` is the owner's alone."""
+        """Return the id of the owner. Refused with ``forbidden`` for anybody else; ``what`` completes "Only
+        the owner ..."."""
         if self.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, f"Only the owner {what}.")
         return self.identity.id

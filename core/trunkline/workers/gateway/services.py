@@ -1,4 +1,4 @@
-"""The gateway's services: what can be asked of it, through whichever face, the bus or HTTP. Each is made once, here."""
+"""The gateway's services, each created once here. The bus endpoints and the HTTP handlers call them."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -25,7 +25,7 @@ from trunkline_bus import Bus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What the faces stand on. Data only."""
+    """The services of one gateway worker. Data only."""
 
     bus: Bus
     turns: TurnLookup
@@ -40,16 +40,16 @@ class Services:
     audit: AuditLog
 
     @classmethod
-    def from_context(cls, context: WorkerContext, known: BlockCache) -> Self:
-        """Those of one worker; ``known`` is open."""
+    def from_context(cls, context: WorkerContext, cache: BlockCache) -> Self:
+        """Return the services of one worker. ``cache`` must be open."""
         bus, config, plugins = context.bus, context.config.settings, context.plugins
         turns, grants = TurnLookup(bus), GrantStore(bus)
         audit = AuditLog(bus, config.audit.detail, Redactor(config.memory.redact))
         room = BusDiskSpace(context.home.bus if config.bus.url is None else None)
-        conversations = ConversationService(bus, turns, known)
+        conversations = ConversationService(bus, turns, cache)
         places, default = Workspaces(context.home), config.gateway.default_block
         stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
-        blocks = BlockService(bus, stopping, conversations, places, known, audit, default)
+        blocks = BlockService(bus, stopping, conversations, places, cache, audit, default)
         messages = MessageService(
             bus, turns, conversations, blocks,
             rules=plugins.admission_rules(),

@@ -1,9 +1,11 @@
-"""Which conversation a client's transcript goes on with, for clients that send all messages with every request.
+"""The conversation that a client's transcript continues, for clients that send all messages with every
+request.
 
-What a client was given up to the end of a turn has a key: a chain of hashes over the messages, begun with who asks and
-the block. The next request brings these very messages, so its key names that conversation and turn. Nothing else is
-compared, so no two people's and no two different chats are ever taken for one; what is not found begins anew. The first
-to go on from the end of a turn gets the conversation, by compare-and-set; whoever comes from there again gets a fork.
+The transcript up to the end of a turn has a key: a chain of hashes over the messages, starting with the
+sender and the block. The next request contains the same messages, so its key leads to that conversation and
+turn. Nothing else is compared, so the chats of two people, or two different chats, never share a key. An
+unknown transcript begins a new conversation. The first request that continues the end of a turn gets the
+conversation, by compare-and-set; a second one gets a fork.
 """
 
 import hashlib
@@ -27,20 +29,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ContinuedConversation:
-    """The transcript is all of this conversation."""
+    """The transcript is the whole conversation: the message continues it."""
 
     conversation: str
 
 
 @dataclass(frozen=True, slots=True)
 class ForkedConversation:
-    """The transcript is what a conversation held before somebody else went on with it."""
+    """The transcript is the conversation before another message continued it: the message becomes a fork."""
 
     origin: ForkedFrom
 
 
 class TranscriptIndex:
-    """Finds and keeps the ends of transcripts. What the bus cannot tell is not recognised."""
+    """Looks up and records transcripts. When the bus does not answer, a transcript counts as unknown."""
 
     def __init__(self, bus: Bus, turns: TurnLookup) -> None:
         self._bucket = bus.kv(TRANSCRIPT_BUCKET)
@@ -50,8 +52,11 @@ class TranscriptIndex:
     async def client_id_for(
         self, actor: str, block: str, request: Sequence[Message], conversation: str, *, is_repeat: bool
     ) -> str:
-        """The client id of a request without one. A repeat has that of the last request with these messages, so that
-        it is answered by the same turn; a client that asks the same twice and says nothing has two."""
+        """Return the client id of a request without one.
+
+        A repeat gets the id of the last request with these messages, so that the same turn answers it. A
+        client that sends the same request twice without marking the second one as a repeat gets two ids.
+        """
         key = transcript_key(actor, f"{block} {conversation}", request)
         made = ClientRequest(client_id=new_id())
         try:
@@ -60,15 +65,20 @@ class TranscriptIndex:
                 return known.value.client_id
             await self._requests.put(key, made)
         except BusError as error:
-            log.warning("a client's repeat of its request would be a second turn: %s", error)
+            log.warning(
+                "a repeat of this request would become a second turn, because its id was not stored: %s",
+                error,
+            )
         return made.client_id
 
     async def find(
         self, actor: str, block: str, transcript: Sequence[Message], client_id: str
     ) -> ContinuedConversation | ForkedConversation | None:
-        """What the transcript goes on with, for the message of this client id; None when it is not known.
+        """Return the conversation that the transcript continues, for the message of this client id; None when
+        unknown.
 
-        A conversation is given to one message only. The same one may come again, as after a crash.
+        A conversation is given to one message only. The same message may come again, for example after a
+        crash.
         """
         key = transcript_key(actor, block, transcript)
         try:
@@ -85,26 +95,32 @@ class TranscriptIndex:
         except SequenceConflict:
             log.debug("another message goes on with %s", head.conversation)
         except BusError as error:
-            log.warning("a transcript is taken for a new one, because its end cannot be looked up: %s", error)
+            log.warning("a transcript begins a new conversation, because it cannot be looked up: %s", error)
             return None
         return await self._fork(head)
 
     async def record(
         self, actor: str, block: str, transcript: Sequence[Message], conversation: str, turn: str
     ) -> None:
-        """Note what the client has been given at the end of a turn. Called before the client is told of the end."""
+        """Record the transcript that a client has at the end of a turn. Call it before the client is told of
+        the end."""
         head = TranscriptHead(conversation=conversation, turn=turn)
         try:
             await self._bucket.put(transcript_key(actor, block, transcript), head)
         except BusError as error:
-            log.warning("the end of %s is not kept, so a client's next request begins anew: %s", turn, error)
+            log.warning(
+                "the transcript of %s was not stored, so the client's next request begins a new conversation: %s",
+                turn,
+                error,
+            )
 
     async def _is_last(self, head: TranscriptHead) -> bool:
-        """Report whether nobody said anything in the conversation since, on any channel."""
+        """Report whether no message followed in the conversation, on any channel."""
         return await self._turns.newest_turn(head.conversation) in (head.turn, None)
 
     async def _fork(self, head: TranscriptHead) -> ForkedConversation | None:
-        """From behind the turn's last step. A turn whose journal is gone, or that has not ended, cannot be forked."""
+        """Return a fork after the turn's last step; None when the turn's journal is gone or the turn has not
+        ended."""
         state = await self._turns.find(head.turn)
         if state is None or state.finished is None:
             return None
@@ -117,7 +133,8 @@ class TranscriptIndex:
 
 
 def transcript_key(actor: str, block: str, transcript: Iterable[Message]) -> str:
-    """The end of the chain. White space around an answer does not count: clients cut it off."""
+    """Return the last hash of the chain. White space around an answer does not count, because clients strip
+    it."""
     link = hashlib.sha256(msgspec.json.encode(("transcript.v1", actor, block))).digest()
     for message in transcript:
         link = hashlib.sha256(link + msgspec.json.encode(_compared_fields(message), order="sorted")).digest()
@@ -125,7 +142,7 @@ def transcript_key(actor: str, block: str, transcript: Iterable[Message]) -> str
 
 
 def _compared_fields(message: Message) -> tuple[object, ...]:
-    """What of a message a client sends back."""
+    """Return the fields of a message that a client sends back."""
     content = message.content.strip() if message.role == "assistant" else message.content
     calls = [(call.id, call.name, call.arguments) for call in message.tool_calls]
     return (message.role, content, message.name, message.tool_call_id, calls)

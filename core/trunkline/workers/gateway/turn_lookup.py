@@ -1,4 +1,4 @@
-"""What inbox and journal know of turns: which run, which wait, how one ended. Reads only."""
+"""Read-only lookup of turns in inbox and journal: running, queued and ended ones."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -32,29 +32,33 @@ from trunkline_bus import Bus, DecodeError, Scope
 from trunkline_bus.streams.admin import subject_counts
 
 KEPT, KEPT_SECONDS = 16, 120.0
-"""How many turns are remembered as they stand, and for how long: people decide about the calls of one after another."""
+"""The number of turn states that are cached, and for how many seconds: people decide about one call after
+another."""
 
 
 class TurnState:
-    """A turn with its journal; without records it waits in the inbox. What is asked often is known by call, so that a
-    decision costs the same in a turn of one call and in one of a thousand."""
+    """A turn with its journal; without records it waits in the inbox.
+
+    Calls, questions and decisions are indexed by call id, so that a decision takes the same time in a turn
+    with one call and in one with a thousand.
+    """
 
     def __init__(self, request: TurnRequested, records: Iterable[TurnRecord] = ()) -> None:
         self.request = request
         self.entries: list[JournalEntry] = []
-        """All that is recorded, in order."""
+        """All journal entries, in order."""
         self.epoch = 0
         self.finished: TurnFinished | None = None
-        """How the turn ended, if it has."""
+        """The entry that ended the turn, if it has ended."""
         self.cancelled: CancelRecorded | None = None
-        """Who ended it, and how, if somebody did."""
+        """The entry that cancelled the turn, if it was cancelled."""
         self._calls: dict[str, ToolCall] = {}
         self._asked: dict[str, ApprovalAsked] = {}
         self._decided: dict[str, ApprovalRecorded] = {}
         self.apply(records)
 
     def apply(self, records: Iterable[TurnRecord]) -> None:
-        """Take in what was recorded since."""
+        """Apply further journal records."""
         for record in records:
             self.epoch = record.epoch
             for entry in record.entries:
@@ -78,29 +82,29 @@ class TurnState:
 
     @property
     def is_parked(self) -> bool:
-        """Report whether it waits for a person."""
+        """Report whether the turn waits for a person."""
         return bool(self.entries) and isinstance(self.entries[-1], TurnParked)
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What was said in it: what it began with, and the messages taken in later."""
+        """The messages of people in the turn: those it began with, and those taken in later."""
         steered = (entry.message for entry in self.entries if isinstance(entry, SteerRecorded))
         return (*(self.request.preceding or ()), self.request.message, *steered)
 
     def call(self, id: str) -> ToolCall | None:
-        """A call of the model."""
+        """Return a call of the model."""
         return self._calls.get(id)
 
     def question(self, call: str) -> ApprovalAsked | None:
-        """The newest question about a call."""
+        """Return the newest question about a call."""
         return self._asked.get(call)
 
     def decision(self, call: str) -> ApprovalRecorded | None:
-        """The decision about a call's newest question, if there is one."""
+        """Return the decision about a call's newest question, if there is one."""
         return self._decided.get(call)
 
     def view(self) -> TurnView:
-        """The turn as clients see it."""
+        """Return the turn in the form that clients get."""
         request, finished = self.request, self.finished
         view = TurnView(
             turn=request.turn,
@@ -127,31 +131,40 @@ class TurnState:
 
 
 class TurnLookup:
-    """Looks turns up. Raises BusError when the bus does not answer."""
+    """Looks turns up.
+
+    Methods raise BusError when the bus does not answer.
+    """
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._lately: OrderedDict[str, tuple[float, int, TurnState]] = OrderedDict()
-        """The turns looked up last that had not ended: until when they are kept, and how far each journal was read."""
+        self._cached: OrderedDict[str, tuple[float, int, TurnState]] = OrderedDict()
+        """The turns looked up last that had not ended: expiry time, last journal sequence read, and state."""
 
     async def find(self, turn: str) -> TurnState | None:
-        """A turn by its id; none has what is no id. One that moves from the inbox to the journal meanwhile is found at
-        the second look."""
+        """Return a turn by its id; None when there is none, or when the text cannot be an id.
+
+        A turn that moves from the inbox to the journal during the lookup is found by the second read of the
+        journal.
+        """
         if not is_id(turn):
             return None
-        begun = await self.find_begun(turn)
-        if begun is not None:
-            return begun
+        started = await self.find_in_journal(turn)
+        if started is not None:
+            return started
         waiting = [request for request in await self.queued_requests() if request.turn == turn]
-        return TurnState(waiting[0]) if waiting else await self.find_begun(turn)
+        return TurnState(waiting[0]) if waiting else await self.find_in_journal(turn)
 
     async def has_journal(self, conversation: str, turn: str) -> bool:
         """Report whether the turn has a journal."""
         return await self._bus.last(JOURNAL, conversation=conversation, turn=turn) is not None
 
     async def block_of(self, conversation: str) -> str | None:
-        """The block of a conversation that has a turn which has not ended; None when none has, or when a later version
-        wrote what stands at the end. Costs the same however many wait."""
+        """Return the block of a conversation with a turn that has not ended.
+
+        None when there is no such turn, or when a later version wrote the last entry. The cost does not
+        depend on the number of waiting messages.
+        """
         try:
             newest = await self._bus.last(JOURNAL, conversation=conversation)
             if newest is not None and not is_finished(newest.data):
@@ -162,17 +175,19 @@ class TurnLookup:
         return waiting.envelope.block if waiting is not None else None
 
     async def count_queued(self, conversation: str) -> int:
-        """How many messages, and wishes about turns, of a conversation the inbox holds."""
+        """Return the number of messages and commands of a conversation in the inbox."""
         filter = INBOX.stored_subject.wildcard_filter(conversation=conversation)
         return sum((await subject_counts(self._bus, INBOX_STREAM, filter)).values())
 
     async def queued_turns(self, conversation: str) -> tuple[str, ...]:
-        """The turns of a conversation whose messages the inbox holds."""
+        """Return the turns of a conversation whose messages are in the inbox."""
         return tuple(request.turn for request in await self._requests(conversation))
 
     async def journal_tail(self, conversation: str) -> tuple[str, bool]:
-        """The turn that the journal of a conversation ends with, and whether that one is parked; "" for none, and for
-        one that a later version wrote."""
+        """Return the turn that the journal of a conversation ends with, and whether that turn is parked.
+
+        The turn is "" when there is no journal, and when a later version wrote the last entry.
+        """
         try:
             last = await self._bus.last(JOURNAL, conversation=conversation)
         except DecodeError:
@@ -182,29 +197,30 @@ class TurnLookup:
         return last.data.turn, isinstance(last.data.entries[-1], TurnParked)
 
     async def unfinished(self, conversation: str) -> tuple[TurnState, ...]:
-        """The turns of a conversation that have not ended, the running one first."""
+        """Return the turns of a conversation that have not ended, the running one first."""
         waiting = await self._requests(conversation)
         last = await self._bus.last(JOURNAL, conversation=conversation)
-        begun = await self.find_begun(last.data.turn) if last is not None else None
-        states = [] if begun is None or begun.finished else [begun]
-        known = begun.request.turn if begun is not None else ""
+        started = await self.find_in_journal(last.data.turn) if last is not None else None
+        states = [] if started is None or started.finished else [started]
+        known = started.request.turn if started is not None else ""
         return (*states, *(TurnState(request) for request in waiting if request.turn != known))
 
     async def newest_turn(self, conversation: str) -> str | None:
-        """The turn that came last in a conversation, waiting, running or ended; None when none is kept any more."""
+        """Return the newest turn of a conversation, queued, running or ended; None when none is stored any
+        more."""
         waiting = await self._requests(conversation)
         last = await self._bus.last(JOURNAL, conversation=conversation)
-        begun = last.data.turn if last is not None else None
-        others = [request.turn for request in waiting if request.turn != begun]
-        return others[-1] if others else begun
+        started = last.data.turn if last is not None else None
+        others = [request.turn for request in waiting if request.turn != started]
+        return others[-1] if others else started
 
     async def queued_requests(self) -> tuple[TurnRequested, ...]:
-        """All messages in the inbox, whatever conversation they belong to."""
+        """Return all messages in the inbox, of every conversation."""
         return await self._requests(None)
 
     async def unfinished_in_block(self, block: str) -> tuple[Scope, ...]:
-        """The turns of a block that have not ended: those that the inbox has something about, waiting or running, and
-        those that wait for a person."""
+        """Return the turns of a block that have not ended: those with an item in the inbox, and those that
+        wait for a person."""
         found: dict[str, Scope] = {}
         async for stored in self._bus.history(INBOX, after=0):
             item, conversation = stored.data, stored.keys["conversation"]
@@ -223,11 +239,11 @@ class TurnLookup:
         return tuple(found.values())
 
     async def _is_open(self, turn: str) -> bool:
-        state = await self.find_begun(turn)
+        state = await self.find_in_journal(turn)
         return state is not None and state.finished is None
 
     async def queued_decision(self, decision: ApprovalDecided, conversation: str) -> ApprovalDecided | None:
-        """The first decision about the same question that waits in the inbox."""
+        """Return the first decision about the same question that is in the inbox."""
         question = (decision.turn, decision.call, decision.call_hash)
         async for stored in self._bus.history(INBOX, after=0, conversation=conversation):
             item = stored.data
@@ -235,8 +251,8 @@ class TurnLookup:
                 return item
         return None
 
-    async def find_begun(self, turn: str) -> TurnState | None:
-        """The turn by its journal. Of one that was looked up a moment ago only what is new is read."""
+    async def find_in_journal(self, turn: str) -> TurnState | None:
+        """Return a turn from its journal. For a turn in the cache only the new records are read."""
         last = await self._bus.last(JOURNAL, turn=turn)
         if last is None:
             return None
@@ -250,7 +266,9 @@ class TurnLookup:
                 async for stored in self._bus.history(JOURNAL, after=seq, **keys):
                     records.append(stored.data)
                     seq = stored.seq
-        except DecodeError:  # a later version wrote it; a turn that was given up says what it was at its end
+        except (
+            DecodeError
+        ):  # a later version wrote it; the last record of an abandoned turn repeats its request
             return _state([last.data])
         if state is None:
             state = _state(records)
@@ -260,17 +278,18 @@ class TurnLookup:
         return state
 
     def _take_cached(self, turn: str) -> tuple[int, TurnState | None]:
-        """Taken out, since two who look at once would add the same to it."""
-        _, seq, state = self._lately.pop(turn, (0.0, 0, None))
+        """Remove and return a cache entry. It is removed because two concurrent readers would apply the same
+        records twice."""
+        _, seq, state = self._cached.pop(turn, (0.0, 0, None))
         return seq, state
 
     def _cache(self, turn: str, seq: int, state: TurnState | None) -> None:
         now = anyio.current_time()
         if state is not None and state.finished is None:
-            self._lately[turn] = (now + KEPT_SECONDS, seq, state)
-            self._lately.move_to_end(turn)
-        while self._lately and (len(self._lately) > KEPT or next(iter(self._lately.values()))[0] < now):
-            self._lately.popitem(last=False)
+            self._cached[turn] = (now + KEPT_SECONDS, seq, state)
+            self._cached.move_to_end(turn)
+        while self._cached and (len(self._cached) > KEPT or next(iter(self._cached.values()))[0] < now):
+            self._cached.popitem(last=False)
 
     async def _requests(self, conversation: str | None) -> tuple[TurnRequested, ...]:
         keys = {} if conversation is None else {"conversation": conversation}
@@ -281,9 +300,9 @@ class TurnLookup:
 
 
 def _state(records: Iterable[TurnRecord]) -> TurnState | None:
-    kept = tuple(records)
-    for record in kept:
+    stored_records = tuple(records)
+    for record in stored_records:
         for entry in record.entries:
             if isinstance(entry, TurnStarted):
-                return TurnState(entry.request, kept)
+                return TurnState(entry.request, stored_records)
     return None

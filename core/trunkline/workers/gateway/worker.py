@@ -1,4 +1,4 @@
-"""The gateway worker's life: its services on the bus, then HTTP in front of them. No service's own work is in here."""
+"""The gateway worker: starts the services on the bus, then the HTTP server. The services do the work."""
 
 import logging
 from typing import TYPE_CHECKING, ClassVar
@@ -25,21 +25,22 @@ log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
 FIRST_SECONDS = 1.0
-"""How long the start waits for memory, so that the default block is there when the gateway first answers."""
+"""Seconds that the start waits for memory, so that the default block exists when the gateway first
+answers."""
 
 
 class GatewayWorker(Worker):
-    """Takes messages in, keeps conversations and blocks, serves HTTP at ``address``."""
+    """Accepts messages, manages conversations and blocks, and serves HTTP at ``address``."""
 
     kind: ClassVar[WorkerKind] = "gateway"
 
     async def open(self) -> None:
-        known = BlockCache(self.context.bus)
-        await known.open()
-        self.resources.callback(known.close)
-        self._services = Services.from_context(self.context, known)
-        parts = self._bind_http()
-        self.resources.enter_context(registered_listener(self.context.home.run, self._listener(parts)))
+        cache = BlockCache(self.context.bus)
+        await cache.open()
+        self.resources.callback(cache.close)
+        self._services = Services.from_context(self.context, cache)
+        state = self._bind_http()
+        self.resources.enter_context(registered_listener(self.context.home.run, self._listener(state)))
         with anyio.move_on_after(FIRST_SECONDS):
             await self._ensure_default_block()
         await BusHandlers(self._services).register(self.context.service)
@@ -49,14 +50,14 @@ class GatewayWorker(Worker):
         log.info("the gateway listens at %s", self.address)
 
     def _bind_http(self) -> "AppState":
-        """Take the HTTP port; nobody is answered there yet."""
+        """Bind the HTTP port without serving requests yet."""
         from trunkline.runtime.http.timeouts import timeout_protocol
         from trunkline.workers.gateway.http.app import AppState, build_app
         from trunkline.workers.gateway.http.metrics import JournalMetrics
         from trunkline.workers.gateway.http.server import HttpServer
 
         context, settings = self.context, self.context.config.settings.gateway
-        parts = AppState(
+        state = AppState(
             services=self._services,
             door=HttpAuth(load_token(context.home.token_file), context.plugins.authenticators()),
             routes=context.plugins.http_routes(),
@@ -66,12 +67,12 @@ class GatewayWorker(Worker):
             metrics_for=settings.metrics,
             hosts=settings.allowed_hosts,
         )
-        self._closing = parts.closing
-        patience = timeout_protocol(settings.header_timeout, settings.body_timeout)
-        self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port, patience)
+        self._closing = state.closing
+        protocol = timeout_protocol(settings.header_timeout, settings.body_timeout)
+        self._server = HttpServer(build_app(state), state.closing, settings.host, settings.port, protocol)
         self.resources.callback(self._server.release)
         self.address = self._server.address
-        return parts
+        return state
 
     async def serve(self) -> None:
         async with background_tasks() as tasks:
@@ -81,11 +82,11 @@ class GatewayWorker(Worker):
             tasks.start_soon(self._services.approvals.run_timers)
             await self._listen()
 
-    def _listener(self, parts: "AppState") -> Listener:
+    def _listener(self, state: "AppState") -> Listener:
         from trunkline.workers.gateway.http.app import open_paths
 
-        free = ", ".join(sorted(open_paths(parts)))
-        credential = f"the token in {self.context.home.token_file}; none for {free}"
+        public = ", ".join(sorted(open_paths(state)))
+        credential = f"the token in {self.context.home.token_file}; none for {public}"
         return Listener(
             address=self.address, purpose="the gateway, for people and programs", credential=credential
         )
@@ -101,12 +102,12 @@ class GatewayWorker(Worker):
         await self._server.drain()
 
     async def _ensure_default_block(self) -> None:
-        """The block that messages go to when nobody says which; as soon as memory answers."""
+        """Create the default block, for messages that name none, as soon as memory answers."""
         while True:
             try:
                 return await self._services.blocks.ensure_default()
             except (BusError, Refusal) as error:
                 log.info("the default block waits for memory: %s", error)
             except StorageError as error:
-                log.warning("the default block cannot be made: %s", error)
+                log.warning("the default block cannot be created: %s", error)
             await anyio.sleep(RETRY_SECONDS)

@@ -1,6 +1,6 @@
-"""The folders in which blocks' tools work: they go along when a block is put away, brought back or deleted.
+"""The workspaces of blocks: they are archived, restored and deleted together with their block.
 
-The gateway process on the same home does it; elsewhere there is no such folder, and nothing happens.
+The gateway process on the same home does this. On another host there is no such folder, and nothing happens.
 """
 
 import shutil
@@ -12,69 +12,71 @@ from trunkline.home.paths import Home, make_folder, storage_errors
 from trunkline_bus import new_id
 
 AWAY, DELETED, LEFT = ".archive", ".deleted", ".left"
-"""Where workspaces lie that are archived, that are about to be deleted, and that nobody took away with their block; no
-block can be called so."""
+"""The folders for archived workspaces, for workspaces about to be deleted, and for workspaces whose block was
+removed by hand. No block can have these names."""
 
 
 class Workspaces:
-    """Moves whole folders by rename, and removes them when they are out of the way. Raises StorageError; then nothing
-    was moved."""
+    """Moves whole folders by rename, and removes them afterwards.
+
+    Methods raise StorageError; then nothing was moved.
+    """
 
     def __init__(self, home: Home) -> None:
         self._home = home
 
     async def has(self, block: str) -> bool:
-        """Report whether a block has a folder here with anything in it."""
+        """Report whether a block has a workspace here with at least one entry."""
         return await run_sync(_has_files, self._home.workspace(block))
 
     async def archived(self) -> frozenset[str]:
-        """The archives that have a folder here."""
+        """Return the archives that have a workspace here."""
         return await run_sync(_folders, self._home.workspaces / AWAY)
 
     async def trashed(self) -> frozenset[str]:
-        """The blocks and archives whose folder was taken out and is not removed yet."""
+        """Return the blocks and archives whose workspace is in the trash."""
         return await run_sync(_folders, self._home.workspaces / DELETED)
 
     async def archive(self, block: str, archive: str) -> None:
-        """Move a block's folder to the archive."""
+        """Move a block's workspace to the archive."""
         await run_sync(_move, self._home.workspace(block), self._archive_path(archive))
 
     async def restore(self, block: str, archive: str) -> None:
-        """Move an archived folder back."""
+        """Move an archived workspace back."""
         await run_sync(_move, self._archive_path(archive), self._home.workspace(block))
 
     async def clear(self, block: str) -> None:
-        """Remove the folder of a block that stays."""
+        """Remove the content of the workspace of a block that stays."""
         await run_sync(_remove, self._home.workspace(block))
 
     async def trash(self, block: str) -> None:
-        """Take a block's folder out of its place, before the block is deleted."""
+        """Move a block's workspace to the trash, before the block is deleted."""
         await run_sync(_trash, self._home.workspace(block), self._trash_path(block))
 
     async def trash_archive(self, archive: str) -> None:
-        """Take an archived folder out of its place, before the archive is deleted."""
+        """Move an archived workspace to the trash, before the archive is deleted."""
         await run_sync(_trash, self._archive_path(archive), self._trash_path(archive))
 
     async def untrash(self, block: str) -> None:
-        """Bring back what was taken out of a block that was not deleted."""
+        """Move the workspace of a block that was not deleted back from the trash."""
         await run_sync(_move, self._trash_path(block), self._home.workspace(block))
 
     async def untrash_archive(self, archive: str) -> None:
-        """Bring back what was taken out of an archive that was not deleted."""
+        """Move the workspace of an archive that was not deleted back from the trash."""
         await run_sync(_move, self._trash_path(archive), self._archive_path(archive))
 
     async def remove(self, name: str) -> None:
-        """Remove for good what was taken out of a block or an archive."""
+        """Remove the workspace of a block or an archive from the trash for good."""
         await run_sync(_remove, self._trash_path(name))
 
     async def set_aside(self, block: str) -> Path:
-        """Move a folder that belongs to no block out of the way of a new one; where it lies then."""
+        """Move a workspace that belongs to no block out of the way of a new one; return its new path."""
         aside = self._home.workspaces / LEFT / f"{block}_{new_id()}"
         await run_sync(_move, self._home.workspace(block), aside)
         return aside
 
     def path(self, block: str) -> Path:
-        """A block's folder."""
+        """Return the path of a block's workspace."""
         return self._home.workspace(block)
 
     def _archive_path(self, archive: str) -> Path:

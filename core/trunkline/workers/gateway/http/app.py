@@ -1,4 +1,4 @@
-"""The gateway's HTTP application: all routes behind the gate."""
+"""The gateway's HTTP application: all routes behind the authentication middleware."""
 
 from collections.abc import Sequence
 
@@ -35,11 +35,12 @@ tracer = trace.get_tracer("trunkline.gateway")
 PUBLIC = ("/healthz", "/readyz")
 
 HIDDEN = "/engine"
-"""The agent loop's own address is not here; clients that ask for it get 404 (conflict C4)."""
+"""The path of the bare agent loop, which another server has. Clients that ask for it here get 404 (conflict
+C4)."""
 
 
-def build_app(parts: AppState) -> Starlette:
-    """The application. Handlers find ``parts`` in its state."""
+def build_app(state: AppState) -> Starlette:
+    """Build the application. Handlers find ``state`` as the application's state."""
     own: tuple[BaseRoute, ...] = (
         *conversations.ROUTES,
         *openai.ROUTES,
@@ -48,19 +49,19 @@ def build_app(parts: AppState) -> Starlette:
         *blocks.ROUTES,
         *health.ROUTES,
         *openapi.ROUTES,
-        *(() if parts.metrics_for == "off" else metrics.ROUTES),
+        *(() if state.metrics_for == "off" else metrics.ROUTES),
     )
     app = Starlette(
-        routes=[*own, *_plugin_routes(parts.routes)],
+        routes=[*own, *_plugin_routes(state.routes)],
         middleware=[
             Middleware(
                 AuthMiddleware,
-                door=parts.door,
+                door=state.door,
                 refuse=error_response,
                 tracer=tracer,
-                host=parts.host,
-                hosts=parts.hosts,
-                open_paths=open_paths(parts),
+                host=state.host,
+                hosts=state.hosts,
+                open_paths=open_paths(state),
                 hidden=HIDDEN,
             )
         ],
@@ -72,14 +73,14 @@ def build_app(parts: AppState) -> Starlette:
         },
     )
     app.router.redirect_slashes = False
-    app.state.parts = parts
+    app.state.parts = state
     return app
 
 
-def open_paths(parts: AppState) -> frozenset[str]:
-    """The paths that need no credential."""
-    of_plugins = (_path(one) for one in parts.routes if one.item.public)
-    return frozenset({*PUBLIC, *of_plugins, *((metrics.PATH,) if parts.metrics_for == "open" else ())})
+def open_paths(state: AppState) -> frozenset[str]:
+    """Return the paths that need no credential."""
+    plugin_paths = (_path(one) for one in state.routes if one.item.public)
+    return frozenset({*PUBLIC, *plugin_paths, *((metrics.PATH,) if state.metrics_for == "open" else ())})
 
 
 def _plugin_routes(routes: Sequence[Owned[HttpRoute]]) -> list[Route]:
@@ -91,7 +92,7 @@ def _path(route: Owned[HttpRoute]) -> str:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    """No such path, or a method that it does not know."""
+    """Respond to an unknown path, and to a method that a path does not support."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     code = ErrorCode.NOT_FOUND if status == 404 else ErrorCode.INVALID_REQUEST
     return error_response(code, request.url.path, status=status)

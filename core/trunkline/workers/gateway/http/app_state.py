@@ -1,4 +1,4 @@
-"""What the HTTP handlers stand on, handed to them by the app. Data only."""
+"""The state that the HTTP handlers share. Data only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,8 @@ CHANNEL = "http"
 
 @dataclass(frozen=True, slots=True)
 class AppState:
-    """``closing`` is set when the server stops and streams have to end."""
+    """The services, limits and credentials of the HTTP handlers. ``closing`` is set when the server stops and
+    streams must end."""
 
     services: Services
     door: HttpAuth
@@ -38,20 +39,21 @@ class AppState:
 
 
 def app_state_of(request: Request) -> AppState:
-    """The parts of the app that a request came to."""
+    """Return the state of the application that a request was sent to."""
     return cast(AppState, request.app.state.parts)
 
 
 def services_of(request: Request) -> Services:
-    """The services behind them."""
+    """Return the gateway's services."""
     return app_state_of(request).services
 
 
 def is_owner(request: Request) -> bool:
-    """Report whether who asks has the token of the home. What a provider says of a failure is told to nobody else."""
+    """Report whether the request carries the home's token. Only its holder is told a provider's error
+    text."""
     return cast(Identity, request.scope[IDENTITY]) == OWNER
 
 
 def sender_of(request: Request) -> Sender:
-    """Who asks, as the door has told."""
+    """Return the sender of a request, as the authentication middleware determined it."""
     return Sender(CHANNEL, cast(Identity, request.scope[IDENTITY]))

@@ -1,4 +1,5 @@
-"""Approvals under ``/api/approvals``: what waits, and what was allowed for longer. To decide is the turn's path."""
+"""Approvals under ``/api/approvals``: the pending ones and the grants. Decisions are made under the turn's
+path."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,8 +14,8 @@ from trunkline.workers.gateway.http.schemas import ApprovalState, ApprovalStates
 
 async def list_approvals(request: Request) -> Response:
     """``GET /api/approvals?block=&settled=``"""
-    wish = ListApprovals(block=request.query_params.get("block"), settled=bool_param(request, "settled"))
-    found = await services_of(request).approvals.list_approvals(wish)
+    query = ListApprovals(block=request.query_params.get("block"), settled=bool_param(request, "settled"))
+    found = await services_of(request).approvals.list_approvals(query)
     return json_response(ApprovalStates(approvals=tuple(_state(one) for one in found.approvals)))
 
 
@@ -29,7 +30,7 @@ async def list_grants(request: Request) -> Response:
     return json_response(GrantStates(grants=(await services_of(request).grants.list_grants()).grants))
 
 
-async def forget(request: Request) -> Response:
+async def revoke(request: Request) -> Response:
     """``DELETE /api/approvals/granted/{id}``"""
     await services_of(request).grants.revoke(request.path_params["id"], sender_of(request).identity)
     return Response(status_code=204)
@@ -38,7 +39,7 @@ async def forget(request: Request) -> Response:
 ROUTES = (
     Route("/api/approvals", list_approvals, methods=["GET"]),
     Route("/api/approvals/granted", list_grants, methods=["GET"]),
-    Route("/api/approvals/granted/{id}", forget, methods=["DELETE"]),
+    Route("/api/approvals/granted/{id}", revoke, methods=["DELETE"]),
     Route("/api/approvals/{id}", show, methods=["GET"]),
 )
 

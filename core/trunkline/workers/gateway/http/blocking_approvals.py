@@ -1,7 +1,7 @@
-"""What a message waits for that came behind a turn of its conversation about which a person has to decide.
+"""The approvals that hold up a message: those of an earlier turn in the same conversation.
 
-Its own turn shows nothing before it begins, and that may be hours. So whoever watches it is told which question holds
-it up and how that is decided, as soon as nothing has come for a moment.
+A queued turn has no events before it starts, which may take hours. A client that watches it is therefore told
+which approval holds it up and how to decide it, as soon as no event has come for a moment.
 """
 
 import logging
@@ -20,48 +20,49 @@ from trunkline_bus import BusError
 
 log = logging.getLogger(__name__)
 
-FIRST_LOOK, LONGEST_PAUSE = 0.25, 2.0
-"""Seconds after which it is looked at what holds a silent turn up, and at most between two looks."""
+FIRST_CHECK, LONGEST_PAUSE = 0.25, 2.0
+"""Seconds before the first check for a blocking approval, and the longest pause between two checks."""
 
 
 class BlockingApproval(ApprovalRequested, frozen=True, kw_only=True, tag="question"):
-    """A question of another turn."""
+    """An approval of another turn."""
 
     turn: str
 
     @property
     def path(self) -> str:
-        """Where it is decided."""
+        """The path under which it is decided."""
         return f"/api/turns/{self.turn}/calls/{self.call.id}/decision"
 
 
 async def watch_blocking_approvals(
     parts: AppState, watch: FeedReader, accepted: MessageAccepted
 ) -> AsyncGenerator[BlockingApproval, None]:
-    """The questions that hold the turn up, each once, until it shows something or is the first in its conversation."""
-    begun, pause = watch.position, FIRST_LOOK
-    told: set[object] = set()
+    """Yield the approvals that hold the turn up, each once, until the turn has an event or is first in its
+    conversation."""
+    start, pause = watch.position, FIRST_CHECK
+    reported: set[object] = set()
     while True:
         await anyio.sleep(parts.looks.interval(pause))
         pause = min(2 * pause, LONGEST_PAUSE)
-        if watch.position != begun:
+        if watch.position != start:
             return
         first = await _queue_head(parts.services.ahead, accepted)
         if first.turn == accepted.turn:
             return
         for question in _open_approvals(first.parked) if first.parked is not None else ():
             key = (question.turn, question.call.id, question.asked_at)
-            if key not in told:
-                told.add(key)
+            if key not in reported:
+                reported.add(key)
                 yield question
 
 
 async def _queue_head(ahead: QueueHeadCache, accepted: MessageAccepted) -> QueueHead:
-    """The first turn of the message's conversation; none when nobody can say."""
+    """Return the first turn of the message's conversation; an empty one when the bus does not answer."""
     try:
         return await ahead.get(accepted.conversation)
     except BusError as error:
-        log.debug("what holds %s up cannot be looked up now: %s", accepted.turn, error)
+        log.debug("the approval that holds up %s cannot be looked up: %s", accepted.turn, error)
         return QueueHead("", None)
 
 
@@ -80,7 +81,7 @@ def _open_approvals(state: TurnState) -> list[BlockingApproval]:
 
 
 def approval_text(event: ApprovalRequested) -> str:
-    """A question as text, for clients that know no approvals."""
+    """Return an approval as text, for clients that know no approvals."""
     is_question = isinstance(event.detail, ApprovalDetail) and event.detail.is_question
     what, do, verb = ("an answer", "Answer", "answer") if is_question else ("approval", "Decide", "approve")
     how = f" (trunkline approvals {verb} {event.id})" if isinstance(event.id, str) else ""

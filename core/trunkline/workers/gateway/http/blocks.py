@@ -58,8 +58,8 @@ async def show(request: Request) -> Response:
 
 async def change(request: Request) -> Response:
     """``PATCH /api/blocks/{name}``"""
-    wish = await read_json(request, BlockChanges)
-    return json_response(_state(await _changed(request, dict(_dotted(wish.config)))))
+    command = await read_json(request, BlockChanges)
+    return json_response(_state(await _changed(request, dict(_dotted(command.config)))))
 
 
 async def start(request: Request) -> Response:
@@ -69,15 +69,15 @@ async def start(request: Request) -> Response:
 
 async def stop(request: Request) -> Response:
     """``POST /api/blocks/{name}/stop``"""
-    wish = await read_optional_json(request, StopRequest)
-    stop = StopBlock(name=request.path_params["name"], finish=wish.finish)
+    command = await read_optional_json(request, StopRequest)
+    stop = StopBlock(name=request.path_params["name"], finish=command.finish)
     return json_response(_state((await services_of(request).blocks.stop(stop, _owner(request))).block))
 
 
 async def reset(request: Request) -> Response:
     """``POST /api/blocks/{name}/reset``"""
-    wish = await read_optional_json(request, ResetRequest)
-    reset = ResetBlock(name=request.path_params["name"], hard=wish.hard)
+    command = await read_optional_json(request, ResetRequest)
+    reset = ResetBlock(name=request.path_params["name"], hard=command.hard)
     return json_response(_state(await services_of(request).blocks.reset(reset, _owner(request))))
 
 
@@ -96,8 +96,8 @@ async def restore(request: Request) -> Response:
 
 async def delete(request: Request) -> Response:
     """``DELETE /api/blocks/{name}?archived=``"""
-    wish = DeleteBlock(name=request.path_params["name"], archived=bool_param(request, "archived"))
-    await services_of(request).blocks.delete(wish, _owner(request))
+    command = DeleteBlock(name=request.path_params["name"], archived=bool_param(request, "archived"))
+    await services_of(request).blocks.delete(command, _owner(request))
     return Response(status_code=204)
 
 
@@ -120,15 +120,16 @@ def _owner(request: Request) -> str:
 
 
 async def _changed(request: Request, changes: dict[str, Any]) -> Block:
-    wish = ChangeBlock(name=request.path_params["name"], changes=changes)
+    command = ChangeBlock(name=request.path_params["name"], changes=changes)
     try:
-        return await services_of(request).blocks.change(wish, _owner(request))
+        return await services_of(request).blocks.change(command, _owner(request))
     except InvalidField as error:
         raise InvalidField(("config", *error.field), error.reason) from error
 
 
 def _dotted(config: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """The keys of an object and of those in it; ``block.toml`` has tables for these."""
+    """Yield the leaf values of nested objects with dotted keys; ``block.toml`` has tables for these
+    objects."""
     for name, value in config.items():
         if isinstance(value, dict) and value:
             yield from _dotted(value, f"{above}{name}.")

@@ -1,5 +1,5 @@
-"""Where an OpenAI client's message belongs: in the conversation that it names, else in the one whose messages it sends
-along, else in a new one."""
+"""The conversation of an OpenAI client's message: the one that the client names, else the one whose
+transcript the client sends, else a new one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from trunkline.workers.gateway.transcript_index import ContinuedConversation, Fo
 from trunkline_bus import Refusal, new_id
 
 RETRY_COUNT_HEADER = "x-stainless-retry-count"
-"""OpenAI's clients send a request again by themselves when its answer is late or broke off, and count here."""
+"""The header in which OpenAI's clients count their automatic retries of a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationResolver:
-    """A message on its way in."""
+    """Resolves the conversation of one message and sends the message."""
 
     request: Request
     message: SendMessage
@@ -32,10 +32,12 @@ class ConversationResolver:
         return self.request.headers.get("x-conversation-id") or None
 
     async def send(self, history: Sequence[Message], said: Sequence[Message]) -> MessageAccepted:
-        """Hand it in, unless it brings the result of a call that waits for none. ``history`` are the client's messages
-        up to the last answer, ``said`` those behind it.
+        """Send the message. ``history`` is the client's transcript up to the last answer, ``said`` the
+        messages after it.
 
-        In a named conversation only what is new counts: what the client's tools brought, and what the person says.
+        In a named conversation only new messages count: results of the client's tools and the user's message.
+        Raises InvalidField for a result that answers no open call, and Refusal as ``MessageService.send``
+        does.
         """
         message = replace(self.message, client_id=await self._client_id((*history, *said)))
         if self._named is not None:
@@ -54,7 +56,8 @@ class ConversationResolver:
         await check_conversation_results(services_of(self.request).turns, conversation, turn, history, said)
 
     async def record_transcript(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
-        """Note what the client has been given, so that its next request is recognised. Not where it names them."""
+        """Record the transcript that the client now has, so that its next request is recognised. Clients that
+        name their conversation need no record."""
         if self._named is None:
             transcripts = services_of(self.request).transcripts
             await transcripts.record(
@@ -66,13 +69,16 @@ class ConversationResolver:
         return sender_of(self.request).identity.id, self.message.block or ""
 
     async def _client_id(self, messages: Sequence[Message]) -> str | None:
-        """The client's, else one that its own repeat of this request finds again, if it would say that it is one."""
-        tries = self.request.headers.get(RETRY_COUNT_HEADER)
-        if self.message.client_id is not None or tries is None:
+        """Return the client id: the client's own, else one that a retry of this request finds again.
+
+        None when the client sends neither an id nor a retry count.
+        """
+        retry_count = self.request.headers.get(RETRY_COUNT_HEADER)
+        if self.message.client_id is not None or retry_count is None:
             return self.message.client_id
         transcripts, named = services_of(self.request).transcripts, self._named or ""
         return await transcripts.client_id_for(
-            *self._transcript_owner, messages, named, is_repeat=tries != "0"
+            *self._transcript_owner, messages, named, is_repeat=retry_count != "0"
         )
 
     async def _continue(self, message: SendMessage, history: Sequence[Message]) -> MessageAccepted:
@@ -82,7 +88,7 @@ class ConversationResolver:
                 try:
                     return await self._send(replace(message, conversation=conversation, client_id=client_id))
                 except Refusal as error:
-                    if error.code != ErrorCode.NOT_FOUND:  # else it was deleted
+                    if error.code != ErrorCode.NOT_FOUND:  # NOT_FOUND: the conversation was deleted
                         raise
             case ForkedConversation(origin):
                 return await services_of(self.request).messages.send(

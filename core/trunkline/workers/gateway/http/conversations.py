@@ -1,4 +1,4 @@
-"""PA's Gateway API, exactly: ``/conversations`` (PA-F28)."""
+"""The Gateway API of PA, exactly: ``/conversations`` (PA-F28)."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -72,15 +72,15 @@ async def get_conversation(request: Request) -> Response:
     include = request.query_params.get("include")
     if include not in (None, "tools"):
         raise InvalidField("include", "It is tools.")
-    wish = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
-    return json_response(_detail(await services_of(request).conversations.view(wish)))
+    command = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
+    return json_response(_detail(await services_of(request).conversations.view(command)))
 
 
 async def rename(request: Request) -> Response:
     """``PATCH /conversations/{id}``"""
     owner = sender_of(request).require_owner("names conversations")
-    wish = await read_json(request, ConversationChanges)
-    name = RenameConversation(conversation=request.path_params["id"], title=wish.title)
+    command = await read_json(request, ConversationChanges)
+    name = RenameConversation(conversation=request.path_params["id"], title=command.title)
     return json_response(_conversation_item(await services_of(request).conversations.rename(name, owner)))
 
 
@@ -94,7 +94,8 @@ ROUTES = (
 
 
 def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = False) -> EventStream:
-    """The response that shows a turn from where the client has stopped. See ``FeedReader`` for ``fresh``."""
+    """Return the response that streams a turn's events from the client's position on. See ``FeedReader`` for
+    ``fresh``."""
     parts, after = app_state_of(request), feed_position(request)
     try:
         bus, conversation, turn = parts.services.bus, accepted.conversation, accepted.turn
@@ -103,25 +104,29 @@ def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = Fal
         name = "from" if request.query_params.get("from") else "Last-Event-ID"
         raise InvalidField(name, "It is the id of an event.") from error
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
-    held = encode_waiting(watch_blocking_approvals(parts, watch, accepted))
-    return EventStream(encode_events(request, watch), closing=parts.closing, headers=headers, beside=held)
+    waiting = encode_waiting(watch_blocking_approvals(parts, watch, accepted))
+    return EventStream(encode_events(request, watch), closing=parts.closing, headers=headers, beside=waiting)
 
 
 def feed_position(request: Request) -> str:
-    """Where a client that comes back has stopped: ``?from=``, else ``Last-Event-ID``."""
+    """Return the position that a reconnecting client sends: ``?from=``, else ``Last-Event-ID``."""
     return request.query_params.get("from") or request.headers.get("last-event-id") or ""
 
 
 def client_id(request: Request, metadata: dict[str, object]) -> str | None:
-    """What makes a repeated request the same one: ``metadata.client_message_id``, else ``Idempotency-Key``."""
-    given = metadata.get("client_message_id", request.headers.get("idempotency-key"))
-    if given is None:
+    """Return the id that makes a repeated request the same one: ``metadata.client_message_id``, else
+    ``Idempotency-Key``.
+
+    Raises InvalidField when it is no text of 1 to CLIENT_ID_LENGTH characters.
+    """
+    client_key = metadata.get("client_message_id", request.headers.get("idempotency-key"))
+    if client_key is None:
         return None
-    if not isinstance(given, str) or not 0 < len(given) <= CLIENT_ID_LENGTH:
+    if not isinstance(client_key, str) or not 0 < len(client_key) <= CLIENT_ID_LENGTH:
         in_body = "client_message_id" in metadata
         field = ("metadata", "client_message_id") if in_body else "Idempotency-Key"
         raise InvalidField(field, f"It is a text of 1 to {CLIENT_ID_LENGTH} characters.")
-    return given
+    return client_key
 
 
 async def _send(request: Request, conversation: str | None) -> ASGIApp:
@@ -167,7 +172,7 @@ def _detail(view: ConversationView) -> ConversationDetail:
 
 
 def _conversation_message(message: Message) -> ConversationMessage:
-    """A message; what PA has no field for is in its metadata."""
+    """Return a message; fields that PA does not have go to its metadata."""
     extra = {
         "turn_id": message.turn,
         "partial": message.partial or None,

@@ -1,4 +1,4 @@
-"""A turn's feed as PA's events. The id of each is the position to come back with."""
+"""A turn's feed as PA's events. The id of each event is the position to resume from."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 
 async def encode_events(request: Request, watch: FeedReader) -> AsyncGenerator[bytes, None]:
-    """The events of a turn until it ends. A failure of ours ends them with ``error``."""
+    """Yield the events of a turn until it ends. A failure of the gateway ends them with ``error``."""
     stream = watch.events()
     try:
         async for event in stream:
-            encoded = encode_event(event, watch, told_why=is_owner(request))
+            encoded = encode_event(event, watch, with_detail=is_owner(request))
             if encoded:
                 yield encoded
     except Exception as error:
@@ -57,7 +57,8 @@ async def encode_events(request: Request, watch: FeedReader) -> AsyncGenerator[b
 
 
 async def encode_waiting(questions: AsyncGenerator[BlockingApproval, None]) -> AsyncGenerator[bytes, None]:
-    """What the turn waits for, before its own first event. It has no id: it is no part of the turn."""
+    """Yield an event for each approval of an earlier turn that holds this one up. It has no id, because it is
+    not part of the turn."""
     async with aclosing(questions):
         async for question in questions:
             data = {
@@ -68,8 +69,9 @@ async def encode_waiting(questions: AsyncGenerator[BlockingApproval, None]) -> A
             yield encode(StatusData(name="waiting", data=data, text=approval_text(question)), event="status")
 
 
-def encode_event(event: FeedEvent, watch: FeedReader, *, told_why: bool) -> bytes:
-    """One event as it is sent, empty for what PA's clients are not shown. ``told_why``: also why the turn failed."""
+def encode_event(event: FeedEvent, watch: FeedReader, *, with_detail: bool) -> bytes:
+    """Return one event as it is sent, empty for events that PA's clients do not get. With ``with_detail`` it
+    also states why the turn failed."""
     match event:
         case TextDelta(text=text):
             return _encode("text-delta", TextDeltaData(content=text), watch)
@@ -90,13 +92,13 @@ def encode_event(event: FeedEvent, watch: FeedReader, *, told_why: bool) -> byte
         case TurnEnded(code=None):
             return _encode("done", _done(event), watch)
         case TurnEnded(code=ErrorCode() as code, detail=detail):
-            return _encode("error", error_body(code, detail=detail if told_why else ""), watch)
+            return _encode("error", error_body(code, detail=detail if with_detail else ""), watch)
         case _:
             return b""
 
 
 def usage_count(usage: Usage) -> UsageCount:
-    """Tokens as PA names them."""
+    """Return the token counts under PA's names."""
     return UsageCount(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens)
 
 

@@ -1,6 +1,6 @@
-"""``/healthz``: the process lives. ``/readyz``: messages are taken, answered and stored.
+"""``/healthz``: the process is alive. ``/readyz``: messages are accepted, answered and stored.
 
-Both without a credential; they tell no secret.
+Neither path needs a credential; neither reveals a secret.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from trunkline_bus import Bus, BusError
 
 CHECK_SECONDS = 2.0
 NEEDED = ("bus", "memory", "monitor")
-"""Without these no message is taken and answered."""
+"""The checks without which no message is accepted and answered."""
 
 
 async def healthz(request: Request) -> Response:
@@ -32,7 +32,7 @@ async def healthz(request: Request) -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """``GET /readyz``: 200 when a message would be taken, answered and stored now, else 503."""
+    """``GET /readyz``: 200 when a message would be accepted, answered and stored now, else 503."""
     checks = await _checks(app_state_of(request))
     ready = all(checks[name] == "ok" for name in NEEDED)
     body = Readiness(status="ready" if ready else "not_ready", checks=checks)
@@ -57,28 +57,28 @@ async def _checks(parts: AppState) -> dict[str, str]:
             working = [beat for beat in beats if not beat.draining]
             checks["tools"] = "ok" if any(beat.kind == "tools" for beat in working) else "missing"
             if any(beat.kind == "monitor" for beat in working):
-                checks["monitor"] = "ok" if await _is_attended(parts.services.bus) else "failing"
+                checks["monitor"] = "ok" if await _has_monitors(parts.services.bus) else "failing"
             checks["memory"] = await _memory(parts.services.bus, beats)
         except BusError:
-            pass  # what was not reached stays "missing"
+            pass  # parts that were not reached stay "missing"
     return checks
 
 
-async def _is_attended(bus: Bus) -> bool:
-    """Report whether a monitor waits for the messages of each partition: a dead one's are another's only after a
-    moment.
-    """
-    dealt = await read_partitioning(bus)
-    if dealt.shut:
+async def _has_monitors(bus: Bus) -> bool:
+    """Report whether a monitor waits for the messages of each partition. After a monitor's crash another one
+    takes its partitions over a moment later."""
+    partitioning = await read_partitioning(bus)
+    if partitioning.shut:
         return False
-    for partition in range(dealt.partitions):
+    for partition in range(partitioning.partitions):
         if not await waiting_pulls(bus, partition):
             return False
     return True
 
 
 async def _memory(bus: Bus, beats: Sequence[WorkerHeartbeat]) -> str:
-    """It answers, can write, and has taken every answer that was ready for it."""
+    """Return ``ok`` when memory answers, can write, and has stored every answer that was ready, else
+    ``failing``."""
     await bus.call(MEMORY_LIST_CONVERSATIONS, ListConversations(limit=1), timeout=CHECK_SECONDS)
-    troubled = any(beat.kind == "memory" and beat.trouble for beat in beats)
-    return "failing" if troubled or any(beat.unstored for beat in beats) else "ok"
+    failing = any(beat.kind == "memory" and beat.trouble for beat in beats)
+    return "failing" if failing or any(beat.unstored for beat in beats) else "ok"

@@ -1,7 +1,6 @@
-"""``GET /metrics``: measures for Prometheus. Behind the door like everything else, unless ``gateway.metrics`` says so.
+"""``GET /metrics``: metrics for Prometheus. It needs a credential unless ``gateway.metrics`` is ``open``.
 
-Nothing is counted until somebody asks for the first time, and then from that moment on; each time what the journal got
-since is read.
+Counting starts with the first request. Each request reads the journal entries since the last one.
 """
 
 import anyio
@@ -22,31 +21,31 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class JournalMetrics:
-    """Reads the journal on as far as it goes, and tells what it came to. Raises BusError when it cannot."""
+    """Reads the journal and counts its turns. Methods raise BusError when the bus does not answer."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._measured = Exposition()
-        self._tally = TurnMetrics(self._measured)
+        self._exposition = Exposition()
+        self._tally = TurnMetrics(self._exposition)
         self._order = anyio.Lock()
-        self._seen: int | None = None
+        self._last_seq: int | None = None
 
     async def text(self) -> str:
-        """What was counted, and how things stand now."""
+        """Return the counted metrics and the current state of the platform."""
         async with self._order:
-            if self._seen is None:
-                await self._begin()
+            if self._last_seq is None:
+                await self._start()
             else:
-                await self._read(self._seen)
-            await measure_platform(self._bus, self._measured)
-            return self._measured.text()
+                await self._read(self._last_seq)
+            await measure_platform(self._bus, self._exposition)
+            return self._exposition.text()
 
-    async def _begin(self) -> None:
+    async def _start(self) -> None:
         try:
             last = await self._bus.last(JOURNAL)
-            self._seen = last.seq if last is not None else 0
-        except DecodeError:  # a later version wrote the last one
-            self._seen = max([record.seq async for record in raw_history(self._bus, JOURNAL)], default=0)
+            self._last_seq = last.seq if last is not None else 0
+        except DecodeError:  # a later version wrote the last entry
+            self._last_seq = max([record.seq async for record in raw_history(self._bus, JOURNAL)], default=0)
 
     async def _read(self, after: int) -> None:
         async for record in raw_history(self._bus, JOURNAL, after=after):
@@ -55,7 +54,7 @@ class JournalMetrics:
                 self._tally.record(envelope.data, record.time)
             except DecodeError:
                 self._tally.record_unreadable()
-            self._seen = record.seq
+            self._last_seq = record.seq
 
 
 async def get_metrics(request: Request) -> Response:

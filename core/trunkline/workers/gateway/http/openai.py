@@ -1,5 +1,5 @@
-"""OpenAI's chat completions in front of the same gateway (PA-F29): blocks are models, our tools run here and only
-their text is seen, the client's tools come back to it as tool calls."""
+"""OpenAI's chat completions over the gateway's services (PA-F29). Blocks are models. Trunkline's tools run
+here and are not shown; calls of the client's own tools are returned to the client."""
 
 import time
 from collections.abc import AsyncGenerator, Awaitable
@@ -66,7 +66,7 @@ from trunkline_bus import Refusal
 
 OWNED_BY = "trunkline"
 NO_RETRY = {"x-should-retry": "false"}
-"""Tells OpenAI's clients not to send a message again that was accepted: it would be a second turn."""
+"""Tells OpenAI's clients not to retry a message that was accepted: the retry would be a second turn."""
 
 
 async def chat_completions(request: Request) -> ASGIApp:
@@ -83,9 +83,11 @@ async def chat_completions(request: Request) -> ASGIApp:
         if error.code != ErrorCode.NOT_FOUND:
             raise
         return await _no_model(request, message.block or "")
-    place = ConversationResolver(request, message)
-    accepted = await place.send(history, said)
-    answer = _CompletionState(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
+    resolver = ConversationResolver(request, message)
+    accepted = await resolver.send(history, said)
+    answer = _CompletionState(
+        accepted, chat.model, resolver, (*history, *said), with_detail=is_owner(request)
+    )
     fresh = not accepted.duplicate
     watch = FeedReader(
         parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, looks=parts.looks
@@ -94,11 +96,11 @@ async def chat_completions(request: Request) -> ASGIApp:
     if chat.stream:
         with_usage = chat.stream_options is not None and chat.stream_options.include_usage
         stream = _CompletionStream(answer, watch, with_usage)
-        chunks, held = (
+        chunks, waiting = (
             stream.chunks(request),
             stream.blocking_chunks(watch_blocking_approvals(parts, watch, accepted)),
         )
-        return EventStream(chunks, closing=parts.closing, headers=headers, beside=held)
+        return EventStream(chunks, closing=parts.closing, headers=headers, beside=waiting)
     return await _complete_unless_blocked(
         answer, watch, headers, watch_blocking_approvals(parts, watch, accepted)
     )
@@ -139,14 +141,14 @@ def _model(block: Block) -> Model:
 
 @dataclass(slots=True)
 class _CompletionState:
-    """What the client has been or will be given."""
+    """The state of one completion: what the client has received and will receive."""
 
     accepted: MessageAccepted
     model: str
-    place: ConversationResolver
+    resolver: ConversationResolver
     transcript: tuple[Message, ...]
-    told_why: bool
-    """Whether the client is told why a turn failed."""
+    with_detail: bool
+    """True when the client may see why a turn failed."""
     created: int = field(default_factory=lambda: int(time.time()))
     calls: list[ToolCall] = field(default_factory=list)
 
@@ -155,9 +157,10 @@ class _CompletionState:
         return f"chatcmpl-{self.accepted.turn}"
 
     async def record(self, text: str) -> None:
-        """Note that this is what the client will send back: before it can have done so."""
-        given = Message(id="", role="assistant", content=text, tool_calls=tuple(self.calls))
-        await self.place.record_transcript((*self.transcript, given), self.accepted)
+        """Record the transcript that the client will send back. Call it before the client has the end of the
+        answer."""
+        assistant_message = Message(id="", role="assistant", content=text, tool_calls=tuple(self.calls))
+        await self.resolver.record_transcript((*self.transcript, assistant_message), self.accepted)
 
 
 async def _complete_unless_blocked(
@@ -166,7 +169,8 @@ async def _complete_unless_blocked(
     headers: dict[str, str],
     questions: AsyncGenerator[BlockingApproval, None],
 ) -> Response:
-    """The answer, unless the message is behind a turn that a person has to decide about: then that is said at once."""
+    """Return the answer. A message behind a turn that waits for a person is answered at once with that
+    approval."""
     found: list[Response | Exception] = []
 
     async def wait(first: Awaitable[Response]) -> None:
@@ -176,13 +180,13 @@ async def _complete_unless_blocked(
             found.append(error)
         tasks.cancel_scope.cancel()
 
-    async def held() -> None:
+    async def waiting() -> None:
         async with aclosing(questions):
             async for question in questions:
                 await wait(_waiting_completion(answer, watch, question, headers))
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(held)
+        tasks.start_soon(waiting)
         await wait(_complete(answer, watch, headers))
     if isinstance(found[0], Exception):
         raise found[0]
@@ -190,14 +194,14 @@ async def _complete_unless_blocked(
 
 
 async def _complete(answer: _CompletionState, watch: FeedReader, headers: dict[str, str]) -> Response:
-    """The answer in one piece."""
+    """Return the answer in one piece."""
     ended = None
     async with aclosing(watch.events()) as events:
         async for event in events:
             match event:
                 case ToolStarted(client=True, call=call):
                     answer.calls.append(call)
-                case ApprovalRequested():  # the turn goes on when somebody has decided; its asker cannot wait so long
+                case ApprovalRequested():  # the turn continues after the decision; the client cannot wait that long
                     return await _waiting_completion(answer, watch, event, headers)
                 case TurnEnded():
                     ended = event
@@ -217,7 +221,7 @@ async def _complete(answer: _CompletionState, watch: FeedReader, headers: dict[s
 async def _waiting_completion(
     answer: _CompletionState, watch: FeedReader, event: ApprovalRequested, headers: dict[str, str]
 ) -> Response:
-    """What has been said, and that somebody has to decide about a call."""
+    """Return the text so far, and the approval that the turn waits for."""
     text = "\n\n".join(filter(None, (watch.text, approval_text(event))))
     await answer.record(text)
     message = MessageOut(role="assistant", content=text)
@@ -225,7 +229,7 @@ async def _waiting_completion(
 
 
 def _failed(answer: _CompletionState, code: ErrorCode, ended: TurnEnded | None) -> ErrorObject:
-    return error_object(code, detail=ended.detail if ended is not None and answer.told_why else "")
+    return error_object(code, detail=ended.detail if ended is not None and answer.with_detail else "")
 
 
 def _completion(
@@ -242,16 +246,19 @@ def _completion(
 
 
 class _CompletionStream:
-    """The answer chunk by chunk. OpenAI's clients cannot take text back, so after a reset only what repeats the text
-    that was sent can be gone on from; anything else ends the stream with an error."""
+    """The answer chunk by chunk.
+
+    OpenAI's clients cannot take text back. After a reset the stream continues only when the new text begins
+    with the text that was sent; otherwise it ends with an error.
+    """
 
     def __init__(self, answer: _CompletionState, watch: FeedReader, with_usage: bool) -> None:
         self._answer = answer
         self._watch = watch
         self._with_usage = with_usage
         self._sent = ""
-        self._given = ""
-        """All that the client was given: the text, and what is said about approvals."""
+        self._received = ""
+        """Everything that the client received: the text and the texts of approvals."""
 
     async def chunks(self, request: Request) -> AsyncGenerator[bytes, None]:
         try:
@@ -267,7 +274,7 @@ class _CompletionStream:
                             self._answer.calls.append(call)
                         case ApprovalRequested():
                             yield self._text_chunk(f"\n\n{approval_text(event)}\n\n")
-                            await self._answer.record(self._given)  # it may not wait for the end
+                            await self._answer.record(self._received)  # the client may leave before the end
                         case TurnEnded():
                             for chunk in await self._end(event):
                                 yield chunk
@@ -277,18 +284,19 @@ class _CompletionStream:
     async def blocking_chunks(
         self, questions: AsyncGenerator[BlockingApproval, None]
     ) -> AsyncGenerator[bytes, None]:
-        """What the turn waits for before it begins, as text."""
+        """Yield the approvals that hold the turn up, as text."""
         async with aclosing(questions):
             async for question in questions:
                 yield self._text_chunk(f"{approval_text(question)}\n\n")
-                await self._answer.record(self._given)
+                await self._answer.record(self._received)
 
     def _text_chunk(self, text: str) -> bytes:
-        self._given += text
+        self._received += text
         return self._chunk(Delta(content=text))
 
     def _unsent_text(self) -> str:
-        """What the client lacks of the text; empty while a new telling catches up with the old one."""
+        """Return the text that the client lacks; empty while a retried answer is shorter than the text that
+        was sent."""
         text = self._watch.text
         if self._sent.startswith(text):
             return ""
@@ -302,7 +310,7 @@ class _CompletionStream:
             return [encode(_failed(self._answer, ended.code, ended))]
         if self._sent != self._watch.text:
             raise refusal(ErrorCode.PROVIDER_ERROR)
-        await self._answer.record(self._given)
+        await self._answer.record(self._received)
         last = [self._chunk(Delta(), finish=ended.reason)]
         if self._with_usage:
             last.append(self._chunk(None, usage=usage_out(ended.usage)))
@@ -311,7 +319,7 @@ class _CompletionStream:
     def _chunk(
         self, delta: Delta | None, *, finish: FinishReason | None = None, usage: UsageOut | None = None
     ) -> bytes:
-        """A chunk; without a delta it has no choice."""
+        """Return a chunk; without a delta it has no choice."""
         reason = FINISH_REASONS[finish] if finish else None
         choices = (
             () if delta is None else (CompletionChunkChoice(index=0, delta=delta, finish_reason=reason),)

@@ -1,4 +1,5 @@
-"""OpenAI's transcripts as our messages, and the other way round. Pure functions; what cannot be done is refused."""
+"""Conversion between OpenAI's transcripts and our messages. Pure functions; what is not supported is
+refused."""
 
 import re
 from collections.abc import Sequence
@@ -37,7 +38,8 @@ FINISH_REASONS: dict[FinishReason, str] = {
 
 
 def split_transcript(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
-    """The messages up to the last answer, and what is said since."""
+    """Return the messages up to the last answer, and those after it. Raises InvalidField for a transcript
+    that ends with neither a user message nor a tool result."""
     if not chat.messages:
         raise InvalidField(("messages",), "There is no message.")
     messages = [_message(one, number) for number, one in enumerate(chat.messages)]
@@ -53,7 +55,7 @@ def split_transcript(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
 
 
 def to_message(chat: ChatRequest, said: Sequence[Message]) -> SendMessage:
-    """What is said since the last answer, as a message; what comes before it is the caller's to know."""
+    """Return the messages since the last answer as one message. The caller handles the history before it."""
     _check(chat)
     block, _, model = chat.model.partition(":")
     words = said[-1].role == "user"
@@ -95,7 +97,7 @@ def _message(given: MessageIn, number: int) -> Message:
         content=_content(given, number),
         name=given.name,
         tool_call_id=given.tool_call_id if role == "tool" else None,
-        derived=False if role == "tool" else None,  # a client's tool looks into no memory of ours
+        derived=False if role == "tool" else None,  # a client's tool does not read Trunkline's memory
         tool_calls=tuple(
             ToolCall(id=call.id, name=call.function.name, arguments=_arguments(call.function.arguments))
             for call in given.tool_calls or ()
@@ -113,7 +115,7 @@ def _content(given: MessageIn, number: int) -> str:
 
 
 def _arguments(text: str) -> dict[str, object]:
-    """As an adapter reads them: a client sends back what a model wrote, also what is no JSON object."""
+    """Parse arguments as an adapter does: text that is no JSON object is kept as ``RAW_ARGUMENTS``."""
     try:
         arguments = msgspec.json.decode(text.strip() or "{}", type=dict[str, object])
     except (msgspec.DecodeError, RecursionError):
@@ -148,7 +150,8 @@ def _tool(tool: ToolIn) -> ToolSchema:
 
 
 def call_out(call: ToolCall, index: int | None) -> CallOut:
-    """A call for the client to run. What is no JSON object reaches it as the model wrote it."""
+    """Return a call for the client to run. Arguments that are no JSON object are sent as the model wrote
+    them."""
     written = call.arguments.get(RAW_ARGUMENTS) if len(call.arguments) == 1 else None
     arguments = written if isinstance(written, str) else msgspec.json.encode(call.arguments).decode()
     return CallOut(
@@ -157,7 +160,7 @@ def call_out(call: ToolCall, index: int | None) -> CallOut:
 
 
 def usage_out(usage: Usage) -> UsageOut:
-    """Tokens as OpenAI names them."""
+    """Return the token counts under OpenAI's names."""
     return UsageOut(
         prompt_tokens=usage.input_tokens,
         completion_tokens=usage.output_tokens,

@@ -1,6 +1,7 @@
-"""OpenAI's shapes, as far as they are served: chat completions, models and errors.
+"""OpenAI's schemas, as far as they are served: chat completions, models and errors.
 
-Closed on output like the others; on input, what is unknown is passed over and what cannot be done is refused.
+Output has no undocumented fields. On input unknown fields are ignored, and options that are not supported are
+refused.
 """
 
 from typing import Any, Literal
@@ -12,11 +13,11 @@ from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.schemas import In
 from trunkline.workers.gateway.queue_limiter import QueueFull
 
-# What comes in -----------------------------------------------------------------------------------------------
+# Requests ----------------------------------------------------------------------------------------------------
 
 
 class TextPart(In, frozen=True, kw_only=True):
-    """A part of a message's content. Only text is understood."""
+    """A part of a message's content. Only text is supported."""
 
     type: str
     text: str = ""
@@ -63,7 +64,7 @@ class ToolIn(In, frozen=True, kw_only=True):
 
 
 class StreamOptions(In, frozen=True, kw_only=True):
-    """What a stream tells besides."""
+    """Options of a stream."""
 
     include_usage: bool = False
 
@@ -85,26 +86,26 @@ class ChatRequest(In, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
 
 
-# What leaves -------------------------------------------------------------------------------------------------
+# Responses ---------------------------------------------------------------------------------------------------
 
 
 class FullStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every field is always there; OpenAI's clients look for null."""
+    """Base of schemas in which every field is always present; OpenAI's clients expect null."""
 
 
 class SparseStruct(FullStruct, frozen=True, kw_only=True, omit_defaults=True):
-    """Fields at their default are left out."""
+    """Base of schemas that leave out fields at their default."""
 
 
 class FunctionOut(SparseStruct, frozen=True, kw_only=True):
-    """A call's function; in a stream it comes in one piece."""
+    """A call's function; a stream sends it in one piece."""
 
     name: str
     arguments: str
 
 
 class CallOut(SparseStruct, frozen=True, kw_only=True):
-    """A tool call for the client to run; ``index`` only in a stream."""
+    """A tool call for the client to run; ``index`` is only set in a stream."""
 
     id: str
     function: FunctionOut
@@ -127,7 +128,7 @@ class MessageWithCalls(MessageOut, frozen=True, kw_only=True):
 
 
 class Delta(SparseStruct, frozen=True, kw_only=True):
-    """What a chunk adds."""
+    """The part of the answer that a chunk adds."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
@@ -153,19 +154,19 @@ class CompletionChunkChoice(FullStruct, frozen=True, kw_only=True):
 
 
 class PromptDetails(FullStruct, frozen=True, kw_only=True):
-    """Of the prompt's tokens, those that were cached."""
+    """The cached part of the prompt's tokens."""
 
     cached_tokens: int
 
 
 class CompletionDetails(FullStruct, frozen=True, kw_only=True):
-    """Of the answer's tokens, those of reasoning."""
+    """The reasoning part of the answer's tokens."""
 
     reasoning_tokens: int
 
 
 class UsageOut(FullStruct, frozen=True, kw_only=True):
-    """Tokens."""
+    """Token counts."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -196,7 +197,7 @@ class ChatCompletionChunk(FullStruct, frozen=True, kw_only=True):
 
 
 class ChatCompletionChunkWithUsage(ChatCompletionChunk, frozen=True, kw_only=True):
-    """A piece of an answer whose client asked for usage; it is null in all but the last."""
+    """A piece of an answer for a client that asked for usage; ``usage`` is null in all but the last."""
 
     usage: UsageOut | None
 
@@ -218,7 +219,8 @@ class ModelList(FullStruct, frozen=True, kw_only=True):
 
 
 class ErrorDetail(FullStruct, frozen=True, kw_only=True):
-    """What went wrong: ``code`` is one of the fixed codes, or OpenAI's own for the same thing."""
+    """The details of an error: ``code`` is one of the fixed codes, or OpenAI's own code for the same
+    error."""
 
     message: str
     type: str
@@ -258,8 +260,11 @@ def error_object(
     wrong: InvalidField | QueueFull | None = None,
     detail: str = "",
 ) -> ErrorObject:
-    """The code's fixed sentence in OpenAI's shape, with what is wrong with which field, why there is no room, or why a
-    turn failed: clients show nothing but the message. ``named`` overrides the code that clients look at."""
+    """Return an error in OpenAI's schema.
+
+    The message is the code's fixed sentence with the reason of ``wrong`` or with ``detail``, since clients
+    show only the message. ``named`` overrides the code that clients evaluate.
+    """
     said = wrong.reason if wrong is not None else detail
     why = f" {said}" if said else ""
     if isinstance(wrong, InvalidField):

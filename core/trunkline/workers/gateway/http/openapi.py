@@ -1,4 +1,4 @@
-"""The contract, served at ``/openapi.json``: drawn from the structs that requests are read into and replies made of."""
+"""The OpenAPI document at ``/openapi.json``, generated from the structs of requests and replies."""
 
 from functools import cache
 from typing import Any
@@ -23,10 +23,10 @@ EVENTS: dict[str, tuple[type, ...]] = {
     "done": (own.DoneData,),
     "error": (own.Error,),
 }
-"""The events of a turn and the shape of their data. Nothing else is ever sent."""
+"""The events of a turn and the schemas of their data. No other event is ever sent."""
 
 EXTENSIONS = ("text-reset", "status", "approval-request", "approval-settled")
-"""Those that PA's contract does not have. Its clients pass over events that they do not know."""
+"""The events that PA's contract does not have. Its clients ignore events that they do not know."""
 
 EVENT_STREAM = "stream"
 NO_CONTENT = "nothing"
@@ -36,16 +36,16 @@ Operation = tuple[str, str, str, type | None, int, type | str]
 
 OPERATIONS: tuple[Operation, ...] = (
     ("post", "/conversations/messages", "Begin a conversation.", own.NewMessage, 200, EVENT_STREAM),
-    ("post", "/conversations/{id}/messages", "Go on with one.", own.NewMessage, 200, EVENT_STREAM),
+    ("post", "/conversations/{id}/messages", "Continue a conversation.", own.NewMessage, 200, EVENT_STREAM),
     ("get", "/conversations", "A page of conversations.", None, 200, own.ConversationList),
     ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
     ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationItem),
-    ("get", "/api/turns/{id}", "Where a turn stands.", None, 200, own.TurnDetail),
+    ("get", "/api/turns/{id}", "The state of a turn.", None, 200, own.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),
     ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelRequest, 202, own.TurnDetail),
-    ("post", "/api/turns/{id}/steer", "Say something into a running turn.", own.NewMessage, 202, own.Accepted),
+    ("post", "/api/turns/{id}/steer", "Send a message into a running turn.", own.NewMessage, 202, own.Accepted),
     (
-        "post", "/api/turns/{id}/fork", "Ask again from a step, in a new conversation.",
+        "post", "/api/turns/{id}/fork", "Run a turn again from a step, in a new conversation.",
         own.ForkRequest, 202, own.Accepted,
     ),
     (
@@ -54,23 +54,23 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     ("get", "/api/approvals", "The calls that wait for a person.", None, 200, own.ApprovalStates),
     ("get", "/api/approvals/{id}", "One of them, with its arguments.", None, 200, own.ApprovalState),
-    ("get", "/api/approvals/granted", "What was allowed for longer.", None, 200, own.GrantStates),
-    ("delete", "/api/approvals/granted/{id}", "Take such a permission back.", None, 204, NO_CONTENT),
+    ("get", "/api/approvals/granted", "The grants.", None, 200, own.GrantStates),
+    ("delete", "/api/approvals/granted/{id}", "Revoke a grant.", None, 204, NO_CONTENT),
     ("get", "/api/blocks", "The blocks.", None, 200, own.BlockStates),
-    ("post", "/api/blocks", "Make a block.", own.NewBlock, 201, own.BlockState),
+    ("post", "/api/blocks", "Create a block.", own.NewBlock, 201, own.BlockState),
     ("get", "/api/blocks/{name}", "A block.", None, 200, own.BlockState),
-    ("patch", "/api/blocks/{name}", "Change a block's choices.", own.BlockChanges, 200, own.BlockState),
+    ("patch", "/api/blocks/{name}", "Change a block's settings.", own.BlockChanges, 200, own.BlockState),
     ("delete", "/api/blocks/{name}", "Cancel a block's turns and delete it.", None, 204, NO_CONTENT),
     ("post", "/api/blocks/{name}/start", "Switch a block on.", None, 200, own.BlockState),
     ("post", "/api/blocks/{name}/stop", "Switch a block off.", own.StopRequest, 200, own.BlockState),
-    ("post", "/api/blocks/{name}/reset", "Have a block forget.", own.ResetRequest, 200, own.BlockState),
-    ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and put it away.", None, 204, NO_CONTENT),
-    ("post", "/api/blocks/{name}/restore", "Bring a block back.", None, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/reset", "Reset a block.", own.ResetRequest, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and archive it.", None, 204, NO_CONTENT),
+    ("post", "/api/blocks/{name}/restore", "Restore a block's newest archive.", None, 200, own.BlockState),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
     ("get", "/v1/models", "The blocks as models.", None, 200, openai.ModelList),
     ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
-    ("get", "/healthz", "The process lives.", None, 200, own.Health),
-    ("get", "/readyz", "Messages are taken, answered and stored.", None, 200, own.Readiness),
+    ("get", "/healthz", "The process is alive.", None, 200, own.Health),
+    ("get", "/readyz", "Messages are accepted, answered and stored.", None, 200, own.Readiness),
     ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN_TEXT),
 )  # fmt: skip
 
@@ -82,9 +82,13 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
         ("query", "from", "the earliest time of the last message, ISO 8601"),
         ("query", "to", "the latest time of the last message, ISO 8601"),
         ("query", "block", "only conversations of this block"),
-        ("query", "include", "`one-shot` lists those too that an OpenAI client began and never went on with"),
+        (
+            "query",
+            "include",
+            "`one-shot` also lists conversations that an OpenAI client began and did not continue",
+        ),
     ),
-    ("get", "/conversations/{id}"): (("query", "include", "`tools` shows the tools' messages too"),),
+    ("get", "/conversations/{id}"): (("query", "include", "`tools` also returns the tools' messages"),),
     ("get", "/api/turns/{id}/events"): (
         ("query", "from", "the id of the last event that arrived"),
         ("header", "Last-Event-ID", "the same, as browsers send it"),
@@ -97,19 +101,19 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ("post", "/api/turns/{id}/fork"): (("header", "Idempotency-Key", "makes a repeat the same fork"),),
     ("get", "/api/approvals"): (
         ("query", "block", "only those of this block"),
-        ("query", "settled", "`true` shows those decided in the last hour too"),
+        ("query", "settled", "`true` also lists those decided in the last hour"),
     ),
-    ("get", "/api/blocks"): (("query", "archived", "`true` lists the archived ones too"),),
+    ("get", "/api/blocks"): (("query", "archived", "`true` also lists the archives"),),
     ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
     ("post", "/v1/chat/completions"): (
         (
             "header",
             "X-Conversation-ID",
-            "the conversation to go on with; without it the one whose messages these are, else a new one",
+            "the conversation to continue; without it the one whose transcript is sent, else a new one",
         ),
     ),
 }
-"""What an operation takes besides its path and body: where, what, and what it means."""
+"""The parameters of an operation besides its path and body: place, name and meaning."""
 
 
 async def get_openapi(request: Request) -> Response:

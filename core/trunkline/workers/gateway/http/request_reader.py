@@ -1,4 +1,5 @@
-"""Reading requests: bodies within a limit, JSON into structs, and query parameters. Everything else is refused."""
+"""Reading requests: bodies within a limit, JSON into structs, and query parameters. Invalid input is
+refused."""
 
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -14,14 +15,15 @@ from trunkline.workers.gateway.http.app_state import app_state_of
 T = TypeVar("T")
 
 ESCAPE_FACTOR = 6
-"""How many bytes of JSON a byte of content may take."""
+"""The largest number of bytes of JSON that one byte of content may take."""
 
 BODY_OVERHEAD = 65_536
-"""Bytes of a body besides its content."""
+"""The bytes of a body that are allowed besides its content."""
 
 
 async def read_body(request: Request) -> bytes:
-    """The body. Refused with ``too_large`` as soon as it is, without reading on."""
+    """Return the body. Refused with ``too_large`` as soon as the limit is exceeded, without reading
+    further."""
     limit = app_state_of(request).max_content * ESCAPE_FACTOR + BODY_OVERHEAD
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
@@ -35,12 +37,12 @@ async def read_body(request: Request) -> bytes:
 
 
 async def read_json(request: Request, kind: type[T]) -> T:
-    """The body as a struct. Refused with ``invalid_request`` when it is not one."""
+    """Return the body as a struct. Raises InvalidField when it cannot be decoded."""
     return _decoded(await read_body(request), kind)
 
 
 async def read_optional_json(request: Request, kind: type[T]) -> T:
-    """The same; an empty body stands for ``{}``."""
+    """Return the body as a struct, as ``read_json`` does; an empty body counts as ``{}``."""
     return _decoded(await read_body(request) or b"{}", kind)
 
 
@@ -56,12 +58,12 @@ def _decoded(body: bytes, kind: type[T]) -> T:
 
 
 def invalid_field(message: str, within: Field = ()) -> InvalidField:
-    """What msgspec says of a value, with the field that it names."""
+    """Return an error of msgspec as the error of the field that it names."""
     return InvalidField(*field_and_reason(message, within))
 
 
 def int_param(request: Request, name: str, default: int, *, least: int, most: int) -> int:
-    """A number of the query, within bounds."""
+    """Return a number of the query. Raises InvalidField when it is not within the bounds."""
     text = request.query_params.get(name)
     if text is None:
         return default
@@ -71,7 +73,8 @@ def int_param(request: Request, name: str, default: int, *, least: int, most: in
 
 
 def datetime_param(request: Request, name: str) -> datetime | None:
-    """A time of the query in ISO 8601; UTC unless it says otherwise."""
+    """Return a time of the query in ISO 8601, UTC unless it names a zone. Raises InvalidField when it is no
+    time."""
     text = request.query_params.get(name)
     if not text:
         return None
@@ -83,7 +86,8 @@ def datetime_param(request: Request, name: str) -> datetime | None:
 
 
 def bool_param(request: Request, name: str) -> bool:
-    """A yes or no of the query."""
+    """Return a boolean of the query, false by default. Raises InvalidField when it is neither true nor
+    false."""
     text = request.query_params.get(name, "false").lower()
     if text not in ("true", "false", "1", "0"):
         raise InvalidField(name, "It is true or false.")

@@ -1,4 +1,4 @@
-"""JSON responses, and the HTTP shape of every failure."""
+"""JSON responses, and the HTTP form of every failure."""
 
 import logging
 from collections.abc import Mapping
@@ -38,11 +38,12 @@ STATUS: dict[ErrorCode, int] = {
 OPENAI_PREFIX = "/v1/"
 
 CREDENTIAL_HINT = "Send the token of this home in the header Authorization, as Bearer TOKEN, or in X-API-Key."
-"""What is told of every credential that is missing or wrong, whatever it was."""
+"""The hint for a missing or wrong credential. It is the same for all, so that it reveals nothing about the
+credential."""
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON response. Whatever concerns a person's conversations is not cached anywhere."""
+    """Return a JSON response. It must not be cached, because it may contain a person's conversations."""
     return Response(
         msgspec.json.encode(body),
         status_code=status,
@@ -54,8 +55,11 @@ def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | Non
 def error_body(
     code: ErrorCode, wrong: InvalidField | QueueFull | None = None, detail: str = "", needs: str = ""
 ) -> Error:
-    """The code with its fixed sentence; in ``metadata`` which field is wrong and why, why there is no room, what a
-    request ``needs``, or why a turn failed (ARCH-6, conflict C36)."""
+    """Return the code with its fixed sentence.
+
+    ``metadata`` holds the wrong field and the reason, the state of the queue, what a request ``needs``, or
+    why a turn failed (ARCH-6, conflict C36).
+    """
     reason = wrong.reason if wrong is not None else needs
     metadata = {"reason": reason} if reason else {}
     if isinstance(wrong, InvalidField):
@@ -73,8 +77,8 @@ def error_response(
     wrong: InvalidField | QueueFull | None = None,
     why: str = "",
 ) -> Response:
-    """The response to a failure, in the shape that clients of the path expect. ``why`` is the reason, where that may be
-    told."""
+    """Return the response to a failure, in the form that clients of the path expect. ``why`` is the reason,
+    where the client may see it."""
     headers = {**(headers or {})}
     needs = why
     if code is ErrorCode.UNAUTHORIZED:
@@ -87,25 +91,26 @@ def error_response(
 
 
 async def exception_response(request: Request, error: Exception) -> Response:
-    """The response to any exception of a handler."""
+    """Return the response to any exception of a handler."""
     wrong = error if isinstance(error, InvalidField | QueueFull) else None
     code = error_code_for(request, error)
     return error_response(code, request.url.path, wrong=wrong, why=conflict_reason(request, error))
 
 
 def conflict_reason(request: Request, error: Exception) -> str:
-    """Why a request conflicts with what is there, as commands say it. It may name a file of memory and who decided
-    before, so it is told to the owner alone; "" for everybody else and any other failure."""
+    """Return why a request conflicts with the current state, as commands report it.
+
+    The text may name a file of memory or a person, so only the owner gets it; "" for other clients and other
+    failures.
+    """
     if not isinstance(error, Refusal) or error.code != ErrorCode.CONFLICT or not is_owner(request):
         return ""
     return "" if error.message == FIXED_SENTENCES[ErrorCode.CONFLICT] else error.message
 
 
 def error_code_for(request: Request, error: Exception) -> ErrorCode:
-    """The code of any failure; what must not be shown is logged under the request's correlation id.
-
-    So is why a request is not valid.
-    """
+    """Return the code of any failure. Details that must not be shown are logged under the request's
+    correlation id, as is the reason why a request is invalid."""
     reference = request.scope[CORRELATION]
     code = ErrorCode(to_refusal(error, reference).code)
     if code is ErrorCode.INVALID_REQUEST and isinstance(error, Refusal):

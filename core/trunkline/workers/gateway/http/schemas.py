@@ -1,7 +1,8 @@
-"""The public shapes of ``/conversations`` and ``/api``: closed on output, tolerant on input (conflict C36).
+"""The public schemas of ``/conversations`` and ``/api``: closed on output, tolerant on input (conflict C36).
 
-Whatever leaves these paths is one of these structs, so nothing undocumented can (ARCH-4). ``openapi.py`` draws the
-contract from them. A field with a default is optional and absent when it has nothing to say.
+Every response body of these paths is one of these structs, so it has no undocumented fields (ARCH-4).
+``openapi.py`` generates the OpenAPI document from them. A field with a default is optional and absent at its
+default.
 """
 
 from datetime import datetime
@@ -17,25 +18,27 @@ from trunkline.errors import ErrorCode
 
 
 class Out(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Base of everything that leaves."""
+    """Base of all response schemas."""
 
 
 class In(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of everything that comes in; unknown fields are passed over."""
+    """Base of all request schemas; unknown fields are ignored."""
 
 
-# What comes in -----------------------------------------------------------------------------------------------
+# Requests ----------------------------------------------------------------------------------------------------
 
 
 class NewMessage(In, frozen=True, kw_only=True):
-    """A message. ``metadata.client_message_id`` makes a repeat harmless; ``metadata.block`` says where it begins."""
+    """A message. ``metadata.client_message_id`` makes a repeat harmless; ``metadata.block`` names the block
+    of a new conversation."""
 
     content: str
     metadata: dict[str, Any] = {}
 
 
 class ForkRequest(In, frozen=True, kw_only=True):
-    """Ask again from a turn's model call number ``step``, from 0; with another model, or saying something there."""
+    """Run a turn again from its model call number ``step``, counted from 0, with another model or another
+    message there."""
 
     step: Annotated[int, msgspec.Meta(ge=0)]
     model: str | None = None
@@ -43,15 +46,18 @@ class ForkRequest(In, frozen=True, kw_only=True):
 
 
 class CancelRequest(In, frozen=True, kw_only=True):
-    """How to end a turn."""
+    """The way to end a turn: at once, or after the current step."""
 
     mode: Literal["now", "after_step"] = "now"
 
 
 class DecisionRequest(In, frozen=True, kw_only=True):
-    """A decision about a parked call; ``hash`` is the one that the approval request showed. With ``scope`` a yes holds
-    for calls like it too, in this conversation or always. A question (``detail.kind``) is given an ``answer`` and needs
-    no ``allow``; with ``allow`` false it is left unanswered."""
+    """A decision about a parked call.
+
+    ``hash`` is the one that the approval request showed. With ``scope`` an approval also covers similar
+    calls, in this conversation or always. A question (``detail.kind``) takes an ``answer`` and needs no
+    ``allow``; with ``allow`` false it is left unanswered.
+    """
 
     hash: str
     allow: bool | None = None
@@ -60,47 +66,49 @@ class DecisionRequest(In, frozen=True, kw_only=True):
 
 
 class NewBlock(In, frozen=True, kw_only=True):
-    """A block to make."""
+    """A block to create."""
 
     name: str
     config: BlockConfig = BlockConfig()
 
 
 class ConversationChanges(In, frozen=True, kw_only=True):
-    """A title for a conversation; null is the one that is made from what was said first."""
+    """A title for a conversation; null restores the title that is made from the first message."""
 
     title: str | None
 
 
 class BlockChanges(In, frozen=True, kw_only=True):
-    """Choices of a block to change, as a JSON merge patch (RFC 7396) of its ``config``: what is null is taken out, what
-    is not named stays."""
+    """Settings of a block to change, as a JSON merge patch (RFC 7396) of its ``config``: null removes a
+    setting, and settings that are not named stay."""
 
     config: dict[str, Any]
 
 
 class StopRequest(In, frozen=True, kw_only=True):
-    """How to stop a block: its turns are cancelled, or with ``finish`` go on to their end."""
+    """The way to stop a block: its turns are cancelled, or with ``finish`` run to their end."""
 
     finish: bool = False
 
 
 class ResetRequest(In, frozen=True, kw_only=True):
-    """What a block is to lose: its conversations and what its agent wrote and learned; with ``hard`` its documents,
-    identity, sliders and workspace too."""
+    """The extent of a reset: the block loses its conversations and everything that its agent wrote and
+    learned; with ``hard`` also its documents, identity, sliders and workspace."""
 
     hard: bool = False
 
 
-# What leaves -------------------------------------------------------------------------------------------------
+# Responses ---------------------------------------------------------------------------------------------------
 
 
 class Error(Out, frozen=True, kw_only=True):
-    """Every error: a fixed code and its fixed sentence. The header ``X-Correlation-ID`` leads to the log. Of a request
-    that is not valid, or names a block that is not there, ``metadata.field`` is a JSON pointer into the body, or the
-    name of a parameter or header, and ``metadata.reason`` says what is wrong there. Of a credential that is missing
-    or wrong, ``metadata.reason`` says where it is sent. Of a turn that failed, ``metadata.detail`` tells the owner why:
-    one line for people, without secrets and addresses."""
+    """Every error: a fixed code and its fixed sentence. The header ``X-Correlation-ID`` leads to the log.
+
+    For an invalid request, or a block that does not exist, ``metadata.field`` is a JSON pointer into the body
+    or the name of a parameter or header, and ``metadata.reason`` describes the error. For a missing or wrong
+    credential, ``metadata.reason`` says where to send it. For a failed turn, ``metadata.detail`` tells the
+    owner why in one line, without secrets and addresses.
+    """
 
     code: ErrorCode
     message: str
@@ -127,7 +135,7 @@ class ConversationList(Out, frozen=True, kw_only=True):
 
 
 class ConversationMessage(Out, frozen=True, kw_only=True):
-    """A message. The role ``tool`` is only shown when ``include=tools`` was asked for."""
+    """A message. Messages with the role ``tool`` are only returned with ``include=tools``."""
 
     id: str
     role: Literal["user", "assistant", "tool", "system"]
@@ -154,8 +162,11 @@ class UsageCount(Out, frozen=True, kw_only=True):
 
 
 class ApprovalState(Out, frozen=True, kw_only=True):
-    """A call that waits for a person's decision, or was decided. ``detail`` is what to show of it: a diff, a command, a
-    message, or its arguments. A decision goes to ``/api/turns/{turn}/calls/{call}/decision`` with this ``hash``."""
+    """A call that waits for a person's decision, or was decided.
+
+    ``detail`` is what to show to the person: a diff, a command, a message, or the arguments. Send a decision
+    to ``/api/turns/{turn}/calls/{call}/decision`` with this ``hash``.
+    """
 
     id: str
     turn: str
@@ -174,19 +185,19 @@ class ApprovalState(Out, frozen=True, kw_only=True):
 
 
 class ApprovalStates(Out, frozen=True, kw_only=True):
-    """Approvals, the one that was asked first in front."""
+    """Approvals, the oldest first."""
 
     approvals: tuple[ApprovalState, ...]
 
 
 class GrantStates(Out, frozen=True, kw_only=True):
-    """What was allowed for longer than one call, as policies."""
+    """The grants, as policies."""
 
     grants: tuple[Policy, ...]
 
 
 class TurnDetail(Out, frozen=True, kw_only=True):
-    """Where a turn stands."""
+    """The state of a turn."""
 
     id: str
     conversation_id: str
@@ -199,8 +210,11 @@ class TurnDetail(Out, frozen=True, kw_only=True):
 
 
 class Accepted(Out, frozen=True, kw_only=True):
-    """A message that was taken in beside a running answer. ``otherwise`` is the turn that answers it if that one has
-    ended before it could take it in; until then there is no such turn."""
+    """A message that was accepted into a running turn.
+
+    ``otherwise`` is the turn that answers it in case the running turn ends before taking it in; it does not
+    exist until then.
+    """
 
     turn: str
     conversation_id: str
@@ -209,8 +223,8 @@ class Accepted(Out, frozen=True, kw_only=True):
 
 
 class BlockState(Out, frozen=True, kw_only=True):
-    """A block. With a ``problem`` a person has to mend a file; until then the block takes no messages, and ``config``
-    is not what the file says."""
+    """A block. With a ``problem`` a person must repair a file; until then the block takes no messages, and
+    ``config`` does not show the settings of the file."""
 
     name: str
     status: PulseState
@@ -223,7 +237,7 @@ class BlockState(Out, frozen=True, kw_only=True):
 
 
 class ArchivedBlockItem(Out, frozen=True, kw_only=True):
-    """A block that was put away."""
+    """An archived block."""
 
     name: str
     archive: str
@@ -238,14 +252,17 @@ class BlockStates(Out, frozen=True, kw_only=True):
 
 
 class Health(Out, frozen=True, kw_only=True):
-    """The process lives."""
+    """The process is alive."""
 
     status: Literal["ok"]
 
 
 class Readiness(Out, frozen=True, kw_only=True):
-    """Whether messages are taken, answered and stored. ``checks`` says of each part how it is: ``ok``, ``missing``, or
-    ``failing``, when it is there and cannot work, such as memory with a full disk."""
+    """The readiness: whether messages are accepted, answered and stored.
+
+    ``checks`` gives the state of each part: ``ok``, ``missing``, or ``failing`` when it is there and cannot
+    work, such as memory with a full disk.
+    """
 
     status: Literal["ready", "not_ready"]
     checks: dict[str, str]
@@ -255,21 +272,25 @@ class Readiness(Out, frozen=True, kw_only=True):
 
 
 class TextDeltaData(Out, frozen=True, kw_only=True):
-    """``text-delta``: the answer goes on with this."""
+    """``text-delta``: the next part of the answer."""
 
     content: str
 
 
 class TextResetData(Out, frozen=True, kw_only=True):
-    """``text-reset`` (an extension): the whole text of the answer so far is this; what was beyond it does not count."""
+    """``text-reset`` (an extension): the whole text of the answer so far. It replaces all text sent
+    before."""
 
     content: str
 
 
 class StatusData(Out, frozen=True, kw_only=True):
-    """``status`` (an extension): how the agent stands, such as its ``hud``, where a plugin shows that; ``data`` for
-    programs, ``text`` for people. ``waiting`` says that the message is behind a turn that a person has to decide about:
-    ``data.approval`` is the question, as in ``approval-request``, and a decision goes to the path ``data.decision``."""
+    """``status`` (an extension): the state of the agent, such as its ``hud``, where a plugin shows one.
+
+    ``data`` is for programs, ``text`` for people. ``waiting`` means that the message is behind a turn that
+    waits for a person: ``data.approval`` is the question, as in ``approval-request``, and a decision goes to
+    the path ``data.decision``.
+    """
 
     name: str
     data: dict[str, Any] = {}
@@ -285,9 +306,11 @@ class ToolCallData(Out, frozen=True, kw_only=True):
 
 
 class ToolOutputData(Out, frozen=True, kw_only=True):
-    """``tool-result``: what the tool returned. With ``metadata.stored``, a StoredResult, that is the beginning and the
-    end of it, and ``trunkline results show`` prints what is kept, by the ``id`` there; without an id nothing more could
-    be kept."""
+    """``tool-result``: the output of the tool.
+
+    With ``metadata.stored``, a StoredResult, the output is only the beginning and the end; ``trunkline
+    results show`` prints the stored result by the ``id`` there. Without an id the rest could not be stored.
+    """
 
     id: str
     output: str
@@ -295,7 +318,8 @@ class ToolOutputData(Out, frozen=True, kw_only=True):
 
 
 class ToolFailureData(Out, frozen=True, kw_only=True):
-    """``tool-result``: what went wrong, in the tool's words for the model; ``metadata`` as with what it returned."""
+    """``tool-result``: the error of the tool, in its words for the model; ``metadata`` as in
+    ``ToolOutputData``."""
 
     id: str
     error: str
@@ -303,8 +327,11 @@ class ToolFailureData(Out, frozen=True, kw_only=True):
 
 
 class ApprovalRequestData(Out, frozen=True, kw_only=True):
-    """``approval-request`` (an extension): a person has to decide about a call, with this hash, until ``expires_at``.
-    ``detail`` is what to show them, ``approval`` the id under ``/api/approvals``."""
+    """``approval-request`` (an extension): a person must decide about a call, with this hash, until
+    ``expires_at``.
+
+    ``detail`` is what to show to the person, ``approval`` the id under ``/api/approvals``.
+    """
 
     id: str
     name: str
@@ -318,8 +345,8 @@ class ApprovalRequestData(Out, frozen=True, kw_only=True):
 
 
 class ApprovalSettledData(Out, frozen=True, kw_only=True):
-    """``approval-settled`` (an extension): the call was decided about, by whom. ``deadline``: nobody did in time.
-    ``answer`` is what a question was answered with."""
+    """``approval-settled`` (an extension): a person decided about the call, named by ``by``; ``deadline``
+    when nobody decided in time. ``answer`` is the answer to a question."""
 
     id: str
     allow: bool
@@ -329,7 +356,8 @@ class ApprovalSettledData(Out, frozen=True, kw_only=True):
 
 
 class DoneData(Out, frozen=True, kw_only=True):
-    """``done``: the turn is over and stored; ``message_id`` is the stored assistant message, if there is one."""
+    """``done``: the turn has ended and is stored; ``message_id`` is the stored assistant message, if there is
+    one."""
 
     finish_reason: FinishReason
     usage: UsageCount

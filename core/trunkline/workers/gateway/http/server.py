@@ -1,4 +1,4 @@
-"""uvicorn inside the worker's task group: its socket, its start and its end. Knows no route."""
+"""uvicorn inside the worker's task group: its socket, its start and its end. It knows no routes."""
 
 import errno
 import socket
@@ -14,22 +14,22 @@ from trunkline.errors import TrunklineError
 from trunkline.runtime.http.timeouts import TimeoutProtocol
 
 GRACE_SECONDS = 3
-"""How long requests may take to end when the server stops; streams are told to end at once."""
+"""Seconds that running requests may take when the server stops. Streams end at once."""
 
 BACKLOG = 2048
 
 KEEP_SECONDS = 75
-"""How long an idle connection is kept: longer than clients and proxies keep theirs (60 s as a rule), or one of them
-would now and then send into a connection that is just being closed."""
+"""Seconds that an idle connection is kept. Clients and proxies usually keep theirs for 60 s. The server keeps
+it longer, so that no client sends a request on a connection that the server is closing."""
 
 
 class HttpServer:
-    """Binds at once, serves later. ``ended`` is set when it has stopped, whatever the reason.
+    """Binds at once, serves later. ``ended`` is set when the server has stopped for any reason.
 
-    ``protocol`` says how long a request may take to come.
+    ``protocol`` limits the time for receiving a request.
 
     Raises:
-        TrunklineError: the port is in use, or the address is not this machine's.
+      TrunklineError: the port is in use, or the address does not belong to this host.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class HttpServer:
             lifespan="off",
             ws="none",
             log_config=None,
-            log_level="warning",  # that it starts and ends is said by the worker
+            log_level="warning",  # the worker logs start and end
             access_log=False,
             server_header=False,
             proxy_headers=False,
@@ -66,17 +66,18 @@ class HttpServer:
                 await self._stop()
 
     async def drain(self) -> None:
-        """Take no more connections, end the streams, let running requests end, and return when all is over."""
+        """Accept no more connections, end the streams, let running requests finish, and return when all have
+        ended."""
         self._closing.set()
         self._uvicorn.should_exit = True
         await self.ended.wait()
 
     def release(self) -> None:
-        """Let go of the socket; safe to call at any time."""
+        """Close the socket; safe to call at any time."""
         self._socket.close()
 
     async def _stop(self) -> None:
-        """After a cancellation: what uvicorn does at its end by itself, without patience."""
+        """After a cancellation, shut uvicorn down without waiting for requests."""
         self._closing.set()
         if self._uvicorn.started and not self._uvicorn.stopped:
             self._uvicorn.force_exit = True
@@ -86,7 +87,7 @@ class HttpServer:
 
 
 class _UvicornServer(uvicorn.Server):
-    """uvicorn without its signal handlers, and with word of when it has started and stopped."""
+    """uvicorn without its signal handlers; it reports when it has started and stopped."""
 
     stopped = False
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -105,7 +106,8 @@ class _UvicornServer(uvicorn.Server):
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:
-    """A listening socket. It names its protocol, or asyncio would not send small pieces at once (TCP_NODELAY)."""
+    """Return a listening socket. It names its protocol, because otherwise asyncio does not set
+    TCP_NODELAY."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -114,11 +116,11 @@ def _listening_socket(host: str, port: int) -> socket.socket:
         bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
-        raise _refusal(host, port, error) from error
+        raise _listen_error(host, port, error) from error
     return bound
 
 
-def _refusal(host: str, port: int, error: OSError) -> TrunklineError:
+def _listen_error(host: str, port: int, error: OSError) -> TrunklineError:
     if error.errno == errno.EADDRINUSE:
         return TrunklineError(
             f"The gateway cannot listen on {host}:{port}: the port is in use.",

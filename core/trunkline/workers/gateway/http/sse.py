@@ -1,4 +1,5 @@
-"""Server-sent events: encoding, signs of life, and what happens when the client goes away or the server stops."""
+"""Server-sent events: encoding, keep-alive comments, and the end when the client leaves or the server
+stops."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -15,15 +16,17 @@ KEEP_ALIVE = b": keep-alive\n\n"
 
 
 def encode(data: Any, *, event: str | None = None, id: str | None = None) -> bytes:
-    """One event. JSON has no line breaks of its own, so the data is always one line."""
+    """Return one event. JSON contains no line breaks, so the data is always one line."""
     head = (f"id: {id}\n" if id else "") + (f"event: {event}\n" if event else "")
     body = data.encode() if isinstance(data, str) else msgspec.json.encode(data)
     return head.encode() + b"data: " + body + b"\n\n"
 
 
 class EventStream:
-    """A response that sends what a generator yields. A client that leaves ends the generator, and nothing else.
-    ``beside`` may yield something to say in the meantime."""
+    """A response that sends what a generator yields. When the client disconnects, only the generator ends.
+
+    ``beside`` yields further events to send meanwhile.
+    """
 
     def __init__(
         self,
@@ -45,54 +48,55 @@ class EventStream:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all of it. When the server stops the stream just ends; the client comes back with its last id."""
+        """Send all chunks. When the server stops, the stream ends; the client reconnects with its last event
+        id."""
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-        way = _ChunkSender(send)
+        sender = _ChunkSender(send)
         async with anyio.create_task_group() as group:
-            group.start_soon(self._until_gone, receive, way, group)
-            group.start_soon(self._until_closing, way, group)
+            group.start_soon(self._until_gone, receive, sender, group)
+            group.start_soon(self._until_closing, sender, group)
             if self._beside is not None:
-                group.start_soon(_send_all, self._beside, way)
-            await _send_all(self._chunks, way)
+                group.start_soon(_send_all, self._beside, sender)
+            await _send_all(self._chunks, sender)
             group.cancel_scope.cancel()
-        if not way.gone:
+        if not sender.disconnected:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _until_gone(self, receive: Receive, way: "_ChunkSender", group: TaskGroup) -> None:
+    async def _until_gone(self, receive: Receive, sender: "_ChunkSender", group: TaskGroup) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        way.gone = True
+        sender.disconnected = True
         group.cancel_scope.cancel()
 
-    async def _until_closing(self, way: "_ChunkSender", group: TaskGroup) -> None:
-        """Shows life in the meantime."""
+    async def _until_closing(self, sender: "_ChunkSender", group: TaskGroup) -> None:
+        """End the stream when the server stops, and send keep-alive comments until then."""
         while not self._closing.is_set():
-            with anyio.move_on_after(self._keep_alive - way.idle):
+            with anyio.move_on_after(self._keep_alive - sender.idle):
                 await self._closing.wait()
-            if way.idle >= self._keep_alive:
-                group.start_soon(way.send, KEEP_ALIVE)
+            if sender.idle >= self._keep_alive:
+                group.start_soon(sender.send, KEEP_ALIVE)
                 await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
 
 
-async def _send_all(chunks: AsyncGenerator[bytes, None], way: "_ChunkSender") -> None:
+async def _send_all(chunks: AsyncGenerator[bytes, None], sender: "_ChunkSender") -> None:
     async with aclosing(chunks):
         async for chunk in chunks:
-            await way.send(chunk)
+            await sender.send(chunk)
 
 
 class _ChunkSender:
-    """The way to the client: one chunk after the other."""
+    """Sends chunks to the client one after the other."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._order = anyio.Lock(fast_acquire=True)
         self._used = anyio.current_time()
-        self.gone = False
+        self.disconnected = False
 
     @property
     def idle(self) -> float:
-        """Seconds since a chunk was last handed in."""
+        """Seconds since the last chunk was passed to ``send``."""
         return anyio.current_time() - self._used
 
     async def send(self, chunk: bytes) -> None:

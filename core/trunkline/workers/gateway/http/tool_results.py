@@ -1,7 +1,7 @@
-"""Which calls the results of a client's tools may answer: as at OpenAI, a result without its call is refused.
+"""Validation of the results of a client's tools: as at OpenAI, a result without its call is refused.
 
-A transcript brings the call itself, right before its results. In a conversation that a client names by header the call
-is that of the newest turn: what came after a call has settled it, with that no result came.
+A transcript contains the call itself, right before its results. In a conversation that the client names by
+header, the call must be in the newest turn: any later turn has settled the open calls of an earlier one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,8 @@ from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
 
 
 def check_transcript_results(messages: Iterable[Message]) -> None:
-    """Refuse a result that answers no call of the assistant's message before it, or one that is answered."""
+    """Refuse a result that answers no call of the assistant message before it, or a call that is already
+    answered."""
     number = first_orphan_result(messages)
     if number is not None:
         raise _no_call(number)
@@ -27,8 +28,11 @@ async def check_conversation_results(
     history: Sequence[Message],
     said: Sequence[Message],
 ) -> None:
-    """Refuse a result in ``said`` that answers no call of the conversation's newest turn. The repeat of a message that
-    made ``turn`` was checked when it came first; where no turn is kept any more nobody can tell."""
+    """Refuse a result in ``said`` that answers no call of the conversation's newest turn.
+
+    A repeat of the message that began ``turn`` was checked the first time. When no turn is stored any more,
+    nothing is refused.
+    """
     results = [(number, one) for number, one in enumerate(said, len(history)) if one.role == "tool"]
     if not results or (turn is not None and await turns.has_journal(conversation, turn)):
         return
@@ -48,7 +52,7 @@ def _no_call(number: int) -> InvalidField:
 
 
 def _client_calls(state: TurnState) -> set[str]:
-    """The calls of the turn's last answer that name tools of the client."""
+    """Return the ids of calls in the turn's last answer that name tools of the client."""
     names = {tool.name for tool in state.request.client_tools}
     answers = [entry for entry in state.entries if isinstance(entry, ModelCallFinished)]
     return {call.id for call in answers[-1].tool_calls if call.name in names} if answers else set()

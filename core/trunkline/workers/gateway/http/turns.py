@@ -1,4 +1,4 @@
-"""Turns by id: where one stands, its events from any position, cancel, steer, fork and decide."""
+"""Turns by id: state, events from any position, cancel, steer, fork and decide."""
 
 from urllib.parse import quote
 
@@ -52,8 +52,8 @@ async def get_events(request: Request) -> ASGIApp:
 async def cancel(request: Request) -> Response:
     """``POST /api/turns/{id}/cancel``"""
     turn, parts = request.path_params["id"], app_state_of(request)
-    wish = await read_optional_json(request, CancelRequest)
-    await parts.services.messages.cancel(CancelTurn(turn=turn, mode=wish.mode), sender_of(request))
+    command = await read_optional_json(request, CancelRequest)
+    await parts.services.messages.cancel(CancelTurn(turn=turn, mode=command.mode), sender_of(request))
     return json_response(_turn(await parts.services.messages.get_turn(turn)), 202)
 
 
@@ -74,11 +74,13 @@ async def steer(request: Request) -> Response:
 async def fork(request: Request) -> Response:
     """``POST /api/turns/{id}/fork``"""
     new = await read_json(request, ForkRequest)
-    wish = ForkTurn(
+    command = ForkTurn(
         turn=request.path_params["id"], step=new.step, content=new.content, model=new.model,
         client_id=client_id(request, {}),
     )  # fmt: skip
-    return json_response(_accepted(await services_of(request).messages.fork(wish, sender_of(request))), 202)
+    return json_response(
+        _accepted(await services_of(request).messages.fork(command, sender_of(request))), 202
+    )
 
 
 async def decide(request: Request) -> Response:
@@ -105,9 +107,9 @@ async def decide(request: Request) -> Response:
     except AlreadyDecided as first:
         late = first
     if late is not None:
-        told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
+        decided_headers = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
         why = conflict_reason(request, late)
-        return error_response(ErrorCode.CONFLICT, request.url.path, headers=told, why=why)
+        return error_response(ErrorCode.CONFLICT, request.url.path, headers=decided_headers, why=why)
     return json_response(_turn(await parts.services.messages.get_turn(turn)), 202)
 
 

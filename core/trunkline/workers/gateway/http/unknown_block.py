@@ -1,4 +1,5 @@
-"""What is said over HTTP of a block that is not there: which there are. Every credential may list them."""
+"""The HTTP error for a block that does not exist. It lists the existing blocks, which every credential may
+list."""
 
 from trunkline.config.problems import closest_matches
 from trunkline.errors import ErrorCode
@@ -6,14 +7,14 @@ from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.errors import InvalidField
 
 MAX_NAMED = 20
-"""How many blocks are named."""
+"""The number of blocks that the error names."""
 
 
 async def unknown_block_error(blocks: BlockService, name: str, field: tuple[str, ...] | str) -> InvalidField:
-    """The refusal of a request whose ``field`` names a block that is not there."""
+    """Return the refusal of a request whose ``field`` names a block that does not exist."""
     names = [block.name for block in (await blocks.list_blocks()).blocks]
-    meant = closest_matches(name, names)
-    slip = f"Did you mean {meant[0]}? " if meant else ""
+    similar = closest_matches(name, names)
+    slip = f"Did you mean {similar[0]}? " if similar else ""
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    there = f"There are: {', '.join(names[:MAX_NAMED])}{more}." if names else "There are none yet."
-    return InvalidField(field, f"It is the name of a block. {slip}{there}", ErrorCode.NOT_FOUND)
+    available = f"Existing blocks: {', '.join(names[:MAX_NAMED])}{more}." if names else "No block exists yet."
+    return InvalidField(field, f"No block has this name. {slip}{available}", ErrorCode.NOT_FOUND)
