@@ -43,7 +43,6 @@ OPENERS = re.compile(r"(?:What|Whether|How)\b")
 UNMENDED = {
     "trunkline._util": 30,
     "trunkline.workers.channels": 4,
-    "trunkline.workers.gateway": 47,
     "trunkline.workers.memory": 174,
     "trunkline.workers.monitor": 60,
     "trunkline.workers.plugin_process": 5,

@@ -72,7 +72,7 @@ async def test_a_block_that_is_not_there_is_told_with_those_that_are(house: Hous
     response = await house.http.post(NEW, json={"content": "x", "metadata": {"block": "mian"}})
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
     told = response.json()["metadata"]
-    assert told["field"] == "/metadata/block" and "Did you mean main? There are: " in told["reason"]
+    assert told["field"] == "/metadata/block" and "Did you mean main? Existing blocks: " in told["reason"]
 
 
 async def begun(house: House) -> tuple[str, str]:
