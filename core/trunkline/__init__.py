@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.plugins.extensions import HealthCheck as HealthCheck
     from trunkline.contracts.plugins.extensions import HealthResult as HealthResult
     from trunkline.contracts.plugins.extensions import Lifespan as Lifespan
+    from trunkline.contracts.plugins.extensions import LifespanContext as LifespanContext
     from trunkline.contracts.plugins.extensions import PluginSettings as PluginSettings
     from trunkline.contracts.sandbox.sandbox import Sandbox as Sandbox
     from trunkline.contracts.sandbox.sandbox import SandboxLimits as SandboxLimits

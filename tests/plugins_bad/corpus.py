@@ -233,8 +233,8 @@ BAD: dict[str, Bad] = {
                 await bus.link.publish(subject, b"\\xff\\xfe not a message")
 
         @contextlib.asynccontextmanager
-        async def life(worker, bus):
-            await spoof(bus)
+        async def life(context):
+            await spoof(context.bus)
             yield
 
         @trunkline.hookimpl

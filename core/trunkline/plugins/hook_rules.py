@@ -152,7 +152,24 @@ def _memory_rule(item: Any) -> Problem:
 def _lifespan(item: Any) -> Problem:
     if not callable(item):
         return "cannot be called"
-    return "must be an @asynccontextmanager" if _is_async(item) or inspect.isasyncgenfunction(item) else None
+    if _is_async(item) or inspect.isasyncgenfunction(item):
+        return "must be an @asynccontextmanager"
+    if not _takes_arguments(item, 1):
+        return "must take one argument, a trunkline.LifespanContext with worker, bus and memory(block)"
+    return None
+
+
+def _takes_arguments(item: Any, count: int) -> bool:
+    """Report whether a call with ``count`` positional arguments fits; True where the signature cannot be read."""
+    try:
+        signature = inspect.signature(item)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def _route(item: HttpRoute) -> Problem:

@@ -15,6 +15,7 @@ from anyio.abc import TaskStatus
 import trunkline
 from trunkline.config import Config
 from trunkline.config.home_format import NewerFormatError
+from trunkline.contracts.plugins.extensions import LifespanContext
 from trunkline.contracts.streams import JOURNAL_STREAM
 from trunkline.contracts.topology import topology
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
@@ -182,7 +183,7 @@ async def enter_telemetry(
 async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: WorkerKind, bus: Bus) -> None:
     for owned in plugins.lifespans(kind):
         try:
-            await stack.enter_async_context(owned.item(kind, bus))
+            await stack.enter_async_context(owned.item(LifespanContext(kind, bus, owned.owner)))
             stack.enter_context(plugins.record_activity(owned.owner, "lifespan"))
         except Exception:
             log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)

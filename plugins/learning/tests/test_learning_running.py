@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline import LifespanContext
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.memory.chunks import (
@@ -226,7 +227,8 @@ async def test_of_two_that_learn_from_one_turn_at_once_one_does(tmp_path: Path) 
         answers = [await running.say(f"I prefer colour{number} walls.") for number in range(4)]
         await until(lambda: passed_over(running, 4))
         choices = LearningPreferences(on=True, model="none")
-        first, second = Learner(running.bus), Learner(running.bus)
+        context = LifespanContext("monitor", running.bus, "learning")
+        first, second = Learner(context), Learner(context)
         done: list[bool] = []
 
         async def learn(learner: Learner, turn: TurnFact) -> None:

@@ -143,7 +143,7 @@ async def test_a_plugin_whose_lifespan_fails_is_left_out(tmp_path: Path, crew: C
     import trunkline
 
     @asynccontextmanager
-    async def broken(worker, bus):  # type: ignore[no-untyped-def]
+    async def broken(context):  # type: ignore[no-untyped-def]
         raise RuntimeError("no")
         yield
 

@@ -60,15 +60,17 @@ def trunkline_messages() -> "Iterable[type[Payload]]":
 def trunkline_lifespan(worker: "WorkerKind", settings: "PluginSettings") -> "Iterable[Lifespan]":
     """Add something that lives as long as a worker: a subscription, a background task, a connection.
 
-    Raising on entry is logged and leaves the lifespan out; the worker lives.
+    Raising on entry is logged and leaves the lifespan out; the worker lives. ``context`` is a ``LifespanContext``: it
+    has the kind of the worker, the bus, and the memory of a block as ``context.memory(block)``. Other workers may not
+    be ready on entry, so call them in a task.
 
     ```python
     from contextlib import asynccontextmanager
     import trunkline
 
     @asynccontextmanager
-    async def greet(worker, bus):
-        print("hello from", worker)
+    async def greet(context):
+        print("hello from", context.worker)
         yield
 
     @trunkline.hookimpl

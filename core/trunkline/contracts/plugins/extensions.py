@@ -4,12 +4,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import msgspec
 
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline_bus import Bus
+from trunkline_bus import Bus, Scope
+
+if TYPE_CHECKING:
+    from trunkline.contracts.memory.client import Memory
+
+_NO_SCOPE = Scope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,30 @@ class HealthCheck:
     online: bool = False
 
 
-class Lifespan(Protocol):
-    """Something that lives as long as the worker does."""
+@dataclass(frozen=True, slots=True)
+class LifespanContext:
+    """The worker in which a lifespan runs: its kind, its connection to the bus, and the plugin's name.
 
-    def __call__(self, worker: WorkerKind, bus: Bus) -> AbstractAsyncContextManager[None]: ...
+    The connection has the rights of the worker's NATS account: a call that the account does not have ends in an error.
+    """
+
+    worker: WorkerKind
+    bus: Bus
+    plugin: str
+
+    def memory(self, block: str, *, actor: str = "", scope: Scope = _NO_SCOPE) -> "Memory":
+        """The memory of a block. History names ``actor``, by default the plugin, and the conversation and turn of
+        ``scope``. No permission of a person is asked: a lifespan decides by itself what it shows to whom.
+        """
+        from trunkline.contracts.memory.bus_transport import block_memory
+
+        return block_memory(self.bus, block, actor or self.plugin, scope)
+
+
+class Lifespan(Protocol):
+    """Something that lives as long as the worker does.
+
+    Raising on entry is logged and leaves the lifespan out. A task that it starts must not raise: that ends the worker.
+    """
+
+    def __call__(self, context: LifespanContext) -> AbstractAsyncContextManager[None]: ...

@@ -29,6 +29,7 @@ MILESTONE = "milestone"
 """The tag of a note that the learner made of a turn that went well."""
 
 CONTRADICTS = "contradicts"
+FORGET_REASON = "Forget what was learned"
 PAGE = 500
 
 
@@ -64,7 +65,7 @@ async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> li
 
 async def forget_fact(bus: Bus, block: str, id: str, actor: str) -> None:
     """Take one out, unless somebody else did; history keeps it."""
-    wish = ForgetChunk(id=id, actor=actor, block=block, reason="Forget what was learned")
+    wish = ForgetChunk(id=id, actor=actor, block=block, reason=FORGET_REASON)
     try:
         await bus.call(MEMORY_FORGET, wish, timeout=SECONDS)
     except RemoteFault as fault:

@@ -7,30 +7,21 @@ say who said it and when. Nothing that was kept is ever overwritten.
 import logging
 from collections.abc import Iterable, Sequence
 
-import anyio
 import msgspec
 
-from trunkline import RemoteFault
-from trunkline.api.bus import Bus
-from trunkline.api.memory import (
-    MEMORY_CHUNKS,
-    MEMORY_LINK,
-    MEMORY_RECALL,
-    MEMORY_REMEMBER,
-    LinkChunks,
-    ListChunks,
-    Recall,
-    Remember,
-)
+from trunkline import LifespanContext, Memory, ToolError
 from trunkline.api.nlp import similarity
 from trunkline_learning.contradictions import conflict_kind, contradicted_facts, is_same_statement
-from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, MILESTONE, fact_of, forget_fact
+from trunkline_learning.fact_chunks import CONTRADICTS, FORGET_REASON, LEARNED, MILESTONE, fact_of
 from trunkline_learning.facts import Fact, FactFinding
 from trunkline_learning.milestones import Milestone
-from trunkline_learning.store import ACTOR, SECONDS, scope_of
+from trunkline_learning.store import ACTOR, scope_of
 from trunkline_learning.turns import Provenance
 
 log = logging.getLogger(__name__)
+
+TRANSIENT_KINDS = ("unavailable", "timeout", "internal")
+"""The kinds of a ToolError with which memory says that it cannot work now."""
 
 NEAR = 12
 REWORDING_SIMILARITY = 0.75
@@ -41,16 +32,18 @@ SHOWN = 8
 
 
 class FactStore:
-    """Keeps facts by the chunk commands. Raises BusError kinds."""
+    """Stores facts as chunks of the memory of their block. Every method raises ToolError when memory fails."""
 
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
+    def __init__(self, context: LifespanContext) -> None:
+        self._context = context
+
+    def _memory(self, source: Provenance) -> Memory:
+        return self._context.memory(source.block, actor=ACTOR, scope=scope_of(source))
 
     async def find_similar(self, source: Provenance, text: str) -> tuple[Fact, ...]:
         """Kept facts of the person of ``source`` in that block that are near to a text, nearest first."""
-        wish = Recall(query=text, actor=ACTOR, block=source.block, max_results=NEAR, min_confidence=0.0)
-        answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
-        facts = (fact_of(one.chunk, source.block) for one in answer.chunks)
+        found = await self._memory(source).recall(text, limit=NEAR, min_confidence=0.0)
+        facts = (fact_of(one.chunk, source.block) for one in found.chunks)
         return tuple(fact for fact in facts if fact is not None and fact.source.person == source.person)
 
     async def store(self, findings: Sequence[FactFinding]) -> None:
@@ -87,82 +80,82 @@ class FactStore:
     async def store_milestone(self, milestone: Milestone) -> None:
         """Keep a note of a turn; one that is there already is not kept again."""
         source, tags = milestone.source, (MILESTONE, milestone.tag)
-        wish = ListChunks(actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=tags)
-        page = await self._bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS, repeatable=True)
-        if any(chunk.metadata.turn_id == source.turn for chunk in page.chunks):
+        chunks = await self._memory(source).chunks(tags=tags, conversation=source.conversation)
+        if any(chunk.metadata.turn_id == source.turn for chunk in chunks):
             return
         person = {"person": source.person} if source.person else {}
-        kept = _remember_request(milestone.text, source, tags, milestone.confidence, "note", person)
-        await self._store_chunk(kept, source)
+        await self._store_chunk(milestone.text, source, tags, milestone.confidence, "note", person)
 
     async def _remove_duplicates(self, source: Provenance) -> None:
         """Of what two learners kept of one turn at the same moment, leave one: both choose the same, the first id."""
         left: list[Fact] = []
         for fact in sorted(await self._of_turn(source), key=lambda one: one.id):
             if any(is_same_statement(fact.text, other.text) for other in left):
-                await forget_fact(self._bus, source.block, fact.id, ACTOR)
+                await self._forget(fact)
             else:
                 left.append(fact)
 
     async def _of_turn(self, source: Provenance) -> tuple[Fact, ...]:
         """Return the facts that were already stored from a turn."""
-        wish = ListChunks(
-            actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=(LEARNED,)
-        )
-        page = await self._bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS, repeatable=True)
-        facts = (fact_of(chunk, source.block) for chunk in page.chunks)
+        chunks = await self._memory(source).chunks(tags=(LEARNED,), conversation=source.conversation)
+        facts = (fact_of(chunk, source.block) for chunk in chunks)
         return tuple(fact for fact in facts if fact is not None and fact.source.turn == source.turn)
 
     async def _remember(self, fact: Fact) -> Fact | None:
         tags = (LEARNED, f"said-by-{fact.role}")
-        wish = _remember_request(fact.text, fact.source, tags, fact.confidence, fact.type, _fields(fact))
-        made = await self._store_chunk(wish, fact.source)
+        made = await self._store_chunk(
+            fact.text, fact.source, tags, fact.confidence, fact.type, _fields(fact)
+        )
         return msgspec.structs.replace(fact, id=made) if made else None
 
-    async def _store_chunk(self, wish: Remember, source: Provenance) -> str:
-        """The id of the chunk that is made; "" when the block's policy lets nothing be kept."""
+    async def _store_chunk(
+        self,
+        text: str,
+        source: Provenance,
+        tags: tuple[str, ...],
+        confidence: float,
+        type: str,
+        fields: dict[str, str],
+    ) -> str:
+        """Store a chunk that all agents of the block may read; returns its id, "" when the block's policy refuses."""
         try:
-            done = await self._bus.call(MEMORY_REMEMBER, wish, scope=scope_of(source), timeout=SECONDS)
-        except RemoteFault as fault:
-            if fault.code != "forbidden":
+            done = await self._memory(source).remember(
+                text,
+                tags=tags,
+                confidence=confidence,
+                chunk_type=type,
+                layer="project_global",
+                message=source.message,
+                source=LEARNED,
+                fields=dict(fields),
+            )
+        except ToolError as error:
+            if error.kind != "permission_denied":
                 raise
-            log.info("facts of block %s are not kept: %s", source.block, fault.message)
+            log.info("facts of block %s are not stored: %s", source.block, error)
             return ""
         return done.chunk_ids[0] if done.chunk_ids else ""
 
     async def _contradict(self, fact: Fact, others: Iterable[Fact]) -> None:
-        async with anyio.create_task_group() as tasks:
-            for id in dict.fromkeys(other.id for other in others):
-                if id != fact.id:
-                    tasks.start_soon(self._link, fact, id)
+        for id in dict.fromkeys(other.id for other in others):
+            if id != fact.id:
+                await self._link(fact, id)
 
     async def _link(self, fact: Fact, other: str) -> None:
-        wish = LinkChunks(
-            source_id=fact.id, target_id=other, link_type=CONTRADICTS, actor=ACTOR, block=fact.source.block
-        )
         try:
-            await self._bus.call(MEMORY_LINK, wish, scope=scope_of(fact.source), timeout=SECONDS)
-        except RemoteFault as fault:  # it was forgotten in between, or lies where the learner may not write
-            log.info("%s contradicts %s and is not linked: %s", fact.id, other, fault.message)
+            await self._memory(fact.source).link(fact.id, other, CONTRADICTS)
+        except ToolError as error:
+            if error.kind in TRANSIENT_KINDS:
+                raise
+            # The other fact was forgotten in between, or lies where the learner may not write.
+            log.info("%s contradicts %s and is not linked: %s", fact.id, other, error)
 
-
-def _remember_request(
-    text: str, source: Provenance, tags: tuple[str, ...], confidence: float, type: str, fields: dict[str, str]
-) -> Remember:
-    """A chunk in the block that all its agents may read."""
-    return Remember(
-        content=text,
-        actor=ACTOR,
-        conversation_id=source.conversation,
-        block=source.block,
-        tags=tags,
-        confidence=confidence,
-        chunk_type=type,
-        layer="project_global",
-        source=LEARNED,
-        message_id=source.message,
-        fields=dict(fields),
-    )
+    async def _forget(self, fact: Fact) -> None:
+        try:
+            await self._memory(fact.source).forget(fact.id, reason=FORGET_REASON)
+        except ToolError as error:
+            if error.kind != "not_found":  # another learner forgot it
+                raise
 
 
 def _fields(fact: Fact) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import logging
 
-from trunkline.api.bus import Bus
+from trunkline import LifespanContext
 from trunkline.api.turn import TurnFact
 from trunkline_learning import files
 from trunkline_learning.fact_store import SHOWN, FactStore, is_echo
@@ -29,16 +29,16 @@ MERGE_ATTEMPTS = 8
 class Learner:
     """Learns from turns, one at a time. All its state is in memory's files, so it may be made anew at any time."""
 
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
-        self._shelf = LearningStore(bus)
-        self._reader = TurnReader(bus)
-        self._keeper = FactStore(bus)
+    def __init__(self, context: LifespanContext) -> None:
+        self._bus = context.bus
+        self._shelf = LearningStore(context.bus)
+        self._reader = TurnReader(context.bus)
+        self._keeper = FactStore(context)
 
     async def learn(self, fact: TurnFact, choices: LearningPreferences) -> bool:
         """Learn from a turn; False when there was nothing to do.
 
-        Raises BusError kinds, and Overtaken when others write to the same files all the time.
+        Raises BusError and ToolError, and WriteConflict when others write to the same files all the time.
         """
         if fact.turn in (await self._position()).turns:
             return False

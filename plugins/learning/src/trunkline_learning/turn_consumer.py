@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager
 import anyio
 import msgspec
 
-from trunkline import RemoteFault
+from trunkline import LifespanContext, RemoteFault, ToolError
 from trunkline.api.bus import Bus, BusError, Delivery
-from trunkline.api.hooks import WorkerKind
 from trunkline.api.memory import MEMORY_READ_MANY, ReadManyMemory, block_file_path
 from trunkline.api.turn import LEARNER_CONSUMER, TURN_FACT, TurnFact
 from trunkline_learning import preferences
+from trunkline_learning.fact_store import TRANSIENT_KINDS
 from trunkline_learning.learner import Learner
 from trunkline_learning.preferences import LearningPreferences
 from trunkline_learning.store import WriteConflict
@@ -40,16 +40,16 @@ SECONDS = 10.0
 
 
 @asynccontextmanager
-async def learning_lifespan(worker: WorkerKind, bus: Bus) -> AsyncIterator[None]:
+async def learning_lifespan(context: LifespanContext) -> AsyncIterator[None]:
     """The lifespan: learns for as long as the monitor lives."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_consume, bus)
+        tasks.start_soon(_consume, context)
         yield
         tasks.cancel_scope.cancel()
 
 
-async def _consume(bus: Bus) -> None:
-    learner = Learner(bus)
+async def _consume(context: LifespanContext) -> None:
+    bus, learner = context.bus, Learner(context)
     while True:
         try:
             async with bus.pinned(LEARNER_CONSUMER, TURN_FACT) as deliveries:
@@ -87,7 +87,7 @@ async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:
             if choices.on and await learner.learn(fact, choices):
                 log.debug("learned from turn %s", fact.turn)
             return
-        except (BusError, WriteConflict) as error:
+        except (BusError, ToolError, WriteConflict) as error:
             tries += not _is_transient(error)
             log.info("turn %s waits to be learned from: %s", fact.turn, error)
         except Exception:
@@ -101,6 +101,8 @@ async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:
 
 
 def _is_transient(error: Exception) -> bool:
+    if isinstance(error, ToolError):
+        return error.kind in TRANSIENT_KINDS
     return not isinstance(error, RemoteFault) or error.code in _TRANSIENT_CODES
 
 
