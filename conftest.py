@@ -8,7 +8,7 @@ thought of. What that finds becomes an ``@example``; it is not to stop whoever l
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.in_process"]
+pytest_plugins = ["tests.support.in_process", "tests.support.fork_server"]
 
 # a busy machine is no failure; speed is measured in benchmarks/
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

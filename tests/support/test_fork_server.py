@@ -1,0 +1,126 @@
+"""A forked program does what the same program does when Python starts for it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from trunkline.testing.platform import clean_environ
+
+PROGRAM = (sys.executable, "-m", "trunkline.cli.main")
+PROVIDER = (sys.executable, "-m", "trunkline.testing.scripted_provider")
+
+
+@pytest.fixture(autouse=True)
+def forks(request: pytest.FixtureRequest) -> None:
+    """Without the server there is nothing to compare."""
+    if sys.platform != "linux" or request.config.getoption("no_fork_server"):
+        pytest.skip("programs are not forked")
+
+
+@pytest.fixture
+def provider() -> Iterator[subprocess.Popen[str]]:
+    """A forked program that runs."""
+    with subprocess.Popen(PROVIDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://")
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "environ"),
+    [
+        (["version"], "", {}),
+        (["--help"], "", {"COLUMNS": "60"}),
+        (["nonsense"], "", {}),
+        (["config", "--json"], "", {"TRUNKLINE_GATEWAY__PORT": "1"}),
+        (["config", "set", "gateway.port", "none"], "", {}),
+        (["plugins", "list", "--json"], "", {"TRUNKLINE_DEBUG": "1"}),
+        (["memory", "list"], "", {}),
+        (["say", "--block", "nobody"], "a message \udce9", {}),
+        (["version"], "", {"PYTHONUNBUFFERED": "1"}),
+        (["version"], "", {"PYTHONIOENCODING": "latin-1"}),
+    ],
+)
+def test_a_command_prints_and_returns_the_same(
+    words: list[str], given: str, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """Whether Python starts for it, which naming the executable asks for, or not."""
+    (tmp_path / "home").mkdir()
+    options: dict[str, Any] = {
+        "input": given, "capture_output": True, "text": True, "errors": "surrogateescape", "cwd": tmp_path,
+        "env": {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100", **environ},
+    }  # fmt: skip
+    anew, forked = (
+        subprocess.run([*PROGRAM, *words], executable=executable, timeout=110, check=False, **options)
+        for executable in (sys.executable, None)
+    )
+    assert (forked.returncode, forked.stdout, forked.stderr) == (anew.returncode, anew.stdout, anew.stderr)
+
+
+def test_a_forked_program_is_a_child_that_can_be_killed(provider: subprocess.Popen[str]) -> None:
+    """Its id is its own, and its end is told to whoever waits."""
+    process = psutil.Process(provider.pid)
+    assert process.ppid() == os.getpid()
+    assert _is_forked(process)
+    assert [file.fd for file in process.open_files()] == []
+    provider.kill()
+    assert provider.wait(60) == -signal.SIGKILL
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_a_forked_program_heeds_ctrl_c(provider: subprocess.Popen[str]) -> None:
+    """The server ignores it; what it forks does not."""
+    provider.send_signal(signal.SIGINT)
+    assert provider.wait(60) in {-signal.SIGINT, 1}
+
+
+def test_standard_input_ends_when_the_test_closes_it() -> None:
+    """Neither the server nor another program holds the pipe's other end."""
+    command = [*PROVIDER, "--until-eof"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as first, subprocess.Popen(command, **pipes) as second:
+        for process in (first, second):
+            assert process.stdout is not None
+            assert process.stdin is not None
+            assert process.stdout.readline()
+            process.stdin.close()
+            assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"executable": sys.executable},
+        {"env": {**os.environ, "PYTHONHASHSEED": "1"}},
+        {"env": {**os.environ, "OTEL_SERVICE_NAME": "other"}},
+        {"env": {**os.environ, "LONG": "x" * 100_000}},
+        {"umask": 0o077},
+        {"process_group": 0},
+        {"preexec_fn": lambda: None},
+    ],
+)
+def test_an_unusual_program_is_started_anew(options: dict[str, Any]) -> None:
+    """Where a fork could differ from a start."""
+    with subprocess.Popen([*PROVIDER], stdout=subprocess.PIPE, text=True, **options) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://")
+        assert not _is_forked(psutil.Process(process.pid))
+        process.kill()
+
+
+def test_the_missing_folder_of_a_program_is_told(tmp_path: Path) -> None:
+    """As ``Popen`` tells it."""
+    with pytest.raises(FileNotFoundError):
+        subprocess.run(PROGRAM, cwd=tmp_path / "none", check=False)
+
+
+def _is_forked(process: psutil.Process) -> bool:
+    return "tests.support.fork_server" in process.cmdline()
