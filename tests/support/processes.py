@@ -23,8 +23,7 @@ from trunkline.config.editor import write_settings
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.home.paths import Home
 from trunkline.runtime.connection_settings import bus_settings, server_settings
-from trunkline.testing.blocks import make_block
-from trunkline.testing.platform import DEFAULTS, PlatformClient, clean_environ
+from trunkline.testing.platform import DEFAULTS, PlatformClient, clean_environ, make_block
 from trunkline.workers import KINDS
 from trunkline.workers.plugin_process.resource_limits import die_with_parent
 from trunkline_bus import Bus, EmbeddedServer, connect

@@ -1,16 +1,19 @@
 """A call in another thread that can be told to end. Python has no way to end a thread, but one to raise in it."""
 
 import ctypes
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
-
-from trunkline._util.signal_stack import signal_stack
 
 T = TypeVar("T")
 
 SETTLE_STEPS = 10_000
 """Turns of an empty loop in which an exception that was raised from outside surely arrives."""
+
+
+STACK_SIZE = 64 * 1024
 
 
 class Interrupted(BaseException):
@@ -58,3 +61,28 @@ class InterruptibleCall:
                 pass
         except Interrupted:
             return
+
+
+class _Stack(ctypes.Structure):
+    """``stack_t`` of Linux."""
+
+    _fields_ = (("base", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
+
+
+@contextmanager
+def signal_stack() -> Iterator[None]:
+    """Give this thread a signal stack (sigaltstack(2)) for the length of the block, on Linux.
+
+    A thread whose own stack is full has no room to run the handler of the fault. Without a signal stack it dies before
+    the fault is written, and its end looks like a kill.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    sigaltstack = ctypes.CDLL(None).sigaltstack
+    buffer, before = ctypes.create_string_buffer(STACK_SIZE), _Stack()
+    sigaltstack(ctypes.byref(_Stack(ctypes.addressof(buffer), 0, STACK_SIZE)), ctypes.byref(before))
+    try:
+        yield
+    finally:
+        sigaltstack(ctypes.byref(before), None)

@@ -1,17 +1,21 @@
 """The ``trunkline`` program: finds the command and shows its errors. No command's own work may be in here."""
 
+import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import click
 
-from trunkline.cli.argv_text import require_text
 from trunkline.cli.command import LazyGroup
 from trunkline.cli.entry import use_default_sigint, use_python_sigint
 from trunkline.cli.errors import run_and_report
 from trunkline.cli.log_format import install_warning_formatter
+from trunkline.errors import TrunklineError
+
+log = logging.getLogger(__name__)
 
 COMMANDS: dict[str, str] = {
     "chat": "Talk with an agent in this terminal.",
@@ -57,23 +61,17 @@ class RootGroup(LazyGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the order of the help."""
-        return [*COMMANDS, *sorted(set(_plugin_commands()) - set(COMMANDS))]
+        return [*COMMANDS, *sorted(set(plugin_commands()) - set(COMMANDS))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now, or None when there is none of that name."""
-        return super().get_command(ctx, cmd_name) or _plugin_commands().get(cmd_name)
+        return super().get_command(ctx, cmd_name) or plugin_commands().get(cmd_name)
 
     def help_lines(self) -> list[tuple[str, str]]:
         """The names, each with its line."""
-        plugins = _plugin_commands()
+        plugins = plugin_commands()
         added = sorted(set(plugins) - set(COMMANDS))
         return [*super().help_lines(), *((name, plugins[name].get_short_help_str(LINE)) for name in added)]
-
-
-def _plugin_commands() -> dict[str, click.Command]:
-    from trunkline.cli.plugin_commands import plugin_commands
-
-    return plugin_commands()
 
 
 @click.group(
@@ -113,3 +111,34 @@ def invoke(arguments: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     main()
+
+
+def require_text(words: Sequence[str]) -> None:
+    """Refuse bytes that are no UTF-8, unless they name a file that is there. Raises click.UsageError.
+
+    Python hands such bytes over as half characters (PEP 383), which no message of the bus and no file can hold.
+    """
+    for number, word in enumerate(words, start=1):
+        try:
+            word.encode("utf-8")
+        except UnicodeEncodeError:
+            if not os.path.lexists(word):
+                seen = word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+                raise click.UsageError(
+                    f"Argument {number}, '{seen}', is no text: its bytes are not UTF-8. Is the terminal set to UTF-8?"
+                ) from None
+
+
+@cache
+def plugin_commands() -> dict[str, click.Command]:
+    """The plugins' commands by name. Without a usable configuration there are none, and a plugin that fails costs its
+    own commands only."""
+    from trunkline.config import load_config
+    from trunkline.plugins import Plugins
+
+    try:
+        plugins = Plugins.load(load_config())
+    except TrunklineError as error:
+        log.debug("no commands of plugins: %s", error)
+        return {}
+    return {owned.item.name: owned.item for owned in plugins.commands() if owned.item.name}

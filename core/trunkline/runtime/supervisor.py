@@ -4,15 +4,20 @@ PA-F44's order, restarts one that crashed while the rest go on, and drains them 
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 import anyio.abc
 
 import trunkline
+from trunkline._util.regular_file import read_regular
+from trunkline._util.toml import read_toml
+from trunkline.acl.roles import all_roles, remote_role
+from trunkline.acl.subject_permissions import subject_permissions
 from trunkline.config import Config
 from trunkline.contracts.streams import FEED_STREAM
 from trunkline.contracts.workers.messages import WorkerKind
@@ -20,7 +25,6 @@ from trunkline.errors import ConfigError, StorageError, TrunklineError
 from trunkline.home.listeners import Listener, registered_listener
 from trunkline.home.migration import migrate
 from trunkline.home.paths import Home
-from trunkline.home.preferences import check_preferences
 from trunkline.home.restore_transaction import roll_back
 from trunkline.home.run_file import (
     AlreadyRunning,
@@ -35,7 +39,6 @@ from trunkline.runtime.adapter_selection import check_adapters
 from trunkline.runtime.connection_settings import bus_settings, connection_hint, server_settings
 from trunkline.runtime.plugin_supervisor import PluginProcess, plan_plugin_processes, supervise_plugin
 from trunkline.runtime.remotes.certificates import LEAF_CERTIFICATE, LEAF_KEY, ensure_leaf_certificate
-from trunkline.runtime.remotes.leaf_users import leaf_users
 from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 from trunkline.runtime.worker import Worker
 from trunkline.runtime.worker_host import (
@@ -45,7 +48,7 @@ from trunkline.runtime.worker_host import (
     maintain_configured_topology,
     run_worker,
 )
-from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafListener, connect, new_id
+from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafListener, LeafUser, connect, new_id
 from trunkline_bus.task_group import background_tasks
 
 log = logging.getLogger(__name__)
@@ -337,3 +340,27 @@ class _WorkerPool:
             if kind in self._stops:
                 self._stops[kind].set()
                 await self._ended[kind].wait()
+
+
+def leaf_users(remotes: Sequence[Remote]) -> tuple[LeafUser, ...]:
+    """Each remote with its key and its subjects on an embedded server: the same grants as in ``deploy/nats``."""
+    everybody = all_roles((), tuple(one.name for one in remotes))
+    found = []
+    for one in remotes:
+        given = subject_permissions(remote_role(one.name), everybody)
+        # An embedded server's workers share one user, so their inboxes are told apart below _INBOX.
+        publish = tuple(subject.replace("_INBOX_", "_INBOX.") for subject in given.publish)
+        found.append(LeafUser(key=one.key, publish=publish, subscribe=given.subscribe))
+    return tuple(found)
+
+
+def check_preferences(memory: Path) -> None:
+    """Log what is wrong with ``preferences.toml``, a plain file in memory (PA-F44). A gap is reported and never stops
+    the start (PA-F43)."""
+    path = memory / "preferences.toml"
+    try:
+        read_toml(read_regular(path).decode("utf-8"))
+    except FileNotFoundError:
+        log.debug("there is no %s; the defaults are used", path)
+    except (OSError, ValueError) as error:
+        log.warning("the preferences in %s cannot be read (%s); the defaults are used", path, error)

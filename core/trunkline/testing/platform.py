@@ -9,7 +9,7 @@
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +18,15 @@ from typing import Any
 import anyio
 import msgspec
 
+from trunkline._util.private_folders import make_private
 from trunkline.config import Config, load_config
+from trunkline.contracts.blocks.paths import block_file_path
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.contracts.turns.messages import FeedEvent, TextDelta, TextReset, TurnEnded
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.home.paths import Home
 from trunkline.runtime.supervisor import Instance, running_platform
-from trunkline.testing.blocks import make_block
 from trunkline.workers import KINDS, load_worker
 from trunkline_bus import Bus, connect
 
@@ -47,6 +48,10 @@ A test of approvals says ``config={"permissions.approvals": "some"}``, or writes
 
 UNASKED: Mapping[str, str] = {"TRUNKLINE_PERMISSIONS__APPROVALS": "none"}
 """The same for a process, as a variable of its environment: its agents' calls run without anybody being asked."""
+
+
+BLOCK = "main"
+"""The block that tests work in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +188,12 @@ def clean_environ() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("TRUNKLINE_", "OTEL_", "OPENAI_")) and not name.endswith(foreign)
     }
+
+
+def make_block(memory: Path, workers: Collection[str], block: str = BLOCK) -> None:
+    """Make a block in the folder of a memory that has none of this name, unless a gateway is among the workers: that
+    makes it. Nothing is written into a block that is not there."""
+    file = memory / block_file_path(block)
+    if "memory" in workers and "gateway" not in workers and not file.exists():
+        make_private(file.parent)
+        file.touch()

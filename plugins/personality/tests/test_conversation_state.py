@@ -4,8 +4,8 @@ import pytest
 
 from trunkline import BlockConfig, Message, ToolCall
 from trunkline.contracts.blocks.messages import MemoryPolicy
+from trunkline_personality.context_source import etiquette
 from trunkline_personality.conversation_state import next_step, pending_count, proposed_memories, tools_state
-from trunkline_personality.etiquette import etiquette
 from trunkline_personality.sliders import SLIDERS
 from trunkline_personality.state import PersonalityState
 from trunkline_personality.surges import PHRASES, surged_sliders, with_surges

@@ -10,7 +10,7 @@ import trunkline
 from trunkline.errors import NoAnswer, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_platform import info_tools, question_tool
+from trunkline_platform import info_tools, person_tools
 
 
 class TestCurrentTime(ToolSuite):
@@ -44,9 +44,9 @@ async def test_an_answer_is_the_result_and_none_is_an_error(tmp_path: Path) -> N
     """What the owner says comes back as such; where nobody can be asked the tool says so."""
     arguments = {"question": "Which?", "options": ["a", "b"]}
     context = tool_context(tmp_path, person=Owner())
-    assert await question_tool.ask_human(context, arguments) == "The owner answered: b"
+    assert await person_tools.ask_human(context, arguments) == "The owner answered: b"
     with pytest.raises(NoAnswer, match="Nobody can be asked"):
-        await question_tool.ask_human(tool_context(tmp_path), arguments)
+        await person_tools.ask_human(tool_context(tmp_path), arguments)
 
 
 @pytest.mark.anyio

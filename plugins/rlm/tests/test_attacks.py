@@ -21,7 +21,7 @@ from trunkline import Sandbox, ToolError
 from trunkline._util import seccomp
 from trunkline.contracts.sandbox.sandbox import NoSandbox
 from trunkline_rlm.repl import process
-from trunkline_rlm.repl import python_runtime as python
+from trunkline_rlm.repl import process as python
 from trunkline_rlm.repl.process import ReplLimits
 from trunkline_rlm.repl.seccomp_filter import filter_program
 from trunkline_rlm.repl.session import (

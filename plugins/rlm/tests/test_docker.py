@@ -12,8 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline_rlm.repl.process import ReplLimits
-from trunkline_rlm.repl.python_runtime import own_interpreter, runtime_mounts
+from trunkline_rlm.repl.process import ReplLimits, own_interpreter, runtime_mounts
 from trunkline_rlm.repl.session import CodeTimeoutError, ReplSession
 from trunkline_sandbox.docker.backend import Docker
 from trunkline_sandbox.settings import SandboxSettings

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from trunkline._util.paths import MAX_NAME, MAX_PATH, PathRefused, check_path, open_beneath
-from trunkline.testing.sandbox_attacks import WITH_PASSWORD
-from trunkline.testing.sandbox_isolation_suite import bare_repository
+from trunkline.testing.sandbox_isolation_suite import WITH_PASSWORD, bare_repository
 
 SECRET = b"the secret outside"
 SETTINGS = settings(

@@ -49,9 +49,8 @@ from trunkline.contracts.plugins.messages import (
 from trunkline.contracts.plugins.subjects import HOST_CALL_REPLY, RUN_PLUGIN_TOOL
 from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.errors import ToolError
-from trunkline.testing.blocks import make_block
 from trunkline.testing.contexts import tool_context
-from trunkline.testing.platform import Platform, platform
+from trunkline.testing.platform import Platform, make_block, platform
 from trunkline.workers.tools.isolated_tools import IsolatedTool
 from trunkline_bus import Payload, Request, Scope, service
 

@@ -1,11 +1,12 @@
 """The answers of the offline adapter: a pure function of the request. The same request always gets the same answer."""
 
+import re
+
 from trunkline import Message, ToolCall
 from trunkline.api.channel import format_result
 from trunkline.api.model import ModelRequest
 from trunkline.api.text import unwrap_tool_result
 from trunkline_offline.passages import QuotedPassage, passages_of, rank
-from trunkline_offline.questions import is_greeting, keywords
 
 SEARCH = "memory_search"
 SEARCH_LIMIT = 50
@@ -25,6 +26,24 @@ HELP = """I answer without a model: I look for the words of your question in mem
 - `/tool` lists the tools, `/tool NAME key=value key="two words"` runs one, with a model as well."""
 
 Answer = tuple[str, tuple[ToolCall, ...]]
+
+
+_GREETING_WORDS = """
+hello hi hey hallo moin servus help hilfe thanks thank you danke good morning evening afternoon day guten morgen tag
+abend there who are what can do
+"""
+
+_STOP_WORDS = """
+a about all also am an and any are as at be been but by can could did do does for from had has have he her him his how
+i if in into is it its know me mean my no not of on one or our please remember said say says she should so some
+something tell than that the their them then there these they thing things this those to us was we were what when
+where which who whom whose why will with would you your
+aber als am an auch auf aus bei bin bist das dass dein dem den der des die du ein eine einem einen einer er es für habe
+haben hat ich ihr im in ist ja kann man mein mir mit nach nicht noch oder sich sie sind so über um und uns von vor war
+was weißt wann warum wenn wer wie wir wird wo zu zum zur
+"""
+
+GREETINGS = frozenset(_GREETING_WORDS.split())
 
 
 def answer(request: ModelRequest) -> Answer:
@@ -101,3 +120,18 @@ def _format_report(found: list[QuotedPassage], results: list[Message], words: li
 
 def _with_how_to(text: str) -> str:
     return f"{text}\n\n{HOW_TO}"
+
+
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+def is_greeting(text: str) -> bool:
+    """Report whether the message only greets or asks for help."""
+    words = re.findall(r"\w+", text.lower())
+    return len(words) <= 5 and all(word in GREETINGS for word in words)
+
+
+def keywords(text: str) -> list[str]:
+    """The words of the question that carry meaning, each once, in order; if none does, all words."""
+    words = list(dict.fromkeys(re.findall(r"\w[\w'’-]*", text.lower())))
+    return [word for word in words if word not in STOP_WORDS] or words

@@ -4,6 +4,7 @@ One program owns the bottom of the terminal (prompt_toolkit); it redraws only wh
 the person can type while an answer comes. Knows no gateway.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -24,7 +26,6 @@ from trunkline import printable
 from trunkline.api.text import wrap_text
 from trunkline_terminal import text_format
 from trunkline_terminal.ansi_style import AnsiStyle
-from trunkline_terminal.input_history import open_history
 from trunkline_terminal.layout import STYLE, build_layout
 from trunkline_terminal.screen import Prompt, StatusLine, T, Tone
 from trunkline_terminal.settings import TerminalSettings
@@ -373,3 +374,21 @@ class _OpenPrompt(Generic[T]):
         """The answer, once it is there."""
         await self._answered.wait()
         return self._answer
+
+
+class PrivateHistory(FileHistory):
+    """prompt_toolkit's history file, without what begins with a space."""
+
+    def store_string(self, string: str) -> None:
+        if not string.startswith(" "):
+            super().store_string(string)
+
+
+def open_history(path: Path) -> History:
+    """The history at this path, or one that lasts for this sitting where the file cannot be used."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return PrivateHistory(str(path))

@@ -6,7 +6,7 @@ its own task and puts what came of it into the queue. Nothing is shown or done b
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -34,7 +34,6 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
-from trunkline.workers.monitor.call_limit import refuse_excess_calls
 from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.context_builder import TurnContext
 from trunkline.workers.monitor.feed_writer import FeedSink, TextStream, replayed_events
@@ -345,3 +344,20 @@ def _result(command: RunToolCall, outcome: ToolOutcome, approval_timeout: float)
             detail=outcome.detail,
         )
     return ToolFinished(call_id=command.call.id, outcome=outcome)
+
+
+def refuse_excess_calls(
+    answer: ModelCallFinished, client_tools: Collection[str], limit: int
+) -> Iterator[ToolFinished]:
+    """The results of the calls beyond the limit, so that no call is without one. Calls that its client runs are not
+    ours to refuse."""
+    ours = [call for call in answer.tool_calls if call.name not in client_tools]
+    if len(ours) > limit:
+        log.warning("an answer has %d tool calls; the first %d are run", len(ours), limit)
+    for number, call in enumerate(ours[limit:], start=limit + 1):
+        text = (
+            f"{call.name} was not run: this is call {number} of {len(ours)} in one answer, and the first {limit} are "
+            f"run. Call it again if it is still needed."
+        )
+        refused = ToolOutcome(call="", status="error", output=text, error_kind="rate_limited")
+        yield ToolFinished(call_id=call.id, outcome=refused)

@@ -11,10 +11,13 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from trunkline._util.paths import PathScope
 from trunkline.contracts.memory.client import Memory
+from trunkline.contracts.models.client import CompleterBase
+from trunkline.contracts.models.messages import Complete, Completion
 from trunkline.contracts.plugins.messages import (
     HostCallAcknowledged,
     HostCallReply,
     ListPluginTools,
+    ModelHostCall,
     PluginToolEnded,
     PluginToolReply,
     PluginTools,
@@ -23,11 +26,10 @@ from trunkline.contracts.plugins.messages import (
 )
 from trunkline.contracts.tools.messages import ToolProgress
 from trunkline.contracts.tools.tool import Tool, ToolContext
-from trunkline.errors import ToolError
+from trunkline.errors import CompletionError, ToolError
 from trunkline.plugins import Plugins
 from trunkline.workers.plugin_process.host_calls import HostCallClient
 from trunkline.workers.plugin_process.memory_pipe import PipeTransport
-from trunkline.workers.plugin_process.model_proxy import ProxyCompleter
 from trunkline.workers.plugin_process.sandbox_proxy import ProxySandbox
 from trunkline_bus import Request, new_id
 
@@ -146,3 +148,17 @@ class _ProgressReporter:
                 self._send.send_nowait(reply)
             except RuntimeError:
                 anyio.from_thread.run_sync(self._send.send_nowait, reply)
+
+
+class ProxyCompleter(CompleterBase):
+    """The completer of a tool that runs apart: the tools worker asks, as if the tool ran there."""
+
+    def __init__(self, wishes: HostCallClient) -> None:
+        self._wishes = wishes
+
+    async def ask(self, question: Complete) -> Completion:
+        """Have it asked."""
+        answer = await self._wishes.call(lambda number: ModelHostCall(number=number, question=question))
+        if answer.error is not None:
+            raise CompletionError(answer.code, answer.error)
+        return msgspec.json.decode(answer.result, type=Completion)

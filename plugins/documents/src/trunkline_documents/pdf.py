@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, BinaryIO
 
 from trunkline.api.documents import Document, Reader, Section, UnreadableDocument
-from trunkline_documents import tesseract
+from trunkline_documents.images import missing_reason, read_image
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -72,9 +72,9 @@ def _outline(pdf: "PdfDocument") -> dict[int, tuple[str, ...]]:
 
 
 def _scanned(pdf: "PdfDocument") -> list[str]:
-    if reason := tesseract.missing_reason():
+    if reason := missing_reason():
         raise UnreadableDocument(f"its pages are pictures, and {reason}")
-    return [tesseract.read(_picture(pdf[number])) for number in range(len(pdf))]
+    return [read_image(_picture(pdf[number])) for number in range(len(pdf))]
 
 
 def _picture(page: "PdfPage") -> bytes:

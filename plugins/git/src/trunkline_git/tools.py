@@ -1,12 +1,14 @@
 """``git``, ``git_status`` and ``git_commit`` (MN-F14)."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, preview, tool
-from trunkline.api.sandbox import describe_run
+from trunkline.api.paths import is_protected
+from trunkline.api.sandbox import SandboxResult, describe_run
 from trunkline.api.text import argv_of
 from trunkline.api.tool import CanonicalCall, command_preview
-from trunkline_git.commit import commit
 from trunkline_git.push import push
 from trunkline_git.rules import as_branch_checkout, judge_argv, without_pager
 from trunkline_git.runner import Git
@@ -170,3 +172,30 @@ def git_argv(command: list[str] | str) -> list[str]:
 
 def _in(folder: str) -> str:
     return f" in {folder}" if folder else ""
+
+
+async def commit(
+    git: Git, message: str, *, add_all: bool, add_files: Sequence[str], amend: bool, allow_empty: bool
+) -> tuple[SandboxResult, list[str]]:
+    """Add and commit, without files that secrets are kept in; what came of it, and the protected files that were left
+    out.
+
+    To a program in the sandbox a protected file is empty, so a commit of one that git keeps would empty it.
+    """
+    if add_all or add_files:
+        added = await git.run("add", *(["-A"] if add_all else ["--", *add_files]))
+        if added.exit_code != 0 or added.killed:
+            return added, []
+    left = await _left_out(git)
+    options = [*(["--amend"] if amend else []), *(["--allow-empty"] if allow_empty else [])]
+    return await git.run("commit", "-m", message, *options), left
+
+
+async def _left_out(git: Git) -> list[str]:
+    """Take protected files out of what is to be committed."""
+    told = await git.run("diff", "--cached", "--name-only", "--no-renames", "-z")
+    names = told.stdout.decode(errors="surrogateescape").split("\0")
+    found = [name for name in names if name and is_protected(tuple(name.split("/")))]
+    if found:
+        await git.run("reset", "-q", "--", *found)
+    return found

@@ -32,7 +32,7 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 @trunkline.hookimpl
 def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """``learning.preferences``: whether the owner's choices can be read."""
-    from trunkline_learning.health_check import preferences_check
+    from trunkline_learning.preferences import preferences_check
 
     memory = settings.section(RuntimeSettings).memory_root
     return [trunkline.HealthCheck("learning.preferences", preferences_check(memory))]

@@ -1,11 +1,14 @@
 """The owner's choices about learning: the table ``[learning]`` of ``preferences.toml``. Off unless it says ``on``."""
 
 import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated
 
+import anyio
 import msgspec
 
-from trunkline import BlockConfig
+from trunkline import BlockConfig, HealthResult
 from trunkline.api.files import SettingsFileError, read_settings
 from trunkline.api.memory import BLOCK_FILE
 from trunkline_learning.verdicts import Markers
@@ -76,3 +79,28 @@ def parse_preferences_with_problem(text: str | None, path: str = FILE) -> tuple[
         return read_settings(path, text, _Preferences).learning, ""
     except SettingsFileError as error:
         return LearningPreferences(), str(error)
+
+
+def preferences_check(memory: Path) -> Callable[[], Awaitable[HealthResult]]:
+    """The health check that reports preferences that cannot be read, for this memory root."""
+
+    async def check() -> HealthResult:
+        file = anyio.Path(memory / FILE)
+        if await file.exists() and not await file.is_file():
+            return _warning(f"{file}: it is no regular file.")
+        try:
+            text = await file.read_text(encoding="utf-8") if await file.exists() else None
+        except (OSError, ValueError) as error:
+            return _warning(f"{file}: {error}.")
+        choices, problem = parse_preferences_with_problem(text, str(file))
+        if problem:
+            return _warning(problem)
+        return HealthResult("ok", f"Learning is {'on' if choices.on else 'off'}, as {FILE} says")
+
+    return check
+
+
+def _warning(problem: str) -> HealthResult:
+    return HealthResult(
+        "warning", problem, "Mend it. Until then nothing is learned, and no model is told of it."
+    )

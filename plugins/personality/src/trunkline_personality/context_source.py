@@ -20,8 +20,8 @@ from trunkline_personality.context_files import (
     MEMORY,
     ContextFile,
 )
+from trunkline_personality.conversation_state import CANDIDATES
 from trunkline_personality.curated_memory import CuratedMemory
-from trunkline_personality.etiquette import etiquette
 from trunkline_personality.onboarding import onboarding_part, resume_part
 from trunkline_personality.placeholders import without_placeholders
 from trunkline_personality.sliders import SLIDERS
@@ -29,6 +29,17 @@ from trunkline_personality.state import PersonalityState
 from trunkline_personality.surges import SURGE_VALUE, surged_sliders, with_surges
 
 log = logging.getLogger(__name__)
+
+
+CLAIMS = """Where it matters how sure something is, mark the sentence: [Fact] for what a source or a tool says, \
+[Speculation] for what you infer, [Opinion] for what you would prefer."""
+
+CAPABILITIES = (
+    "When you are asked what you can do, begin with this: memory {memory}; tools as they are listed."
+)
+
+PROPOSE = f"""You may not write memory. When something should be kept, end your answer with the line {CANDIDATES} and \
+one line for each, beginning with "- ". The owner decides about them."""
 
 
 class PersonalityContext:
@@ -136,3 +147,13 @@ def _surge(names: Sequence[str]) -> ContextPart:
 def _etiquette(turn: TurnInfo) -> ContextPart:
     """Return the rules for marking claims, and for proposing memories where memory may not be written (RLM-F27)."""
     return ContextPart("etiquette", etiquette(turn.block), trusted=True, priority=79, share=0.05)
+
+
+def etiquette(block: BlockConfig) -> str:
+    """Return the rules by which an agent marks its claims, and proposes memories where it may not write them
+    (RLM-F27)."""
+    memory = block.memory
+    if memory.enabled and memory.write_layers:
+        return "\n".join([CLAIMS, CAPABILITIES.format(memory="read and written")])
+    able = "read, not written" if memory.enabled else "neither read nor written"
+    return "\n".join([CLAIMS, CAPABILITIES.format(memory=able), PROPOSE])

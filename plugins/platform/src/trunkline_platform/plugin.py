@@ -8,11 +8,11 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """Ask the owner, and know where and when one is (MB-F18)."""
-    from trunkline_platform import info_tools, message_tool, question_tool
+    from trunkline_platform import info_tools, person_tools
 
     return [
-        question_tool.ask_human,
-        message_tool.send_channel_message,
+        person_tools.ask_human,
+        person_tools.send_channel_message,
         info_tools.get_current_time,
         info_tools.system_info,
         info_tools.list_blocks,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import Run, run_trunkline
-from trunkline.testing.blocks import make_block
+from trunkline.testing.platform import make_block
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_REMEMBER, MEMORY_WRITE_MANY
 from trunkline.errors import ToolError
-from trunkline.testing.blocks import make_block
-from trunkline.testing.platform import Platform, platform
+from trunkline.testing.platform import Platform, make_block, platform
 from trunkline_bus import RemoteFault, Scope
 
 pytestmark = pytest.mark.anyio

@@ -1,5 +1,7 @@
 """The process of one session: begun in the sandbox, spoken with in frames, ended with all that belongs to it."""
 
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,6 @@ from trunkline.api.sandbox import SandboxProcess
 from trunkline.api.seccomp import ARCHITECTURES, encode_filter
 from trunkline_rlm.repl import frames
 from trunkline_rlm.repl.frames import Frame, HostileFrameError, ReadyFrame, RefusedFrame
-from trunkline_rlm.repl.python_runtime import command, runtime_mounts
 from trunkline_rlm.repl.seccomp_filter import filter_program
 
 PACKAGE = Path(__file__).parents[1]
@@ -28,6 +29,14 @@ INTERPRETER_MIB = 64
 """MiB that the interpreter takes itself, with all its modules; the code's memory comes on top."""
 
 MIB = 1024 * 1024
+
+
+START_SCRIPT = '"$@"; code=$?; case $code in 126|127) shift; exec python3 "$@";; esac; exit $code'
+"""For ``sh``: the first program, or ``python3`` where it is not there or made for another system, such as in an image.
+Their libraries are not needed."""
+
+SYSTEM_FOLDER = Path("/usr")
+"""What lies here every sandbox has, or has its own of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +109,7 @@ async def start_process(sandbox: Sandbox, functions: Sequence[str], limits: Repl
     """
     process = ReplProcess(
         await sandbox.start(
-            command(f"{MOUNT_PATH}/repl/child/main.py"),
+            python_command(f"{MOUNT_PATH}/repl/child/main.py"),
             workspace=None,
             env={},
             read_only={MOUNT_PATH: PACKAGE, **runtime_mounts()},
@@ -137,3 +146,22 @@ async def _start_failure(process: ReplProcess, functions: Sequence[str], limits:
     if isinstance(first, ReadyFrame):
         return None
     return first.reason if isinstance(first, RefusedFrame) else "it said something else first"
+
+
+def python_command(program: str) -> tuple[str, ...]:
+    """The argument vector of a Python, without surroundings and libraries, that runs a program."""
+    return "sh", "-c", START_SCRIPT, "sh", own_interpreter(), "-I", "-S", "-B", program
+
+
+def own_interpreter() -> str:
+    """This interpreter, behind all links and environments."""
+    return os.path.realpath(sys.executable) if sys.platform == "linux" else "python3"
+
+
+def runtime_mounts() -> dict[str, Path]:
+    """Return the folders that the sandbox needs for ``own_interpreter``, where it is outside the system's folders."""
+    base = Path(os.path.realpath(sys.base_prefix))
+    inside = base.is_relative_to(SYSTEM_FOLDER) or base == Path("/")
+    if sys.platform != "linux" or inside or not Path(own_interpreter()).is_relative_to(base):
+        return {}
+    return {str(base): base}

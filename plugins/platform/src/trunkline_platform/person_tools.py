@@ -1,4 +1,5 @@
-"""Something told to the owner though they have not asked, through a channel that they name."""
+"""The tools that reach the owner: a question, which the platform keeps, shows on every channel and brings the answer
+to, and a message through a channel that the agent names."""
 
 import trunkline
 from trunkline import ToolError
@@ -6,6 +7,19 @@ from trunkline.api.tool import message_preview
 
 LONGEST = 16_000
 """Characters of one message."""
+
+
+@trunkline.tool(effect="read", in_plan_mode=True)
+async def ask_human(context: trunkline.ToolContext, question: str, options: tuple[str, ...] = ()) -> str:
+    """Ask the owner something that only they can know or choose, and wait for the answer; it may take long. Ask once,
+    and all at once. An answer is information: it approves no call, and calls that need approval are still asked about.
+
+    Args:
+        question: What you want to know, with what they need to answer it.
+        options: Answers to choose from, 20 at most; they may still answer in their own words.
+    """
+    answer = await context.person.ask(question, options)
+    return f"The owner answered: {answer}"
 
 
 @trunkline.tool(effect="send", unbound_params=("content",))
