@@ -7,8 +7,7 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).parents[2]
 
 TESTING = {
-    "__init__", "adapter_suite", "blocks", "channel_suite", "contexts", "contract_suite", "platform",
-    "pytest_plugin", "sandbox_attacks",
+    "__init__", "adapter_suite", "channel_suite", "contexts", "contract_suite", "platform", "pytest_plugin",
     "sandbox_fixture", "sandbox_isolation_suite", "sandbox_suite", "script", "scripted_completer", "scripted_gateway",
     "scripted_model", "scripted_provider", "store_suite", "tool_calls", "tool_suite", "vendor_rules", "wire_formats",
 }  # fmt: skip

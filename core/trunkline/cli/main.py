@@ -109,10 +109,6 @@ def invoke(arguments: list[str] | None = None) -> int:
     return status if isinstance(status, int) else 0
 
 
-if __name__ == "__main__":
-    main()
-
-
 def require_text(words: Sequence[str]) -> None:
     """Refuse bytes that are no UTF-8, unless they name a file that is there. Raises click.UsageError.
 
@@ -142,3 +138,7 @@ def plugin_commands() -> dict[str, click.Command]:
         log.debug("no commands of plugins: %s", error)
         return {}
     return {owned.item.name: owned.item for owned in plugins.commands() if owned.item.name}
+
+
+if __name__ == "__main__":
+    main()
