@@ -8,7 +8,8 @@ import re
 
 _VARIES = re.compile(
     r"(?P<lines>^…$\n?)|(?P<some>…)|(?P<id>\b(?:conv|turn|msg)_\w{26}\b|\b(?=[a-z-]*[2-7])[a-z2-7]{5}-[a-z2-7]{5}\b)|(?P<trace>\b[0-9a-f]{32}\b)"
-    r"|(?P<commit>\b(?=[0-9a-f]*\d)[0-9a-f]{10}\b)|(?P<time>\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?)"
+    r"|(?P<commit>\b(?=[0-9a-f]*\d)[0-9a-f]{10}\b)"
+    r"|(?P<time>\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d)?)?)"
     r"|(?P<span>\d+\.\d+(?= ?m?s\b))|(?P<small>(?<=\bfirst token )\d+)|(?P<gap>[ ]+)|(?P<end>\n)",
     re.MULTILINE,
 )
@@ -17,7 +18,7 @@ _SHAPES = {
     "some": r".*?",
     "trace": r"[0-9a-f]{32}",
     "commit": r"[0-9a-f]{10}",
-    "time": r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?",
+    "time": r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d)?)?",
     "span": r"\d+\.\d+",
     "small": r"\d+",
     "gap": r" +",

@@ -229,12 +229,12 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
 
 
 def _state(approval: "Approval") -> str:
+    from trunkline._util.local_time import format_local_time
     from trunkline.contracts.approvals.messages import (
         DECIDED_BY_DEADLINE,
         describe_decider,
         describe_withdrawal,
     )
-    from trunkline.workers.channels.approval_text import format_local_time
 
     if approval.settled is None:
         return format_local_time(approval.expires_at)

@@ -21,7 +21,7 @@ trunkline audit --follow
 """
 
 
-HEADER = "TIME (UTC)           BLOCK  RESULT    TOOL, BY WHOM, WHY OR WITH WHAT"
+HEADER = "TIME                       BLOCK  RESULT    TOOL, BY WHOM, WHY OR WITH WHAT"
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -68,6 +68,7 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) 
 
 
 async def _print(bus: "Bus", wanted: "AuditFilter", limit: int, follow: bool, as_json: bool) -> None:
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli._support.audit_log import follow_entries, read_entries
     from trunkline.cli._support.blocks import require_block
     from trunkline.cli._support.rules import ALL_BLOCKS
@@ -81,7 +82,7 @@ async def _print(bus: "Bus", wanted: "AuditFilter", limit: int, follow: bool, as
     for entry in found[-limit:]:
         _line(entry, as_json)
     if not found and not follow:
-        told = f"Nothing of that kind was noted since {wanted.since:%Y-%m-%d %H:%M} UTC. --since 7d looks further back."
+        told = f"Nothing of that kind was noted since {format_local_time(wanted.since)}. --since 7d looks further back."
         click.echo(fit_text(told, err=True), err=True)
     if follow:
         async for entry in follow_entries(bus, wanted, {entry.id for entry in found}):
@@ -91,6 +92,7 @@ async def _print(bus: "Bus", wanted: "AuditFilter", limit: int, follow: bool, as
 def _line(entry: "AuditEntry", as_json: bool) -> None:
     import msgspec
 
+    from trunkline._util.local_time import format_local_time
     from trunkline._util.text import one_line
     from trunkline.cli.output import fit_text
 
@@ -103,6 +105,8 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
     by = f" by {', '.join(entry.by)}" if entry.by else ""
     took = f" {entry.seconds:.3f} s" if entry.seconds is not None else ""
     given = " ".join(f"{name}={value!r}" for name, value in (entry.arguments or {}).items())
-    many = f" {entry.count} times since {entry.first:%H:%M:%S}" if entry.count and entry.first else ""
-    told = f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
+    since = format_local_time(entry.first, seconds=True) if entry.count and entry.first else ""
+    many = f" {entry.count} times since {since}" if since else ""
+    at = format_local_time(entry.at, seconds=True)
+    told = f"{at}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
     click.echo(fit_text(one_line(told.rstrip())))

@@ -35,6 +35,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_blocks(archived: bool, as_json: bool) -> None:
     """List the blocks with their status."""
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
 
     found = with_gateway(lambda gateway: gateway.block_list(archived=archived))
@@ -44,7 +45,7 @@ def list_blocks(archived: bool, as_json: bool) -> None:
         )
         return
     rows = [(b.name, _state(b), str(b.conversations), b.config.description) for b in found.blocks]
-    rows += [(a.name, f"archived {a.archived_at:%Y-%m-%d %H:%M}", "", a.archive) for a in found.archived]
+    rows += [(a.name, f"archived {format_local_time(a.archived_at)}", "", a.archive) for a in found.archived]
     print_table(rows, header=("BLOCK", "STATE", "CONVERSATIONS", "DESCRIPTION"))
 
 
@@ -53,6 +54,7 @@ def list_blocks(archived: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_block(name: str, as_json: bool) -> None:
     """Show the settings and status of a block."""
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
 
     block = with_gateway(lambda gateway: gateway.block(name))
@@ -72,7 +74,7 @@ def show_block(name: str, as_json: bool) -> None:
             ("tools", tools),
             *((key, _written(value)) for key, value in _further(block.config)),
             ("conversations", str(block.conversations)),
-            ("created", f"{block.created_at:%Y-%m-%d %H:%M}"),
+            ("created", format_local_time(block.created_at)),
         ]
     )
 

@@ -46,6 +46,7 @@ def command() -> None:
 def list_conversations(block: str | None, search: str | None, limit: int, as_json: bool) -> None:
     """List conversations, the newest first. Numbers refer to the unfiltered list; with --block or --search, use the
     id."""
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
 
     found = _page(block, search, limit)
@@ -57,7 +58,7 @@ def list_conversations(block: str | None, search: str | None, limit: int, as_jso
         return
     is_whole = block is None and search is None
     rows = [
-        (*((str(number),) if is_whole else ()), f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.block,
+        (*((str(number),) if is_whole else ()), format_local_time(one.updated_at), one.block,
          str(one.message_count), one.id, one.title or "")
         for number, one in enumerate(found.conversations, 1)
     ]  # fmt: skip

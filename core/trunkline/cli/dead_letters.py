@@ -42,7 +42,7 @@ def list_letters(as_json: bool) -> None:
         click.echo("There are no dead letters.")
     else:
         rows = [_row(one) for one in found]
-        print_table(rows, header=("ID", "BURIED (UTC)", "BYTES", "REASON", "SUBJECT"))
+        print_table(rows, header=("ID", "STORED", "BYTES", "REASON", "SUBJECT"))
 
 
 @command.command("show", examples="trunkline dead-letters show 12\ntrunkline dead-letters show 12 --json")
@@ -169,12 +169,13 @@ async def _cleared(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> l
 
 
 def _row(one: "StoredDeadLetter") -> tuple[str, ...]:
+    from trunkline._util.local_time import format_local_time
     from trunkline._util.text import printable
 
     letter = one.letter
     return (
         str(one.id),
-        f"{one.time:%Y-%m-%d %H:%M:%S}",
+        format_local_time(one.time, seconds=True),
         str(letter.size),
         printable(letter.reason),
         printable(letter.subject),
@@ -182,12 +183,14 @@ def _row(one: "StoredDeadLetter") -> tuple[str, ...]:
 
 
 def _facts(one: "StoredDeadLetter") -> dict[str, Any]:
+    from datetime import UTC
+
     from trunkline._util.text import printable
 
     letter = one.letter
     return {
         "id": one.id,
-        "time": one.time.isoformat(),
+        "time": one.time.astimezone(UTC),
         "source": printable(one.source),
         "subject": printable(letter.subject),
         "reason": printable(letter.reason),

@@ -76,7 +76,7 @@ def list_rules(block: str | None, as_json: bool) -> int:
 @click.option(
     "--until",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
-    help="The rule expires at this time (UTC).",
+    help="The rule expires at this time (local).",
 )
 @click.option("--conversation", metavar="ID", help="Only in this conversation.")
 @click.option("--id", default="", help="Name of the rule. Default: made from its content.")
@@ -157,9 +157,9 @@ def _conditions(
     conversation: str | None,
 ) -> "Conditions":
     """The conditions of a rule, from the options. The tools worker validates them."""
-    from datetime import UTC
     from typing import cast
 
+    from trunkline._util.local_time import local_to_utc
     from trunkline.contracts.policies.messages import Conditions, Day
 
     return Conditions(
@@ -168,7 +168,7 @@ def _conditions(
         time_window=time_window,
         days=cast("tuple[Day, ...]", tuple(days.lower().split(","))) if days else (),
         zone=zone,
-        until=until.replace(tzinfo=UTC) if until else None,
+        until=until and local_to_utc(until),
         conversation=conversation,
     )
 

@@ -228,7 +228,7 @@ def list_(as_json: bool) -> None:
     found = run(_list)
     if as_json:
         return print_json(
-            [{"name": one.name, "blocks": list(one.blocks), "enrolled_at": one.enrolled_at.isoformat(), "reach": reach}
+            [{"name": one.name, "blocks": list(one.blocks), "enrolled_at": one.enrolled_at, "reach": reach}
              for one, reach in found]
         )  # fmt: skip
     for one, reach in found:

@@ -22,6 +22,7 @@ def command(file: Path, replace: bool, as_json: bool) -> None:
 
     A backup of a newer Trunkline is refused. A damaged backup changes nothing.
     """
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json
     from trunkline.config import resolve_home
     from trunkline.home.backup import restore_backup
@@ -34,7 +35,7 @@ def command(file: Path, replace: bool, as_json: bool) -> None:
             {"home": str(home.path), "label": done.label, "aside": str(done.aside or ""), "moved": done.moved}
         )
     click.echo(
-        f"Restored {', '.join(done.label.holds)} of {done.label.created:%Y-%m-%d %H:%M} UTC to {home.path}."
+        f"Restored {', '.join(done.label.holds)} of {format_local_time(done.label.created)} to {home.path}."
     )
     if done.aside is not None:
         click.echo(f"What was there is in {done.aside}: {', '.join(done.moved)}.")

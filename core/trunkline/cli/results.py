@@ -35,6 +35,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_results(block: str | None, as_json: bool) -> None:
     """List the stored results, the newest first."""
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
 
     found = [*reversed(with_workers(lambda bus: _all(bus, block), "memory"))]
@@ -45,9 +46,18 @@ def list_results(block: str | None, as_json: bool) -> None:
             f"Block {block} has no stored tool results." if block else "There are no stored tool results."
         )
     else:
-        names = ("id", "block", "kept_at", "tool", "characters", "conversation")
-        rows = [tuple(str(one[name]) for name in names) for one in found]
-        print_table(rows, header=("ID", "BLOCK", "KEPT (UTC)", "TOOL", "CHARACTERS", "CONVERSATION"))
+        rows = [
+            (
+                one["id"],
+                one["block"],
+                format_local_time(one["stored_at"], seconds=True),
+                one["tool"],
+                str(one["characters"]),
+                one["conversation"],
+            )
+            for one in found
+        ]
+        print_table(rows, header=("ID", "BLOCK", "STORED", "TOOL", "CHARACTERS", "CONVERSATION"))
 
 
 @command.command(
@@ -137,7 +147,7 @@ def _gone(id: str) -> "TrunklineError":
 
 
 def _facts(found: "ObjectInfo") -> dict[str, Any]:
-    from datetime import datetime
+    from datetime import UTC, datetime
 
     from trunkline.workers.tools.result_store import (
         BLOCK_KEY,
@@ -154,5 +164,5 @@ def _facts(found: "ObjectInfo") -> dict[str, Any]:
         "conversation": noted.get(CONVERSATION_KEY, ""),
         "tool": noted.get(TOOL_KEY, ""),
         "characters": int(noted.get(CHARACTERS_KEY, "0")),
-        "kept_at": f"{datetime.fromisoformat(found.mtime):%Y-%m-%d %H:%M:%S}",
+        "stored_at": datetime.fromisoformat(found.mtime).astimezone(UTC),
     }

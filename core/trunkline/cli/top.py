@@ -136,10 +136,12 @@ def _drawn(seen: "PlatformOverview") -> "Shown":
 
 
 def _summary(seen: "PlatformOverview") -> str:
+    from trunkline._util.local_time import format_local_time
+
     lately = seen.lately
     panic = f"STOPPED BY PANIC since {seen.panic}: trunkline panic --release\n" if seen.panic else ""
     return (
-        f"{panic}{seen.time:%Y-%m-%d %H:%M:%S} UTC  nats-server {seen.server}  in flight {seen.in_flight}  "
+        f"{panic}{format_local_time(seen.time, seconds=True)}  nats-server {seen.server}  in flight {seen.in_flight}  "
         f"waiting {seen.waiting}  dead letters {seen.dead_letters}\n"
         f"last {lately.minutes:g} minutes: {lately.started} begun, {lately.finished} ended, "
         f"{lately.parked} parked, {lately.failed} failed"

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from trunkline._util.local_time import format_local_time
 from trunkline._util.text import printable
 from trunkline.cli.output import fit_text
 from trunkline.contracts.approvals.messages import ApprovalDetail
@@ -23,7 +24,7 @@ from trunkline.contracts.turns.messages import (
     ToolStarted,
     TurnEnded,
 )
-from trunkline.workers.channels.approval_text import approval_words, format_local_time
+from trunkline.workers.channels.approval_text import approval_words
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: the turn failed, or it waits for somebody to decide."""

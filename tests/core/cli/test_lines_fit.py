@@ -26,7 +26,7 @@ def test_traces_and_the_audit_log_break_between_words(environ: dict[str, str], h
     said = "/tool memory_search query='a long question about the beans in the garden'"
     assert run_trunkline(home, "say", said).stdout
     audit = shown(environ, "audit")
-    assert audit.startswith("TIME (UTC)") and "\n                     " in audit, audit
+    assert audit.startswith("TIME ") and "\n                           " in audit, audit
     assert not run_trunkline(home, "audit").stdout.startswith("TIME")
     trace = shown(environ, "trace", "last")
     assert "{channel}" not in trace and "trunkline.cmd.gateway." in trace

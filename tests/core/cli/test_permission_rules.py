@@ -86,7 +86,7 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
         ({"resource": "system:network"}, "Nobody can read system:network"),
         ({"conditions": Conditions(time_window="8-20")}, "--between 8-20"),
         ({"conditions": Conditions(days=("someday",))}, "--on someday"),  # type: ignore[arg-type]
-        ({"conditions": Conditions(until=datetime.now(UTC) - timedelta(days=1))}, "is over"),
+        ({"conditions": Conditions(until=datetime.now(UTC) - timedelta(days=1))}, "is in the past"),
         ({"conditions": Conditions(requires_approval=True)}, "asks nobody"),
         ({"conditions": Conditions(max_per_day=0)}, "asks nobody"),
         ({"conditions": Conditions(zone="Nowhere/Town")}, "time zone"),

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import anyio
 import msgspec
 
+from trunkline._util.local_time import local_to_utc
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.messages import ListMemory, ReadMemory
@@ -43,7 +44,7 @@ class AuditFilter:
 
 
 def parse_since(text: str) -> datetime:
-    """The time that ``30m``, ``2h``, ``7d`` or a date means. Raises ConfigError."""
+    """Parse ``30m``, ``2h``, ``7d``, or a date, which is local without an offset. Raises ConfigError."""
     if found := _AGO.fullmatch(text):
         return datetime.now(UTC) - timedelta(seconds=int(found[1]) * _UNITS[found[2]])
     try:
@@ -52,7 +53,7 @@ def parse_since(text: str) -> datetime:
         raise ConfigError(
             f"{text!r} is no time.", hint="Say 30m, 2h, 7d, or a date such as 2026-11-22."
         ) from None
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
+    return local_to_utc(given)
 
 
 async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from trunkline._util.local_time import format_local_time
 from trunkline.cli._support.blocks import block_names, require_block
 from trunkline.cli._support.permissions import OWNER, SECONDS, TIMED_GRANTS, append_audit_entry
 from trunkline.config.problems import closest_matches
@@ -195,8 +196,8 @@ def _insist_on_conditions(conditions: Conditions) -> None:
         raise ConfigError(str(error), hint="Say it like --zone Europe/Berlin.") from error
     if conditions.until is not None and conditions.until <= datetime.now(UTC):
         raise ConfigError(
-            f"{conditions.until:%Y-%m-%d %H:%M} UTC is over: no call would ever meet this rule.",
-            hint="--until is a time to come, in UTC.",
+            f"{format_local_time(conditions.until)} is in the past, so the rule would never apply.",
+            hint="Give --until a time in the future (local time).",
         )
 
 

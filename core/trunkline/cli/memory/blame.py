@@ -38,6 +38,7 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with conversation and turn.")
 def command(path: str, lines: tuple[int, int | None], version: str | None, as_json: bool) -> None:
     """Show for each line of a file who wrote it, when and in which conversation."""
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.messages import BlameMemory
     from trunkline.contracts.memory.subjects import MEMORY_BLAME
@@ -55,7 +56,7 @@ def command(path: str, lines: tuple[int, int | None], version: str | None, as_js
     for span in found.spans:
         for number, line in enumerate(span.lines, span.first):
             print_text(
-                f"{span.version[:10]}  {_by(span):<{width}}  {span.timestamp:%Y-%m-%d %H:%M}  {number:>4}  {line}"
+                f"{span.version[:10]}  {_by(span):<{width}}  {format_local_time(span.timestamp)}  {number:>4}  {line}"
             )
 
 

@@ -59,8 +59,8 @@ def command() -> None:
 @click.option("--tag", "tags", multiple=True, help="Only chunks with this tag; repeatable.")
 @click.option("--type", "kind", help="Only chunks of this type.")
 @click.option("--conversation", help="Only chunks of this conversation.")
-@click.option("--after", type=click.DateTime(), help="Only chunks made at or after this time (UTC).")
-@click.option("--before", type=click.DateTime(), help="Only chunks made at or before this time (UTC).")
+@click.option("--after", type=click.DateTime(), help="Only chunks made at or after this time (local).")
+@click.option("--before", type=click.DateTime(), help="Only chunks made at or before this time (local).")
 @click.option("--archived", is_flag=True, help="List archived chunks instead.")
 @click.option(
     "--limit",
@@ -82,8 +82,7 @@ def list_chunks(
     as_json: bool,
 ) -> int:
     """List chunks, newest first. The exit status is 1 when there are none."""
-    from datetime import UTC
-
+    from trunkline._util.local_time import local_to_utc
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import ListChunks
     from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
@@ -94,8 +93,8 @@ def list_chunks(
         tags=tags,
         chunk_type=kind,
         conversation_id=conversation,
-        created_after=after and after.replace(tzinfo=UTC),
-        created_before=before and before.replace(tzinfo=UTC),
+        created_after=after and local_to_utc(after),
+        created_before=before and local_to_utc(before),
         archived=archived,
         limit=limit,
     )
@@ -130,11 +129,14 @@ def show(chunk: str, as_json: bool) -> int:
 
 
 def _described(chunk: "Chunk") -> str:
+    from trunkline._util.local_time import format_local_time
+
     known = chunk.metadata
+    made = format_local_time(known.created_at, seconds=True)
     lines = [
         f"{chunk.id}  ({chunk.path}{', archived' if chunk.archived else ''})",
         f"{chunk.type}, confidence {known.confidence:g}, {chunk.tokens} tokens, {chunk.layer}",
-        f"made {known.created_at:%Y-%m-%d %H:%M:%S} UTC by {known.actor or 'somebody'}; source: {known.source}",
+        f"made {made} by {known.actor or 'somebody'}; source: {known.source}",
         f"conversation {known.conversation_id or '-'}, turn {known.turn_id or '-'}",
         f"tags: {', '.join(chunk.tags) or '-'}",
         f"looked at {chunk.access_count} times",

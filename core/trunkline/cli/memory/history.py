@@ -18,6 +18,7 @@ from trunkline.cli.memory.attached_memory import FILES, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the text before each change.")
 def command(path: str, limit: int, as_json: bool) -> None:
     """Show the changes of a file or folder, newest first."""
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.messages import MemoryHistory
     from trunkline.contracts.memory.subjects import MEMORY_HISTORY
@@ -28,10 +29,15 @@ def command(path: str, limit: int, as_json: bool) -> None:
         print_json(changes)
         return
     rows = [
-        (change.version[:10], f"{change.timestamp:%Y-%m-%d %H:%M:%S}", change.author, _first(change.message))
+        (
+            change.version[:10],
+            format_local_time(change.timestamp, seconds=True),
+            change.author,
+            _first(change.message),
+        )
         for change in changes
     ]
-    print_table(rows, header=("VERSION", "TIME (UTC)", "BY", "WHAT"))
+    print_table(rows, header=("VERSION", "TIME", "BY", "WHAT"))
 
 
 def _first(message: str) -> str:

@@ -12,6 +12,7 @@ from trunkline.cli.memory.attached_memory import FILES, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: str, recursive: bool, as_json: bool) -> None:
     """List the files in a folder of memory."""
+    from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
     from trunkline.contracts.memory.messages import ListMemory
     from trunkline.contracts.memory.subjects import MEMORY_LIST
@@ -23,10 +24,10 @@ def command(path: str, recursive: bool, as_json: bool) -> None:
         return
     print_table(
         [
-            (f"{entry.modified_at:%Y-%m-%d %H:%M}", str(entry.size), entry.path)
+            (format_local_time(entry.modified_at), str(entry.size), entry.path)
             if entry.kind == "file"
-            else (f"{entry.modified_at:%Y-%m-%d %H:%M}", "", entry.path + "/")
+            else (format_local_time(entry.modified_at), "", entry.path + "/")
             for entry in entries
         ],
-        header=("CHANGED (UTC)", "BYTES", "NAME"),
+        header=("CHANGED", "BYTES", "NAME"),
     )

@@ -93,7 +93,9 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _until(kept: "Kept") -> str:
-    return "" if kept.until is None else f" Gone by {kept.until:%Y-%m-%d %H:%M} UTC."
+    from trunkline._util.local_time import format_local_time
+
+    return "" if kept.until is None else f" Deleted by {format_local_time(kept.until)}."
 
 
 def _confirmed(target: str) -> str:

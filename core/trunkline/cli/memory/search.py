@@ -67,6 +67,7 @@ def command(
     """Search memory, best first. QUERY needs no quotes. The exit status is 1 when nothing is found."""
     import msgspec
 
+    from trunkline._util.local_time import local_to_utc
     from trunkline.cli.output import print_json
     from trunkline.contracts.memory.messages import SearchMemory
     from trunkline.contracts.memory.subjects import MEMORY_SEARCH
@@ -75,7 +76,8 @@ def command(
         {
             "query": " ".join(words), "path": path, "limit": limit, "kind": "filename" if names else "content",
             "kinds": kinds, "tags": tags, "speaker": speaker, "conversation": conversation,
-            "since": _local(since), "until": _local(until), "min_confidence": confidence,
+            "since": since and local_to_utc(since), "until": until and local_to_utc(until),
+            "min_confidence": confidence,
         },
         SearchMemory,
     )  # fmt: skip
@@ -85,11 +87,6 @@ def command(
     else:
         _show(found, names=names, why=why)
     return 0 if found.hits else 1
-
-
-def _local(when: datetime | None) -> datetime | None:
-    """A time that a person wrote is one of this place."""
-    return None if when is None else when.astimezone()
 
 
 def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import msgspec
 
+from trunkline._util.local_time import format_local_time
 from trunkline._util.text import QUOTED, printable
 from trunkline.contracts.approvals.messages import (
     DECIDED_BY_DEADLINE,
@@ -88,11 +88,6 @@ def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[con
         f"{approval_words(approval.question, approval.detail)}{wider}\n"
         f"To answer: {how}, or {before}deny {approval.id}"
     )
-
-
-def format_local_time(at: datetime) -> str:
-    """A time on the clock of this machine, with its zone."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def _question_news(approval: Approval, where: str, before: str) -> str:

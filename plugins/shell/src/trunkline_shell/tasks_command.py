@@ -78,7 +78,7 @@ def _list(tasks: TaskStore, block: str | None, running: bool, as_json: bool) -> 
             )
             for name, record in found
         ]
-        print_table(rows, header=("ID", "BLOCK", "SINCE (UTC)", "STATE", "COMMAND"))
+        print_table(rows, header=("ID", "BLOCK", "STARTED", "STATE", "COMMAND"))
 
 
 @click.command(
@@ -109,7 +109,7 @@ def _show(tasks: TaskStore, id: str, lines: int, as_json: bool) -> None:
         ("task", record.name),
         ("block", block),
         ("state", describe_state(record)),
-        ("since", f"{_start_text(record)} UTC"),
+        ("started", _start_text(record)),
         ("command", _command_text(record)),
     ]
     if order is not None:
@@ -215,8 +215,10 @@ def _is_running(record: DetachedProgram) -> bool:
 
 
 def _start_text(record: DetachedProgram) -> str:
+    from trunkline.api.cli import format_local_time
+
     order = record.spec()
-    return f"{order.at:%Y-%m-%d %H:%M:%S}" if order else "unknown"
+    return format_local_time(order.at, seconds=True) if order else "unknown"
 
 
 def _short_state(record: DetachedProgram) -> str:

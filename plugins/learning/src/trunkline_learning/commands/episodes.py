@@ -20,7 +20,7 @@ from trunkline.api.cli import Command, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str | None, limit: int, as_json: bool) -> int:
     """Show the remembered tasks, newest first. The exit status is 1 when there is none."""
-    from trunkline.api.cli import print_json, print_table
+    from trunkline.api.cli import format_local_time, print_json, print_table
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.text import cut
 
@@ -32,7 +32,7 @@ def command(model: str | None, limit: int, as_json: bool) -> int:
     elif found:
         rows = [
             (
-                f"{one.created_at:%Y-%m-%d %H:%M}",
+                format_local_time(one.created_at),
                 one.id,
                 one.verdict,
                 ", ".join(one.tools) or "-",
@@ -40,5 +40,5 @@ def command(model: str | None, limit: int, as_json: bool) -> int:
             )
             for one in found
         ]
-        print_table(rows, header=("TIME (UTC)", "ID", "WENT", "TOOLS", "TASK"))
+        print_table(rows, header=("TIME", "ID", "RESULT", "TOOLS", "TASK"))
     return 0 if found else 1

@@ -1,7 +1,7 @@
 """``trunkline learning facts``: what was said, by whom and when, and what contradicts it (CC-F19)."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,8 +44,8 @@ trunkline learning facts --conversation conv_01J… --since 2026-05-01 --json
 @click.option(
     "--role", type=click.Choice(["user", "assistant"]), help="Only facts stated by a person or by the agent."
 )
-@click.option("--since", type=click.DateTime(), help="Only facts since this time (UTC).")
-@click.option("--until", "before", type=click.DateTime(), help="Only facts before this time (UTC).")
+@click.option("--since", type=click.DateTime(), help="Only facts since this time (local).")
+@click.option("--until", "before", type=click.DateTime(), help="Only facts before this time (local).")
 @click.option(
     "--limit",
     default=50,
@@ -68,10 +68,10 @@ def command(
 
     Of two contradicting facts, each is shown with the other. The exit status is 1 when there is none.
     """
-    from trunkline.api.cli import print_json, print_text
+    from trunkline.api.cli import format_local_time, local_to_utc, print_json, print_text
 
     tags = ("learned", f"said-by-{role}") if role else ("learned",)
-    since, before = (time and time.replace(tzinfo=UTC) for time in (since, before))
+    since, before = (time and local_to_utc(time) for time in (since, before))
     wanted = FactFilter(query, tags, conversation, since, before, limit)
     found = with_memory(lambda bus: _find(bus, block, wanted))
     if as_json:
@@ -79,10 +79,10 @@ def command(
     elif not found:
         click.echo("Nothing was learned that fits.", err=True)
     for one in () if as_json else found:
-        print_text(f"{one['said_at']:%Y-%m-%d %H:%M}  {one['type']:<10}  {one['text']}")
-        print_text(f"{'':18}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")
+        print_text(f"{format_local_time(one['said_at'])}  {one['type']:<10}  {one['text']}")
+        print_text(f"{'':24}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")
         for other in one["contradicts"]:
-            print_text(f"{'':18}contradicts {other['id']}: {other['text']}")
+            print_text(f"{'':24}contradicts {other['id']}: {other['text']}")
     return 0 if found else 1
 
 

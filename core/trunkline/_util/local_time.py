@@ -1,0 +1,13 @@
+"""Times for people: local time with its UTC offset. JSON output has times in UTC (RFC 3339) and does not use this."""
+
+from datetime import UTC, datetime
+
+
+def format_local_time(at: datetime, *, seconds: bool = False) -> str:
+    """Return the time on this machine's clock with its UTC offset, such as ``2026-01-05 10:30+01:00``."""
+    return at.astimezone().isoformat(sep=" ", timespec="seconds" if seconds else "minutes")
+
+
+def local_to_utc(written: datetime) -> datetime:
+    """Return a time that a person wrote, in UTC. A time without an offset is local time."""
+    return written.astimezone(UTC)

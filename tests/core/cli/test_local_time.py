@@ -1,0 +1,59 @@
+"""People are shown local time with its offset; ``--json`` has UTC."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run_trunkline
+from trunkline.api.cli import format_local_time, local_to_utc
+
+AT = datetime(2026, 1, 5, 9, 30, 15, tzinfo=UTC)
+ZONE = "UTC-05:30"
+"""A POSIX zone: five and a half hours ahead of UTC."""
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine's clock is 5:30 ahead of UTC."""
+    monkeypatch.setenv("TZ", ZONE)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("ahead")
+def test_a_time_is_shown_on_the_local_clock_with_its_offset() -> None:
+    """Whatever the zone that the time is given in."""
+    assert format_local_time(AT) == "2026-01-05 15:00+05:30"
+    assert format_local_time(AT, seconds=True) == "2026-01-05 15:00:15+05:30"
+    assert format_local_time(AT.astimezone()) == format_local_time(AT)
+
+
+@pytest.mark.usefixtures("ahead")
+def test_a_written_time_is_local_unless_it_has_an_offset() -> None:
+    """The result is in UTC in both cases."""
+    assert local_to_utc(datetime(2026, 1, 5, 15, 0, 15)) == AT
+    assert local_to_utc(AT) == AT
+    assert local_to_utc(AT.astimezone()).utcoffset() == timedelta(0)
+
+
+def test_commands_show_local_time_and_print_utc_as_json(home: Path) -> None:
+    """The audit log, the list of files and the history, of one message."""
+    said = run_trunkline(home, "say", "/tool memory_write path=a.md content=x", TZ=ZONE)
+    assert said.returncode in (0, 3), said.stderr
+    for words in (("audit",), ("memory", "list"), ("memory", "history")):
+        shown = run_trunkline(home, *words, TZ=ZONE).stdout
+        assert "+05:30" in shown and "UTC" not in shown, shown
+        printed = run_trunkline(home, *words, "--json", TZ=ZONE).stdout
+        entries = (
+            [json.loads(line) for line in printed.splitlines()]
+            if words == ("audit",)
+            else json.loads(printed)
+        )
+        times = [one[key] for one in entries for key in ("at", "modified_at", "timestamp") if key in one]
+        assert times and all(text.endswith("Z") for text in times), printed
