@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from opentelemetry.metrics import Meter, get_meter
+from opentelemetry.metrics import Meter
 
 from trunkline.telemetry.semconv import MetricSpec
 from trunkline.telemetry.turn_metrics import Attributes
 
 
 class Instruments:
-    """A part of the program that measures; ``scope`` is its name."""
+    """The instruments of a meter, made when they are first used."""
 
-    def __init__(self, scope: str) -> None:
-        self._meter = get_meter(scope)
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
         self._made: dict[MetricSpec, Callable[[float, Attributes], Any]] = {}
 
     def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:

@@ -1,4 +1,4 @@
-"""Turning traces and metrics on for a process. The only place that imports the OpenTelemetry SDK.
+"""Turning traces and metrics on for a process. Nothing else sets the OpenTelemetry SDK up for a process.
 
 Spans go, by trace, to the bus's span stream, so that ``trunkline trace`` needs no collector. Spans and metrics
 go to an OTLP collector when the standard variables name one (``telemetry/otlp_settings.py``).

@@ -4,6 +4,7 @@ import logging
 from typing import TYPE_CHECKING, ClassVar
 
 import anyio
+from opentelemetry.metrics import get_meter
 
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.errors import StorageError, TrunklineError
@@ -77,7 +78,9 @@ class GatewayWorker(Worker):
     async def serve(self) -> None:
         async with background_tasks() as tasks:
             if is_exported("metrics"):
-                tasks.start_soon(export_platform_metrics, self.context.bus, Instruments("trunkline.gateway"))
+                tasks.start_soon(
+                    export_platform_metrics, self.context.bus, Instruments(get_meter("trunkline.gateway"))
+                )
             tasks.start_soon(self._services.audit.run)
             tasks.start_soon(self._services.approvals.run_timers)
             await self._listen()

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import Literal
 
+from opentelemetry.metrics import get_meter
+
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.messages import (
     FinishReason,
@@ -35,7 +37,7 @@ class TurnRecorder:
         self._bus = bus
         self._worker = worker
         self._approvals = approvals
-        self._metrics = TurnMetrics(Instruments("trunkline.monitor"))
+        self._metrics = TurnMetrics(Instruments(get_meter("trunkline.monitor")))
 
     async def record(self, run: TurnRun, entries: tuple[JournalEntry, ...]) -> None:
         """Record entries of a running turn. Raises Fenced when another monitor owns it, and BusError."""

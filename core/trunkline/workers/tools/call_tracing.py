@@ -9,6 +9,7 @@ import json
 from time import perf_counter
 
 from opentelemetry import trace
+from opentelemetry.metrics import get_meter
 from opentelemetry.trace import Status, StatusCode
 
 from trunkline._util.secrets.redactor import Redactor
@@ -23,7 +24,7 @@ def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
     """The same work with a span around it. ``capture`` puts arguments and result into the span, without
     what looks like a key or a password."""
     tracer = trace.get_tracer("trunkline.tools")
-    instruments = Instruments("trunkline.tools")
+    instruments = Instruments(get_meter("trunkline.tools"))
     secrets = Redactor()
 
     async def with_span(run: ActiveCall) -> ToolOutcome | None:

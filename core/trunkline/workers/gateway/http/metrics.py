@@ -3,7 +3,10 @@
 Counting starts with the first request. Each request reads the journal entries since the last one.
 """
 
+from typing import TYPE_CHECKING
+
 import anyio
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -12,9 +15,11 @@ from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.telemetry.turn_metrics import TurnMetrics
 from trunkline.workers.gateway.http.app_state import app_state_of
 from trunkline.workers.gateway.platform_metrics import measure_platform
-from trunkline.workers.gateway.prometheus import Exposition
 from trunkline_bus import Bus, DecodeError
 from trunkline_bus.streams.admin import raw_history
+
+if TYPE_CHECKING:
+    from trunkline.telemetry.prometheus import Exposition
 
 PATH = "/metrics"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,36 +30,44 @@ class JournalMetrics:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._exposition = Exposition()
-        self._tally = TurnMetrics(self._exposition)
         self._order = anyio.Lock()
-        self._last_seq: int | None = None
+        self._measures: tuple[Exposition, TurnMetrics] | None = None
+        self._last_seq = 0
 
     async def text(self) -> str:
         """Return the counted metrics and the current state of the platform."""
         async with self._order:
-            if self._last_seq is None:
-                await self._start()
-            else:
-                await self._read(self._last_seq)
-            await measure_platform(self._bus, self._exposition)
-            return self._exposition.text()
+            if self._measures is None:
+                self._last_seq = await self._find_last()
+                exposition = await anyio.to_thread.run_sync(_load_exposition)
+                self._measures = exposition, TurnMetrics(exposition)
+            exposition, tally = self._measures
+            await self._read(tally)
+            await measure_platform(self._bus, exposition)
+            return exposition.text()
 
-    async def _start(self) -> None:
+    async def _find_last(self) -> int:
         try:
             last = await self._bus.last(JOURNAL)
-            self._last_seq = last.seq if last is not None else 0
+            return last.seq if last is not None else 0
         except DecodeError:  # a later version wrote the last entry
-            self._last_seq = max([record.seq async for record in raw_history(self._bus, JOURNAL)], default=0)
+            return max([record.seq async for record in raw_history(self._bus, JOURNAL)], default=0)
 
-    async def _read(self, after: int) -> None:
-        async for record in raw_history(self._bus, JOURNAL, after=after):
+    async def _read(self, tally: TurnMetrics) -> None:
+        async for record in raw_history(self._bus, JOURNAL, after=self._last_seq):
             try:
                 envelope = await self._bus.inbound.open(JOURNAL.payload, record.data, record.headers)
-                self._tally.record(envelope.data, record.time)
+                tally.record(envelope.data, record.time)
             except DecodeError:
-                self._tally.record_unreadable()
+                tally.record_unreadable()
             self._last_seq = record.seq
+
+
+def _load_exposition() -> "Exposition":
+    """Return an empty exposition. The exporter is imported for the first request: that takes half a second."""
+    from trunkline.telemetry.prometheus import Exposition
+
+    return Exposition()
 
 
 async def get_metrics(request: Request) -> Response:
