@@ -14,10 +14,10 @@ from pathlib import Path
 import anyio
 
 from benchmarks.chaos_report import report
+from tests.chaos.chaos_run import Order, Outcome, run
 from tests.chaos.disks import why_not
-from tests.chaos.driver import Order, Outcome, run
 from tests.chaos.evidence import evidence
-from tests.chaos.stage import Setting
+from tests.chaos.platform_processes import Setting
 from trunkline.testing.scripted_provider import provider_process
 
 

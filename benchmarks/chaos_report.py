@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from benchmarks.figures import percentile, table
-from tests.chaos.driver import Outcome
+from tests.chaos.chaos_run import Outcome
 from tests.chaos.faults import Kind
-from tests.chaos.gaps import Gap, longest
+from tests.chaos.stream_gaps import Gap, longest
 
 GAPS = ["streams", "gap p50 / p95 / max s", "struck alone", "gap p50 / p95 / max s"]
 """Of all streams that were in the middle at a fault, and of those where everybody was up and it was the only fault."""

@@ -19,9 +19,9 @@ from pathlib import Path
 import anyio
 
 from benchmarks.figures import progress, table
-from tests.effects.judge import Case
-from tests.effects.proof import Verdict, play
-from tests.effects.waves import BOUNDARIES, KINDS
+from tests.effects.effect_run import Verdict, play
+from tests.effects.fault_plan import BOUNDARIES, KINDS
+from tests.effects.outcome_checker import Case
 
 HEAD = (
     "injected", "effect once", "effect never", "told done", "told not done", "told unknown",

@@ -17,10 +17,10 @@ from benchmarks.machine import CpuUsage, children
 from tests.chaos.clients import HttpClient
 from tests.chaos.programs import Wish
 from tests.chaos.transcript import HttpTranscript
-from tests.scale.crowd import Crowd
-from tests.scale.errands import PLUGIN, errand, errands, runners
-from tests.scale.shares import settled
-from tests.scale.verdict import verdict
+from tests.scale.concurrent_conversations import Crowd
+from tests.scale.effect_tool import PLUGIN, errand, errands, runners
+from tests.scale.invariants import verdict
+from tests.scale.partition_assignment import settled
 from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind

@@ -1,6 +1,6 @@
 """The evidence for every broken promise, as text."""
 
-from .driver import Outcome
+from .chaos_run import Outcome
 
 SHOWN = 40
 """How many broken promises are shown."""

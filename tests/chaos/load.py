@@ -17,8 +17,8 @@ from trunkline.errors import ErrorCode, Unavailable
 from trunkline_bus import BusError, RemoteFault
 
 from .clients import LEAVES_AFTER, HttpClient, read_feed
+from .platform_processes import Stage
 from .programs import Wish, draw_wish
-from .stage import Stage
 from .transcript import FeedTranscript, HttpTranscript, Transcript
 
 T = TypeVar("T")

@@ -9,11 +9,11 @@ import pytest
 
 from trunkline.testing.scripted_provider import provider_process
 
+from .chaos_run import LEAST, Order, Outcome, run
 from .disks import why_not
-from .driver import LEAST, Order, Outcome, run
 from .evidence import evidence
 from .faults import Fault, plan, victims
-from .stage import Setting
+from .platform_processes import Setting
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

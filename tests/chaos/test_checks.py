@@ -18,15 +18,15 @@ from trunkline.contracts.turns.messages import (
     TurnEnded,
 )
 
-from .ear import Ear
+from .auditor import Past, decided, effect_told, stale
 from .faults import Struck
-from .gaps import gaps, longest, shown
-from .given import given_of, judge
-from .ledger import Past, decided, effect_told, stale
+from .feed_listener import Ear
 from .load import Sent
+from .model_requests import given_of, judge
 from .programs import Wish
+from .stream_gaps import gaps, longest, shown
+from .tcp_relay import Wire
 from .transcript import FeedTranscript, HttpTranscript
-from .wire import Wire
 
 END = TurnEnded(reason="stop")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from .proof import play
-from .waves import AT_WORKER, AT_WORKER_FLYING, Kind
+from .effect_run import play
+from .fault_plan import AT_WORKER, AT_WORKER_FLYING, Kind
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -12,8 +12,8 @@ import anyio
 import httpx
 import pytest
 
+from tests.other_users import GUEST, HEADER, Visitors
 from tests.support.commands import run_trunkline
-from tests.visitors import GUEST, HEADER, Visitors
 from trunkline.cli._support.permissions import change_permissions
 from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, Approval, describe_decider
 from trunkline.contracts.audit.subjects import AUDIT
@@ -24,7 +24,7 @@ from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import RemoteFault, new_id
 
-from .approving import asked_by, asking, decide, results, scheduled, waiting, write
+from .approval_helpers import asked_by, asking, decide, results, scheduled, waiting, write
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from tests.visitors import HEADER, Visitors
+from tests.other_users import HEADER, Visitors
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import ForkTurn, MessageAccepted
@@ -19,7 +19,7 @@ from trunkline.contracts.turns.subjects import INBOX
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 
-from .approving import answer, ask, asking, question_of, results, write
+from .approval_helpers import answer, ask, asking, question_of, results, write
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
 from trunkline_bus.server.embedded_server import _find_binary
 from trunkline_bus.streams.retry import request_with_retry
 
-from .stage import CREW, manned
+from .shared_platforms import CREW, manned
 
 pytestmark = pytest.mark.anyio
 

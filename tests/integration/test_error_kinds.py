@@ -20,7 +20,7 @@ from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.testing.tool_calls import call_tool
 
-from .approving import asked_by, decide, write
+from .approval_helpers import asked_by, decide, write
 
 pytestmark = pytest.mark.anyio
 

@@ -24,7 +24,7 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import RemoteFault, new_id
 
-from .approving import asking, waiting
+from .approval_helpers import asking, waiting
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 
-from .stage import CREW, manned
+from .shared_platforms import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -43,7 +43,7 @@ from trunkline.testing.platform import text_of
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
 
-from .stage import CREW, manned
+from .shared_platforms import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -10,7 +10,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.visitors import GUEST, HEADER, Visitors
+from tests.other_users import GUEST, HEADER, Visitors
 from trunkline.contracts.memory.chunks import ForgetChunk, GetChunk, ListChunks, Remember
 from trunkline.contracts.memory.messages import MemoryHistory, SearchMemory
 from trunkline.contracts.memory.subjects import (

@@ -23,8 +23,8 @@ from trunkline.errors import Unavailable
 from trunkline.runtime.partitions import read_partitioning, repartition
 from trunkline.testing.platform import text_of
 
-from .approving import asking, decide, question_of
-from .stage import CREW, manned
+from .approval_helpers import asking, decide, question_of
+from .shared_platforms import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

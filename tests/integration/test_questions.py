@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import trunkline
-from tests.visitors import HEADER, Visitors
+from tests.other_users import HEADER, Visitors
 from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.access import Identity
@@ -22,7 +22,7 @@ from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, PlatformClient, clean_environ, platform
 from trunkline_bus import RemoteFault
 
-from .approving import answer, ask, asking, question_of, results
+from .approval_helpers import answer, ask, asking, question_of, results
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 
-from .stage import CREW, manned
+from .shared_platforms import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

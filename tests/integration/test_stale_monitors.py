@@ -12,8 +12,8 @@ from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 
-from .approving import asking, decide, question_of, write
-from .stage import CREW, manned
+from .approval_helpers import asking, decide, question_of, write
+from .shared_platforms import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -24,8 +24,8 @@ from trunkline.testing.platform import Platform, PlatformClient, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import RemoteFault
 
-from .approving import asked_by, asking, decide, results, waiting, write
-from .stage import CREW, manned
+from .approval_helpers import asked_by, asking, decide, results, waiting, write
+from .shared_platforms import CREW, manned
 
 pytestmark = pytest.mark.anyio
 

@@ -17,9 +17,9 @@ from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
 from trunkline.testing.scripted_provider import provider_process
 
-from .crowd import PEOPLE, Crowd
-from .shares import settled
-from .verdict import verdict
+from .concurrent_conversations import PEOPLE, Crowd
+from .invariants import verdict
+from .partition_assignment import settled
 
 LIBRARY = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
 

@@ -10,9 +10,9 @@ from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.scripted_provider import provider_process
 
-from .crowd import PEOPLE, Crowd
-from .shares import settled
-from .verdict import Verdict, journal_verdict, verdict
+from .concurrent_conversations import PEOPLE, Crowd
+from .invariants import Verdict, journal_verdict, verdict
+from .partition_assignment import settled
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -12,9 +12,9 @@ from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.scripted_provider import provider_process
 
-from .crowd import PEOPLE, Crowd
-from .shares import settled
-from .verdict import verdict
+from .concurrent_conversations import PEOPLE, Crowd
+from .invariants import verdict
+from .partition_assignment import settled
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

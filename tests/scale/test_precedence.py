@@ -12,7 +12,7 @@ from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.runtime.overview import OverviewReader
 from trunkline.testing.scripted_provider import provider_process
 
-from .shares import settled
+from .partition_assignment import settled
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -9,9 +9,9 @@ from tests.support.processes import process_platform
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.scripted_provider import provider_process
 
-from .crowd import Crowd
-from .errands import PLUGIN, errand, errands, runners
-from .verdict import verdict
+from .concurrent_conversations import Crowd
+from .effect_tool import PLUGIN, errand, errands, runners
+from .invariants import verdict
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -1,4 +1,4 @@
-"""Lets the tests import ``places``."""
+"""Lets the tests import ``git_workspaces``."""
 
 import sys
 from pathlib import Path

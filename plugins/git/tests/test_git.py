@@ -7,9 +7,9 @@ from pathlib import Path
 from subprocess import CalledProcessError
 
 import pytest
+from git_workspaces import git, needs_both, place
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from places import git, needs_both, place
 
 from trunkline.testing.tool_calls import call_tool
 from trunkline_git.push import GUARDED_RECEIVE

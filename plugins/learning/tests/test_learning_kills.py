@@ -13,7 +13,7 @@ from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
 from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
 from trunkline_bus.streams.admin import consumer_state
 
-from .stage import WORDS_ALONE
+from .learning_platform import WORDS_ALONE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -12,8 +12,8 @@ from trunkline_mcp.block_server.block import ServedBlock
 from trunkline_mcp.block_server.server import BlockServer
 
 from .conformance import suite
+from .conformance.block_server_app import at_address
 from .conformance.fixture import Fixture
-from .conformance.serving import at_address
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 

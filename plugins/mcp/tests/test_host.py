@@ -21,7 +21,7 @@ from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import assert_audited
 from trunkline_bus import new_id
 
-from .places import BarePlugin, entry
+from .mcp_servers import BarePlugin, entry
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from trunkline import Sandbox
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings
 
-sys.path.insert(0, str(Path(__file__).parent))  # rlm_shelf, rlm_processes
+sys.path.insert(0, str(Path(__file__).parent))  # rlm_chunks, rlm_processes
 
 
 @pytest.fixture(scope="session")

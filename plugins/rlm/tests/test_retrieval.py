@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio
 import pytest
-from rlm_shelf import Shelf
+from rlm_chunks import Shelf
 
 from trunkline import CompletionError, ErrorCode, Sandbox
 from trunkline.api.model import Finish, ModelError, ModelRequest, Usage

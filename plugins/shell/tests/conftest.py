@@ -1,4 +1,4 @@
-"""Lets the tests import ``house``."""
+"""Lets the tests import ``shell_worker``."""
 
 import sys
 from pathlib import Path

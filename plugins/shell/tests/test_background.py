@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from house import House, house, keeper_of, needs_it, until
+from shell_worker import House, house, keeper_of, needs_it, until
 
 from tests.support.commands import run_trunkline
 from tests.support.processes import process_platform

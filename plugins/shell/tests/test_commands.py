@@ -12,9 +12,9 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 import pytest
-from house import House, house, needs_it
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shell_worker import House, house, needs_it
 
 from tests.support.commands import run_trunkline
 from trunkline.testing.tool_calls import call_tool, write_permissions

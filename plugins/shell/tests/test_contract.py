@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from house import needs_it
+from shell_worker import needs_it
 
 from trunkline import Sandbox, Tool, ToolContext
 from trunkline.config import load_config

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio.to_thread
 import pytest
-from house import House, house, needs_it
+from shell_worker import House, house, needs_it
 from test_background import BEAT, STUBBORN, beats, goes_on, rests
 
 from tests.support.commands import run_trunkline

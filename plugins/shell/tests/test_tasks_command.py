@@ -7,7 +7,7 @@ from subprocess import CompletedProcess
 
 import anyio.to_thread
 import pytest
-from house import House, house, keeper_of, needs_it, until
+from shell_worker import House, house, keeper_of, needs_it, until
 
 from tests.support.commands import run_trunkline
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs

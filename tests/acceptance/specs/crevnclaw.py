@@ -14,7 +14,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         13,
         'config.json: port 3100, origin_allowlist ["http://localhost:3000"]',
         "tests/core/config/test_load.py",
-        "plugins/mcp/tests/test_servers.py",
+        "plugins/mcp/tests/test_server_config.py",
         open="the breaker's settings; files and providers are configured as conflict C37 says",
     ),
     "CC-F3": planned(16, "Lane scheduler: System 0, Interactive 1, Background 2"),
@@ -36,7 +36,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F10": done(
         "MCP host: servers from config, connect at start, auto-discover tools",
         "plugins/mcp/tests/test_host.py",
-        "plugins/mcp/tests/test_lines.py",
+        "plugins/mcp/tests/test_server_connection.py",
     ),
     "CC-F11": planned(16, "YAML DSL, schema validated; states pending → running → waiting_approval"),
     "CC-F12": planned(16, "grammar: name (req), description (req), steps (≥1) of {id, name"),
@@ -59,7 +59,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F18": planned(
         13,
         "SQLite + vec: vectors(id, embedding, content, metadata{timestamp, source",
-        "tests/core/memory/test_meaning.py",
+        "tests/core/memory/test_semantic_search.py",
         "tests/core/memory/test_conversations.py",
         open="the ledger",
     ),
@@ -67,7 +67,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F20": done("RAG: embed query → top-k (5) with metadata, <100 ms"),
     "CC-F21": done(
         "directives SOUL.md, AGENTS.md injected into system prompt",
-        "plugins/personality/tests/test_guide.py::test_CC_T16_soul_is_told_and_may_be_missing",
+        "plugins/personality/tests/test_context_source.py::test_CC_T16_soul_is_told_and_may_be_missing",
     ),
     "CC-F22": planned(14, "Mission Control: live thought stream (monologue, tool inputs/outputs"),
     "CC-F23": planned(14, "pages /, /thought-stream (last 500 entries, colour per type), /memory"),

@@ -42,8 +42,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "MB-F12": planned(13, '"smart memory" on stop: last 10 messages (200 chars each) into memory.md'),
     "MB-F13": done(
         "system prompt = first-run onboarding (monitor picks a name/emoji",
-        "plugins/personality/tests/test_beginning.py",
-        "plugins/personality/tests/test_guide.py",
+        "plugins/personality/tests/test_onboarding.py",
+        "plugins/personality/tests/test_context_source.py",
         "plugins/personality/tests/test_identity.py",
         "tests/integration/test_default_request.py",
     ),
@@ -61,7 +61,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "MB-F17": done(
         "shell: execute_command(command, timeout",
         "plugins/shell/tests/test_commands.py",
-        "plugins/shell/tests/test_developing.py",
+        "plugins/shell/tests/test_developer_tools.py",
     ),
     "MB-F18": planned(
         14,
@@ -92,7 +92,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         15,
         "MultiChannelManager: several channels at once",
         "tests/core/channels/test_worker.py",
-        "tests/core/channels/test_letters.py",
+        "tests/core/channels/test_letter_channel.py",
         open="a target channel per message",
     ),
     "MB-F23": planned(
@@ -107,7 +107,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "MB-F24": planned(
         14,
         "token mblk_ + 32 hex, bearer or ?token=",
-        "tests/core/gateway/test_door.py",
+        "tests/core/gateway/test_http_auth.py",
         "tests/core/gateway/test_conversations.py",
         "tests/core/gateway/test_block_changes.py",
         open="the other routes under /api",
@@ -170,8 +170,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MB-T19": done(
         "each HTTP route without token → 401 (also plugin routes)",
-        "tests/core/gateway/test_door.py::test_without_the_token_nobody_comes_in",
-        "tests/core/gateway/test_door.py::test_only_loopback_listens",
+        "tests/core/gateway/test_http_auth.py::test_without_the_token_nobody_comes_in",
+        "tests/core/gateway/test_http_auth.py::test_only_loopback_listens",
     ),
     "MB-T20": planned(16, "sub-agent: create, query with timeout, list, terminate own child ok"),
     "MB-T21": planned(13, "costs after crash equal the sum of provider usage records"),

@@ -8,16 +8,16 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "MN-F1": done(
         "client (chat UI, agent graph, router, orchestrator",
         "channels/terminal/tests/test_terminal.py",
-        "plugins/mcp/tests/test_serving.py",
+        "plugins/mcp/tests/test_block_server.py",
     ),
     "MN-F2": done(
         "data: {home}/{profile}/conversations/, profiles/, todos/, rag_session_id.txt",
-        "plugins/learning/tests/test_learning_running.py",
+        "plugins/learning/tests/test_learning_platform.py",
         "tests/core/runtime/test_home.py",
     ),
     "MN-F3": done(
         "model-scoped memory: episodic + playbook per chat model",
-        "plugins/learning/tests/test_learning_running.py::test_another_models_strategies_are_told_and_the_profile_after_five_messages",
+        "plugins/learning/tests/test_learning_platform.py::test_another_models_strategies_are_told_and_the_profile_after_five_messages",
     ),
     "MN-F4": planned(16, "categories simple_qa, code, research, knowledge, full"),
     "MN-F5": planned(16, "fast path only when there is no conversation context: greeting → simple_qa"),
@@ -67,7 +67,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "MN-F23": done("playbook strategies + metrics per model"),
     "MN-F24": done("automatic user profile. EMA α .15 for verbosity, directness, technical_level"),
     "MN-F25": done(
-        "MEMORY.md ≤2200 chars, entries separated by ---", "plugins/personality/tests/test_curated.py"
+        "MEMORY.md ≤2200 chars, entries separated by ---", "plugins/personality/tests/test_curated_memory.py"
     ),
     "MN-F26": done("skills skills/<dir>/SKILL.md with frontmatter (description required, ≤1024"),
     "MN-F27": planned(13, "auto above MAX_CONVERSATION_TOKENS, keep LLM.KEEP_RECENT_MESSAGES verbatim"),

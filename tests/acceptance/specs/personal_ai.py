@@ -28,17 +28,17 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F5": done(
         "exposed only through tools (model via tool loop",
         "plugins/memory/tests/test_memory_tools.py",
-        "tests/core/tools/test_memory_reach.py",
+        "tests/core/tools/test_memory_path_rules.py",
     ),
     "PA-F6": done(
         "full export in open formats from day one (memory_export named in ARCH-7)",
         "tests/core/memory/test_export.py",
-        "tests/core/memory/test_carry_commands.py",
-        "tests/conformance/test_fs_carry.py",
+        "tests/core/memory/test_transfer_commands.py",
+        "tests/conformance/test_fs_transfer.py",
     ),
     "PA-F7": done(
         "version history initialised at startup, otherwise startup fails",
-        "tests/core/memory/test_start.py",
+        "tests/core/memory/test_store_open.py",
         "tests/core/memory/test_history.py",
     ),
     "PA-F8": done("operations read, write, edit, delete, search, list, history"),
@@ -54,7 +54,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F11": done("path safety: realpath of nearest existing parent stays under root"),
     "PA-F12": done(
         "evolution stages (files → +db → +vectors → +multimodal → +cloud) are",
-        "tests/core/memory/test_meaning.py",
+        "tests/core/memory/test_semantic_search.py",
     ),
     "PA-F13": done("accept → model → tools → stream → repeat until the model signals completion"),
     "PA-F14": done("no default iteration cap (deployment MAY set one)"),
@@ -64,7 +64,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F18": planned(
         14,
         "operations authenticate(request) → identity",
-        "tests/core/gateway/test_door.py",
+        "tests/core/gateway/test_http_auth.py",
         open="identities beyond the owner, the headers between gateway and engine",
     ),
     "PA-F19": planned(14, "tools required from day one: auth_whoami, auth_check"),
@@ -82,7 +82,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F22": planned(
         14,
         "fail closed; login on every access, also local; exportable",
-        "tests/core/gateway/test_door.py",
+        "tests/core/gateway/test_http_auth.py",
         "tests/core/policy/test_engine.py::test_what_nothing_permits_is_refused",
         open="auth through conversation",
     ),
@@ -90,7 +90,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F24": done(
         "approval spectrum ask-everything → ask-some → ask-nothing",
         "tests/integration/test_approvals.py",
-        "tests/integration/test_unasked.py",
+        "tests/integration/test_unapproved_effects.py",
     ),
     "PA-F25": done(
         "audit: metadata of every action always",
@@ -124,7 +124,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F33": done(
         "details: messages minItems 1; trigger default message",
         "tests/conformance/test_arch_contract.py",
-        "tests/core/gateway/test_door.py::test_the_loop_is_not_here",
+        "tests/core/gateway/test_http_auth.py::test_the_loop_is_not_here",
     ),
     "PA-F34": done(
         "POST /completions {messages(min 1), tools?[{name, description, parameters}]",
@@ -134,12 +134,12 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F35": done(
         "sub-agents = a secondary model called as a tool",
         "plugins/rlm/tests/test_retrieval.py",
-        "plugins/files/tests/test_pictures.py",
+        "plugins/files/tests/test_image_tool.py",
     ),
     "PA-F36": done(
         "self-describing, found in tool_sources: MCP discovery, manifest (tool.json)",
         "tests/core/plugins/test_sources.py",
-        "plugins/mcp/tests/test_servers.py",
+        "plugins/mcp/tests/test_server_config.py",
     ),
     "PA-F37": done("always-send set chosen by owner preference"),
     "PA-F38": done(

@@ -11,7 +11,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "RLM-F2": done(
         "Chunk: id chunk-YYYY-MM-DD-<8 hex>, content, tokens",
         "tests/core/memory/chunks/test_chunks.py",
-        "tests/core/memory/chunks/test_model.py",
+        "tests/core/memory/chunks/test_chunk_model.py",
     ),
     "RLM-F3": done(
         "directory required: memory/YYYY-MM-DD/chunk-*.json + daily index.json",
@@ -22,7 +22,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "RLM-F6": done("bounds 100–800 tokens: paragraph split → merge small (<100) → split large at"),
     "RLM-F7": done(
         "type detection, first hit wins in order decision > pattern > preference >",
-        "tests/core/memory/chunks/test_model.py",
+        "tests/core/memory/chunks/test_chunk_model.py",
         "plugins/learning/tests/test_facts.py",
     ),
     "RLM-F8": done(
@@ -67,13 +67,15 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "RLM-F25": done(
         'chat commands: "Set X to N%" / "X at N%", "Max X", "Min X", "Reset sliders"',
         "plugins/personality/tests/test_hud.py",
-        "plugins/personality/tests/test_guide.py",
+        "plugins/personality/tests/test_context_source.py",
     ),
     "RLM-F26": done(
         "LIVEHUD block in front of every response: Session Active/New, Mode",
         "plugins/personality/tests/test_hud.py",
     ),
-    "RLM-F27": done("etiquette: claim tags [Fact]//[Opinion]", "plugins/personality/tests/test_guide.py"),
+    "RLM-F27": done(
+        "etiquette: claim tags [Fact]//[Opinion]", "plugins/personality/tests/test_context_source.py"
+    ),
     "RLM-T1": done('remember "User prefers dark mode" → one chunk type preference'),
     "RLM-T2": done("2000-token text → all chunks ≤800 tokens, ≥100 except the last"),
     "RLM-T3": done('remember None → type error; "" or spaces → success false, nothing written'),

@@ -18,7 +18,7 @@ from trunkline.errors import ConfigError
 from trunkline.testing.platform import Platform, platform
 
 from .conftest import Cli, Run
-from .sitting import at_terminal, call
+from .terminal_actions import at_terminal, call
 
 pytestmark = pytest.mark.anyio
 

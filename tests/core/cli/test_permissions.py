@@ -14,7 +14,7 @@ from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.testing.platform import Platform
 
 from .conftest import Cli, Run
-from .sitting import at_terminal, call
+from .terminal_actions import at_terminal, call
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.visitors import HEADER, Visitors
+from tests.other_users import HEADER, Visitors
 from trunkline.contracts.gateway.access import Identity
 from trunkline.errors import TrunklineError
 from trunkline.home.listeners import read_listeners

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from .house import Reached, house
-from .rows import ROWS
+from .policy_cases import ROWS
+from .tool_platform import Reached, house
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from trunkline.cli._support.permissions import change_permissions
 from trunkline.contracts.tools.messages import ToolOutcome
 
-from .house import Reached
+from .tool_platform import Reached
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

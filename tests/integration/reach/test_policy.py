@@ -13,8 +13,8 @@ from trunkline.contracts.memory.messages import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import ToolOutcome
 
-from .house import KINDS, Reached
-from .rows import READS, ROWS, Row
+from .policy_cases import READS, ROWS, Row
+from .tool_platform import KINDS, Reached
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

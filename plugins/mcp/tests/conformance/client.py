@@ -2,7 +2,8 @@
 scenario is about.
 
 The suite begins a program for each of its scenarios, many at once. So that each does not load Python and the SDK anew,
-this one stays, and the program that it begins is ``knock.py``, which hands over the address and the environment.
+this one stays, and the program that it begins is ``client_launcher.py``. That program hands over the address and the
+environment.
 """
 
 import json

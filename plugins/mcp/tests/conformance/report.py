@@ -17,8 +17,8 @@ import anyio.to_thread
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import block_server_app
 import fixture
-import serving
 import suite
 
 Table = dict[str, dict[str, Mapping[str, suite.Verdict]]]
@@ -31,7 +31,7 @@ async def measured() -> Table:
         for revision in suite.REVISIONS:
             found["client"][revision] = await _run("client", revision, words, place)
     for revision in suite.REVISIONS:
-        async with serving.at_address(fixture.Fixture().server()) as url:
+        async with block_server_app.at_address(fixture.Fixture().server()) as url:
             with tempfile.TemporaryDirectory() as place:
                 found["server"][revision] = await _run("server", revision, ["--url", url], place)
     return found

@@ -98,7 +98,7 @@ def client_that_stays(place: Path) -> Iterator[list[str]]:
                 if process.poll() is not None or time.monotonic() > until:
                     raise RuntimeError("the client for the suite did not begin")
                 time.sleep(0.05)
-            yield ["--command", f"{sys.executable} -S -E {here / 'knock.py'} {at}"]
+            yield ["--command", f"{sys.executable} -S -E {here / 'client_launcher.py'} {at}"]
         finally:
             process.kill()
 

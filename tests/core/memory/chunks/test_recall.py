@@ -10,7 +10,7 @@ import pytest
 
 from tests.core.memory.chunks import test_chunks as plain
 from tests.core.memory.chunks.conftest import Chunks, chunks_in
-from tests.core.memory.test_meaning import complete
+from tests.core.memory.test_semantic_search import complete
 from tests.support.tiny_embedder import TinyEmbedder
 from trunkline.contracts.memory.chunks import Recalled
 from trunkline.contracts.memory.store import StoreContext

@@ -6,7 +6,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.visitors import GUEST, HEADER, Visitors
+from tests.other_users import GUEST, HEADER, Visitors
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.testing.platform import platform
 

@@ -9,7 +9,7 @@ from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import PlatformClient
 from trunkline_bus import StoredMessage
 
-from .crowd import Crowd, Said
+from .concurrent_conversations import Crowd, Said
 
 
 @dataclass(slots=True)

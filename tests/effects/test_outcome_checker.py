@@ -9,8 +9,8 @@ from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.workers.monitor.turn_messages import UNDECIDED, UNFINISHED
 from trunkline.workers.tools.error_outcomes import VERIFY
 
-from .judge import Case, judge
-from .waves import AT_MONITOR_FLYING, AT_WORKER_FLYING, BOUNDARIES, KINDS, plan
+from .fault_plan import AT_MONITOR_FLYING, AT_WORKER_FLYING, BOUNDARIES, KINDS, plan
+from .outcome_checker import Case, judge
 
 OK, ERROR, UNKNOWN = "moved it", "transfer was not run: it was not allowed.", f"Unknown. {VERIFY}"
 

@@ -14,7 +14,7 @@ from trunkline.errors import OutcomeUnknown
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.form_fields import LEAVE_OUT
 
-from .places import Bare, called, line_to, ready, until
+from .mcp_servers import Bare, called, line_to, ready, until
 
 pytestmark = pytest.mark.anyio
 

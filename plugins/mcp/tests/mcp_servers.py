@@ -15,7 +15,7 @@ from trunkline_mcp.connector import Connector
 from trunkline_mcp.server_config import parse_server
 from trunkline_mcp.server_connection import ServerConnection
 
-HOSTILE = Path(__file__).with_name("hostile.py")
+HOSTILE = Path(__file__).with_name("hostile_server.py")
 
 
 class BareProcess(SandboxProcess):

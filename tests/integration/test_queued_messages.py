@@ -13,7 +13,7 @@ from trunkline.contracts.approvals.messages import Approval
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
-from .approving import asked_by, asking, waiting, write
+from .approval_helpers import asked_by, asking, waiting, write
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault
 
-from .approving import ask, asked_by, asking, decide, question_of, write
+from .approval_helpers import ask, asked_by, asking, decide, question_of, write
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,9 @@ from trunkline_mcp.oauth import OAuthTokenStore
 from trunkline_mcp.server_config import parse_server
 from trunkline_mcp.server_connection import ServerConnection
 
+from .conformance.block_server_app import at_address
 from .conformance.fixture import Fixture
-from .conformance.serving import at_address
-from .places import called, ready
+from .mcp_servers import called, ready
 
 pytestmark = pytest.mark.anyio
 

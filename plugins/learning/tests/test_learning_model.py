@@ -13,7 +13,7 @@ from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline_learning import prompts
 
-from .stage import facts_of, learned, learning, said, texts
+from .learning_platform import facts_of, learned, learning, said, texts
 
 pytestmark = pytest.mark.anyio
 

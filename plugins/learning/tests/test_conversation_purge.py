@@ -26,7 +26,7 @@ from trunkline_learning.playbook import Strategy
 from trunkline_learning.purger import LearningPurger
 from trunkline_learning.turns import Provenance
 
-from .stage import WORDS_ALONE, facts_of, said, texts
+from .learning_platform import WORDS_ALONE, facts_of, said, texts
 
 pytestmark = pytest.mark.anyio
 

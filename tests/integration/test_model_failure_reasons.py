@@ -13,9 +13,9 @@ import httpx
 import openai
 import pytest
 
+from tests.other_users import GUEST, HEADER, Visitors
 from tests.ports import free_port
 from tests.support.tmux import MISSING, Tmux
-from tests.visitors import GUEST, HEADER, Visitors
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline.testing.script import Hang, Refuse, Reply, ScriptedRequest
 from trunkline.testing.scripted_provider import ScriptedProvider

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
+from git_workspaces import git, needs_both, place
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from places import git, needs_both, place
+from script_cases import CONFIRMED, FREE, HIDDEN, REFUSED
 
-from scripts import CONFIRMED, FREE, HIDDEN, REFUSED
 from trunkline_git.script import MAX_CHARACTERS, judge_command
 from trunkline_git.settings import GitSettings
 

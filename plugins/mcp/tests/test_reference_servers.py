@@ -17,7 +17,7 @@ from trunkline_bus import new_id
 from trunkline_mcp.host import read_statuses
 
 from .conformance import suite
-from .places import until
+from .mcp_servers import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -123,11 +123,11 @@ async def test_a_server_in_the_sandbox_sees_nothing_of_the_owners(tmp_path):
         pytest.skip("skipped: no python3 of the system")
     shown = tmp_path / "shown"
     shown.mkdir()
-    shutil.copy(Path(__file__).with_name("spy.py"), shown)
+    shutil.copy(Path(__file__).with_name("spy_server.py"), shown)
     (tmp_path / "token").write_text("t0ken-of-the-home")
     entry = {
         "command": python,
-        "args": [str(shown / "spy.py"), str(tmp_path / "token")],
+        "args": [str(shown / "spy_server.py"), str(tmp_path / "token")],
         "readable": [str(shown)],
         "start_timeout": 60,
     }

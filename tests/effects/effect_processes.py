@@ -16,14 +16,14 @@ from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline.home.kill_switch import KillSwitch
 from trunkline_bus import EmbeddedServer, ServerSettings
 
-from .lossy import LossyWire
+from .lossy_relay import LossyWire
 
 CREW: dict[str, WorkerKind] = {
     "tools-a": "tools", "tools-b": "tools", "monitor-a": "monitor", "monitor-b": "monitor",
     "gateway": "gateway", "memory": "memory",
 }  # fmt: skip
 
-PLUGIN = Path(__file__).with_name("holding.py")
+PLUGIN = Path(__file__).with_name("boundary_plugin.py")
 
 STARTS = 3
 

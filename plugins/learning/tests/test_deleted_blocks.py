@@ -12,7 +12,7 @@ from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline_learning import prompts
 
-from .stage import ON, learning, passed_over, texts, until
+from .learning_platform import ON, learning, passed_over, texts, until
 
 pytestmark = pytest.mark.anyio
 

@@ -189,7 +189,7 @@ def folder_elsewhere(file: Path) -> None:
 async def test_settings_that_are_not_read_are_told(
     tmp_path: Path, name: str, laid: Callable[[Path], None]
 ) -> None:
-    """Nobody knows what they were to say, so no message is taken (``test_garbage_files``)."""
+    """Nobody knows what they were to say, so no message is taken (``test_malformed_files``)."""
     if laid is folder_elsewhere and "/" not in name:
         return
     (tmp_path / "memory/blocks/main").mkdir(parents=True)

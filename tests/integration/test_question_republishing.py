@@ -25,7 +25,7 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.platform import platform
 
-from .approving import ask, asking, question_of
+from .approval_helpers import ask, asking, question_of
 
 pytestmark = pytest.mark.anyio
 

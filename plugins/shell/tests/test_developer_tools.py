@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from house import house, needs_it
+from shell_worker import house, needs_it
 
 from trunkline._util.paths import open_beneath
 from trunkline.errors import ToolError

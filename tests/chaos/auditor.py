@@ -33,8 +33,8 @@ from trunkline.testing.platform import PlatformClient
 from trunkline_bus import BusError, StoredMessage
 
 from .effects import happened
-from .given import Given, judge
 from .load import Sent
+from .model_requests import Given, judge
 
 E = TypeVar("E", bound=JournalEntry)
 Sort = Literal["lost", "doubled", "broken"]

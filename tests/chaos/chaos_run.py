@@ -13,13 +13,13 @@ from anyio.abc import TaskGroup
 
 from trunkline_bus import new_id
 
-from .ear import Ear
+from .auditor import Account, Auditor, Broken
 from .faults import Fault, Kind, plan, rolling, victims
-from .gaps import Gap, gaps, shown, worst
-from .given import Given, given_of
-from .ledger import Account, Auditor, Broken
+from .feed_listener import Ear
 from .load import Load
-from .stage import Setting, Stage, on_stage
+from .model_requests import Given, given_of
+from .platform_processes import Setting, Stage, on_stage
+from .stream_gaps import Gap, gaps, shown, worst
 
 FORGET_EVERY = 40
 """After so many faults the scripted provider is told to forget what it was asked, so that it stays small."""

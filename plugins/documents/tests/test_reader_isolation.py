@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
-from misbehaving import Bad
+from misbehaving_reader import Bad
 
 from trunkline.api.documents import UnreadableDocument
 from trunkline.config.settings import DocumentsSettings
@@ -142,7 +142,7 @@ def test_the_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
     """A killed platform leaves no reader behind, not even one that hangs."""
     program = (
         "import sys, time; from tempfile import TemporaryFile; sys.path.insert(0, sys.argv[1])\n"
-        "from misbehaving import Bad\n"
+        "from misbehaving_reader import Bad\n"
         "from trunkline.config.settings import DocumentsSettings\n"
         "from trunkline.documents.reader_pool import ReaderProcess\n"
         "file = TemporaryFile(); file.write(b'hang'); file.seek(0)\n"

@@ -25,10 +25,10 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import EFFECT, JOURNAL
 from trunkline_bus import BusError, RemoteFault, Topic
 
-from .judge import Case, Finding, Standing, judge
-from .stage import Stage, on_stage
-from .strikes import Blow, Striker
-from .waves import Kind, Wave, plan
+from .effect_processes import Stage, on_stage
+from .fault_injection import Blow, Striker
+from .fault_plan import Kind, Wave, plan
+from .outcome_checker import Case, Finding, Standing, judge
 
 AT_ONCE = 48
 """Turns that are sent or read at once."""

@@ -20,7 +20,7 @@ from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform, text_of
 from trunkline_bus import RemoteFault
 
-from .stage import CREW
+from .shared_platforms import CREW
 
 pytestmark = [
     pytest.mark.anyio,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .ear import Silence
 from .faults import Struck
+from .feed_listener import Silence
 from .transcript import Transcript
 
 REACH = 5.0

@@ -11,7 +11,7 @@ from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import assert_audited, call_tool
 from trunkline_bus import new_id
 
-from .test_unasked import arguments
+from .test_unapproved_effects import arguments
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalDecided, A
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline_bus import RemoteFault
 
-from .approving import answer, ask, asking, decide, question_of, results, waiting, write
-from .stage import CREW, manned
+from .approval_helpers import answer, ask, asking, decide, question_of, results, waiting, write
+from .shared_platforms import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 

@@ -21,7 +21,7 @@ from trunkline_mcp.block_server.block import ServedBlock
 from trunkline_mcp.block_server.server import BlockServer
 from trunkline_mcp.block_server.transports import build_app
 
-from .conformance.serving import TOKEN, at_address
+from .conformance.block_server_app import TOKEN, at_address
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import TurnAnswer, platform
 
-from .approving import asked_by, asking, decide, question_of, results, write
+from .approval_helpers import asked_by, asking, decide, question_of, results, write
 
 pytestmark = pytest.mark.anyio
 

@@ -25,7 +25,7 @@ from .disks import Disk, small_disk
 from .effects import PLUGIN
 from .faults import DISKS, LEADERS, WORKERS, Fault, Kind, Struck
 from .servers import Servers, cluster, one_server
-from .wire import Wire
+from .tcp_relay import Wire
 
 STARTS = 10
 """How often a worker that does not get ready is started, while the server may be away."""

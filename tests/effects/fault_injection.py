@@ -16,8 +16,8 @@ from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline_bus import BusError, RemoteFault
 
-from .stage import Stage
-from .waves import Wave
+from .effect_processes import Stage
+from .fault_plan import Wave
 
 ASKERS = 3
 """Who ask for the same call at once, besides the turn."""

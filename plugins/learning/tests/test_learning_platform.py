@@ -30,7 +30,7 @@ from trunkline_learning.context import LearningContextSource
 from trunkline_learning.learner import Learner
 from trunkline_learning.preferences import LearningPreferences
 
-from .stage import WORDS_ALONE, facts_of, learned, learning, passed_over, said, texts, until
+from .learning_platform import WORDS_ALONE, facts_of, learned, learning, passed_over, said, texts, until
 
 pytestmark = pytest.mark.anyio
 
