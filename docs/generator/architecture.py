@@ -55,7 +55,7 @@ INTRODUCTION = """
 
 Workers communicate only over NATS, on the [subjects](../reference/subjects.md) of one table. A single process uses the
 bus in the same way: `trunkline up` starts the real server as a child process and runs all five workers beside it. So the
-tests of one machine cover what runs on several ([decision 1](../adr/0001-nats-always.md)).
+tests of one machine cover what runs on several ([decision 1](../adr/0001-nats-is-the-only-bus.md)).
 
 All workers share one life cycle: *open* (the worker answers requests once `open` returns), *serve*, *drain* (it takes no
 new work and finishes or hands back what it has), *close*. After a crash the supervisor closes and restarts that worker;
