@@ -9,7 +9,7 @@ from time import perf_counter
 from benchmarks.figures import milliseconds, percentile
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.store import Change, StoreContext
-from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline_git_store.store import GitMemoryStore
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 """Where data lies that is measured with and not committed."""
@@ -48,9 +48,11 @@ class Bench:
         self, name: str = "store", *, sync: bool = True, embedder: Embedder | None = None
     ) -> AsyncIterator[GitMemoryStore]:
         """A store of the figure's own."""
-        store = GitMemoryStore(sync=sync)
+        store = GitMemoryStore()
         await store.open(
-            StoreContext(self.folder / name / "memory", self.folder / name / "cache", embedder=embedder)
+            StoreContext(
+                self.folder / name / "memory", self.folder / name / "cache", embedder=embedder, fsync=sync
+            )
         )
         try:
             await store.change(

@@ -11,14 +11,14 @@ import msgspec
 from benchmarks.figures import progress
 from benchmarks.memory.bench import Bench, BenchRow
 from benchmarks.memory.recall import LOCAL, WORDS, embedded, messages
+from trunkline.contracts.memory.chunk_files import chunk_path, encode_chunk
 from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, Recall
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
-from trunkline.workers.memory.chunks.chunk_file import chunk_path, encode
 from trunkline.workers.memory.chunks.reader import ChunkReader
-from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_embedder.static import StaticEmbedder
+from trunkline_git_store.store import GitMemoryStore
 
 
 async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
@@ -44,7 +44,7 @@ async def _recalled(bench: Bench, entries: Sequence[Any], embedder: Embedder | N
             turns = await _bring(store, name, entry)
             await embedded(store)
             progress(f"{name}: {len(entry['questions'])} questions")
-            reader = ChunkReader(store, BlockPolicies(store))
+            reader = ChunkReader(store.chunk_index(store), BlockPolicies(store))
             for question in entry["questions"]:
                 wish = Recall(query=question["question"], actor="agent", block="main", max_results=10)
                 if evidence := set(question["evidence"]):
@@ -64,7 +64,7 @@ async def _bring(store: GitMemoryStore, name: str, entry: Mapping[str, Any]) -> 
         known = ChunkMetadata(created_at=at, modified_at=at, conversation_id=name)
         text = f"{message.name}: {message.content}"
         held = ChunkFile(id=chunk, content=text, tokens=len(text) // 4, type="note", metadata=known)
-        files[chunk_path("blocks/main", chunk, crowded=False)] = encode(held)
+        files[chunk_path("blocks/main", chunk, crowded=False)] = encode_chunk(held)
         turns[chunk] = message.id
     await store.change(Change(files, actor="benchmark", reason="Bring turns"))
     return turns

@@ -11,16 +11,16 @@ from statistics import median
 from benchmarks.figures import milliseconds
 from benchmarks.memory.bench import Bench, BenchRow, timed
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.memory.chunk_files import CROWDED, chunk_path, encode_chunk, new_chunk_id
 from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
-from trunkline.workers.memory.chunks.chunk_file import CROWDED, chunk_path, encode, new_chunk_id
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.chunks.writer import ChunkWriter
-from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline.workers.memory.redaction import RedactionRule
 from trunkline_bus import Scope
+from trunkline_git_store.store import GitMemoryStore
 
 FEW, MANY = 100, 100_000
 TIMES = 60
@@ -44,7 +44,7 @@ class ChunkWorkload:
     def __init__(self, store: GitMemoryStore) -> None:
         policies = BlockPolicies(store)
         redaction = RedactionRule(Redactor())
-        self.reader = ChunkReader(store, policies, lambda: AT)
+        self.reader = ChunkReader(store.chunk_index(store), policies, lambda: AT)
         self.keeper = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.redact, lambda: AT)
         self.made: list[str] = []
 
@@ -112,5 +112,5 @@ def _chunks(first: int, count: int) -> Change:
         chunk = new_chunk_id(AT)
         known = ChunkMetadata(created_at=AT, modified_at=AT, conversation_id="c")
         held = ChunkFile(id=chunk, content=text(), tokens=100, type="note", tags=("all",), metadata=known)
-        files[chunk_path("blocks/main", chunk, crowded=number >= CROWDED)] = encode(held)
+        files[chunk_path("blocks/main", chunk, crowded=number >= CROWDED)] = encode_chunk(held)
     return Change(files, actor="agent", reason="Fill")

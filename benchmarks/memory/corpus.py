@@ -5,7 +5,7 @@ import random
 from itertools import accumulate
 from pathlib import Path
 
-from trunkline.workers.memory.chunks.chunk_file import chunk_path
+from trunkline.contracts.memory.chunk_files import chunk_path
 
 SYLLABLES = "ba ti ron mel ka sor ing der lo vie mun tas per gil ne cho fra wen dol ske".split()  # noqa: SIM905
 WORDS = 50_000

@@ -23,8 +23,8 @@ from trunkline.contracts.conversations.messages import AppendConversation, Messa
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.messages import MemoryHit, PassageKind, SearchMemory
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_embedder.static import StaticEmbedder
+from trunkline_git_store.store import GitMemoryStore
 
 WORDS, LOCAL = "no embedder", "local embedder"
 AIMS = {WORDS: {5: 0.66, 10: 0.76}, LOCAL: {5: 0.70, 10: 0.80}}

@@ -12,7 +12,7 @@ from benchmarks.memory.bench import Bench, BenchRow, spread
 from benchmarks.memory.corpus import Corpus
 from trunkline.contracts.memory.embedder import Embedder, Vector
 from trunkline.contracts.memory.messages import SearchMemory
-from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline_git_store.store import GitMemoryStore
 
 QUESTIONS = 200
 DIMENSIONS = 256

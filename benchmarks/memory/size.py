@@ -9,7 +9,7 @@ import anyio
 
 from benchmarks.memory.bench import Bench, BenchRow
 from trunkline.contracts.memory.store import Change, StoreContext
-from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline_git_store.store import GitMemoryStore
 
 WRITES = 50_000
 WRITERS = 16
@@ -28,8 +28,8 @@ async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
         ("of 500 files, edited again and again", min(500, writes // 4)),
     ):
         folder = bench.folder / name.split(",")[0].replace(" ", "-")
-        store = GitMemoryStore(sync=False)
-        await store.open(StoreContext(folder / "memory", folder / "cache"))
+        store = GitMemoryStore()
+        await store.open(StoreContext(folder / "memory", folder / "cache", fsync=False))
         began = perf_counter()
         written = await _write(store, writes, files)
         await store.pack(now=True)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.chunks import Remember as Remember
     from trunkline.contracts.memory.chunks import Remembered as Remembered
     from trunkline.contracts.memory.embedder import Embedder as Embedder
+    from trunkline.contracts.memory.embedder import Vector as Vector
     from trunkline.contracts.memory.initial_files import is_untouched as is_untouched
     from trunkline.contracts.memory.messages import HitExplanation as HitExplanation
     from trunkline.contracts.memory.messages import ListMemory as ListMemory

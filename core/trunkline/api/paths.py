@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from trunkline._util.paths import is_bare as is_bare
     from trunkline._util.paths import is_protected as is_protected
     from trunkline._util.paths import open_beneath as open_beneath
+    from trunkline._util.private_folders import make_private as make_private
 else:
     from trunkline._util.lazy_names import lazy_names
 

@@ -198,7 +198,7 @@ async def test_documents_go_with_their_conversation(
     running: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the conversation is no longer in memory, its documents are swept away."""
-    from trunkline.workers.memory.document_collections import collection_store
+    from trunkline_git_store.document_collections import collection_store
 
     _, here = await called(running, "ingest_document", path="report.pdf")
     folder = running.home.cache / "conversations"

@@ -14,7 +14,7 @@ import trunkline
 from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
 from trunkline.contracts.memory.store import StoreContext
-from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline_git_store.store import GitMemoryStore
 from trunkline_importers.plugin import trunkline_importers
 
 Write = Callable[[str, object], Path]

@@ -300,11 +300,11 @@ async def test_an_rlm_brain_in_both_layouts(place: Any, write: Any) -> None:
     assert other["content"] == "Tea is hot" and other["links"][0]["target_id"] == tea["id"]
     assert "chunks/archive/2025-12-31/chunk-2025-12-31-0000beef.json" in await place.paths()
     assert {gap.what for gap in done.gaps} == {"memory/2026-01-02/chunk-bad.json"}
-    from trunkline.workers.memory.chunks.chunk_file import decode
+    from trunkline.contracts.memory.chunk_files import decode_chunk
 
     for path in await place.paths():
         if path.startswith("chunks/"):
-            assert not isinstance(decode(path, (await place.text(path)).encode()), str), path
+            assert not isinstance(decode_chunk(path, (await place.text(path)).encode()), str), path
     assert (await place.bring(home)).idle
 
 

@@ -59,8 +59,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F18": planned(
         13,
         "SQLite + vec: vectors(id, embedding, content, metadata{timestamp, source",
-        "tests/core/memory/test_semantic_search.py",
-        "tests/core/memory/test_conversations.py",
+        "plugins/git_store/tests/test_semantic_search.py",
+        "plugins/git_store/tests/test_conversations.py",
         open="the ledger",
     ),
     "CC-F19": done("fact extraction from turns, embedding by active provider, stored"),

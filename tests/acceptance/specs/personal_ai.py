@@ -32,14 +32,14 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "PA-F6": done(
         "full export in open formats from day one (memory_export named in ARCH-7)",
-        "tests/core/memory/test_export.py",
+        "plugins/git_store/tests/test_export.py",
         "tests/core/memory/test_transfer_commands.py",
         "tests/conformance/test_fs_transfer.py",
     ),
     "PA-F7": done(
         "version history initialised at startup, otherwise startup fails",
-        "tests/core/memory/test_store_open.py",
-        "tests/core/memory/test_history.py",
+        "plugins/git_store/tests/test_store_open.py",
+        "plugins/git_store/tests/test_history.py",
     ),
     "PA-F8": done("operations read, write, edit, delete, search, list, history"),
     "PA-F9": done(
@@ -48,13 +48,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "PA-F10": done(
         "no secrets in memory; concurrent access must not corrupt",
-        "tests/core/memory/test_redaction.py",
-        "tests/core/memory/test_files.py::test_simultaneous_writes_never_mix",
+        "plugins/git_store/tests/test_redaction.py",
+        "plugins/git_store/tests/test_files.py::test_simultaneous_writes_never_mix",
     ),
     "PA-F11": done("path safety: realpath of nearest existing parent stays under root"),
     "PA-F12": done(
         "evolution stages (files → +db → +vectors → +multimodal → +cloud) are",
-        "tests/core/memory/test_semantic_search.py",
+        "plugins/git_store/tests/test_semantic_search.py",
     ),
     "PA-F13": done("accept → model → tools → stream → repeat until the model signals completion"),
     "PA-F14": done("no default iteration cap (deployment MAY set one)"),

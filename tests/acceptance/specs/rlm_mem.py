@@ -6,28 +6,29 @@ from ..requirement import Requirement, done, planned
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "RLM-F1": done(
-        "one JSON file per chunk, open format, date-organised", "tests/core/memory/chunks/test_chunks.py"
+        "one JSON file per chunk, open format, date-organised",
+        "plugins/git_store/tests/chunks/test_chunks.py",
     ),
     "RLM-F2": done(
         "Chunk: id chunk-YYYY-MM-DD-<8 hex>, content, tokens",
-        "tests/core/memory/chunks/test_chunks.py",
-        "tests/core/memory/chunks/test_chunk_model.py",
+        "plugins/git_store/tests/chunks/test_chunks.py",
+        "plugins/git_store/tests/chunks/test_chunk_model.py",
     ),
     "RLM-F3": done(
         "directory required: memory/YYYY-MM-DD/chunk-*.json + daily index.json",
-        "tests/core/memory/chunks/test_chunks.py",
+        "plugins/git_store/tests/chunks/test_chunks.py",
     ),
     "RLM-F4": done("list filters: conversation_id, tags (ALL must match), created_after/before"),
     "RLM-F5": done("extension: custom chunk types with required/optional fields"),
     "RLM-F6": done("bounds 100–800 tokens: paragraph split → merge small (<100) → split large at"),
     "RLM-F7": done(
         "type detection, first hit wins in order decision > pattern > preference >",
-        "tests/core/memory/chunks/test_chunk_model.py",
+        "plugins/git_store/tests/chunks/test_chunk_model.py",
         "plugins/learning/tests/test_facts.py",
     ),
     "RLM-F8": done(
         "AutoLinker: context_of (same conversation, both directions, strength 1.0)",
-        "tests/core/memory/chunks/test_chunks.py::test_rlm_t4_chunks_of_a_conversation_are_each_others_context",
+        "plugins/git_store/tests/chunks/test_chunks.py::test_rlm_t4_chunks_of_a_conversation_are_each_others_context",
     ),
     "RLM-F9": done("remember(content, conversation_id, tags=[], confidence .7 in [0,1]"),
     "RLM-F10": done("recall(query, conversation_id?, max_results 5, min_confidence .5) → {answer"),
@@ -56,7 +57,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "RLM-F22": done(
         "CLI put/get/search/prune; migration tool (dry run, backup, idempotent)",
         "tests/core/memory/chunks/test_commands.py",
-        "tests/core/memory/test_import.py",
+        "plugins/git_store/tests/test_import.py",
         "plugins/learning/tests/test_facts.py",
     ),
     "RLM-F23": done("personality files BASE, RESEARCH_ANALYST, CREATIVE_DIRECTOR"),

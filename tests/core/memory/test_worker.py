@@ -65,8 +65,8 @@ from trunkline.contracts.workers.subjects import EXPORT_STORE
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.plugins import Plugins
 from trunkline.testing.platform import Platform, platform
-from trunkline.workers.memory.git_store import GitMemoryStore
 from trunkline_bus import Bus, Endpoint, RemoteFault, Scope
+from trunkline_git_store.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -321,7 +321,7 @@ async def test_a_plugins_store_is_used_when_it_is_named(tmp_path: Path) -> None:
     ) as running:
         with pytest.raises(RemoteFault, match="exports nothing"):
             await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
-    with pytest.raises(TrunklineError, match="no plugin of that name"):
+    with pytest.raises(TrunklineError, match="nobody is not installed"):
         async with platform(tmp_path / "two", config={"memory.store": "nobody"}, workers=("memory",)):
             pass
 

@@ -10,7 +10,7 @@ from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.testing.platform import platform
 from trunkline.testing.tool_calls import call_tool
-from trunkline.workers.memory.index.evidence import DERIVED_TOOLS
+from trunkline_git_store.index.evidence import DERIVED_TOOLS
 
 pytestmark = pytest.mark.anyio
 

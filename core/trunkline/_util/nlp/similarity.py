@@ -26,9 +26,9 @@ class _OfThread(threading.local):
     """Stemmers must not be shared between threads."""
 
     def __init__(self) -> None:
-        from trunkline._util.nlp.stemmer import TextStemmer
+        from trunkline._util.nlp.stemmer import WordStemmer
 
-        self.stems = TextStemmer()
+        self.stems = WordStemmer()
 
 
 _OF_THREAD = _OfThread()
@@ -41,7 +41,7 @@ def common_language(*texts: str) -> str:
 
 def concept(word: str, language: str) -> str:
     """What a word stands for: its stem, or that of the first of its synonyms."""
-    stem = _OF_THREAD.stems.stem_word(word, (language,))[0]
+    stem = _OF_THREAD.stems.stem(word, language)
     return _same(language).get(stem, stem)
 
 
@@ -83,7 +83,7 @@ def _same(language: str) -> Mapping[str, str]:
     """The stem of the first word of its group by the stem of each."""
     found: dict[str, str] = {}
     for group in SYNONYMS.get(language, ()):
-        stems = [_OF_THREAD.stems.stem_word(word, (language,))[0] for word in group]
+        stems = [_OF_THREAD.stems.stem(word, language) for word in group]
         for stem in stems:
             found.setdefault(stem, stems[0])
     return found

@@ -1,25 +1,18 @@
 """Checks of memory and of the gateway's files."""
 
 import errno
-import os
 import socket
 import stat
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import anyio.to_thread
 
 from trunkline.cli.checks.bus_checks import live_workers
 from trunkline.cli.checks.check import CheckContext, failure, ok, warning
+from trunkline.contracts.memory.store import MemoryStore
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError
 from trunkline.home.restore_transaction import was_interrupted
 from trunkline.runtime.http.auth import SHORTEST
 from trunkline.runtime.remotes.registry import RemoteRegistry
-
-if TYPE_CHECKING:
-    from pygit2 import Tree
+from trunkline.workers.memory.store_selection import DEFAULT_STORE, choose_store, index_provider
 
 
 async def home_restore(context: CheckContext) -> HealthResult:
@@ -32,118 +25,35 @@ async def home_restore(context: CheckContext) -> HealthResult:
     )
 
 
-BROKEN_CHUNKS = (
-    "SELECT files.path, chunks.fault FROM chunks JOIN passages ON passages.id = chunks.passage"
-    " JOIN files ON files.id = passages.file WHERE chunks.fault != '' ORDER BY files.path"
-)
-
-
-async def memory_history(context: CheckContext) -> HealthResult:
-    """memory.history: the memory root is a git repository. Its last version can be read, and new versions can be added
-    (PA-F7)."""
-    root = context.home.memory
-    if not (root / ".git").exists():
-        return ok(f"The first start creates the history of {root}")
-    import pygit2
-
+def chosen_store(context: CheckContext) -> MemoryStore | None:
+    """The store that keeps memory; None when it cannot be used (memory.store reports why)."""
+    if context.plugins is None:
+        return None
     try:
-        repository = pygit2.Repository(str(root))
-        if repository.head_is_unborn:
-            return ok("The history is empty so far")
-        head = repository.head.peel(pygit2.Commit)
-        await anyio.to_thread.run_sync(_read_folders, head.tree)
-    except (pygit2.GitError, KeyError, ValueError) as error:
-        return failure(
-            f"The history of {root} cannot be read: {error}.",
-            "Run: trunkline memory doctor. It repairs what can be repaired; restore the rest from a backup.",
-        )
-    shut = [folder for folder in (root / ".git", root / ".git" / "objects") if not os.access(folder, os.W_OK)]
-    if shut:
-        return failure(f"The history cannot be extended: you may not write to {shut[0]}.", CHMOD)
-    return ok(f"The history of {root} ends at {str(head.id)[:10]}")
+        return choose_store(context.plugins, context.config.settings.memory.store)
+    except ConfigError:
+        return None
 
 
-CHMOD = "Run: chmod -R u+rwX on that folder, as its owner. Until then, answers are kept on the bus and stored later."
-
-
-def _read_folders(tree: "Tree") -> None:
-    """Read all folders of a version. Raises KeyError and GitError for one that is lost."""
-    import pygit2
-
-    waiting = [tree]
-    while waiting:
-        waiting += [item for item in waiting.pop() if isinstance(item, pygit2.Tree)]
-
-
-async def memory_files(context: CheckContext) -> HealthResult:
-    """memory.files: every file of memory can be read, is small enough for history, and is fully indexed."""
-    from trunkline.workers.memory.external_edits import MAX_FILE_BYTES as KEPT  # which brings pygit2 along
-    from trunkline.workers.memory.index.passage import MAX_INDEXED_BYTES as SEARCHED
-
-    root = context.home.memory
-    sizes, closed = await anyio.to_thread.run_sync(_looked_through, root, SEARCHED)
-    left = [path for path, size in sizes if size > KEPT]
-    before = await anyio.to_thread.run_sync(_committed, root, left)
-    cut = [path for path, size in sizes if size <= KEPT]
-    told = (
-        (
-            f"Not in history, because they are larger than {KEPT >> 20} MiB",
-            [p for p in left if p not in before],
-        ),
-        (f"In history only in a version from before they grew larger than {KEPT >> 20} MiB", before),
-        (f"Only their first {SEARCHED >> 20} MiB are searched", cut),
-        ("You may not open these, so their changes are not recorded in history", closed),
-    )
-    if not any(paths for _, paths in told):
-        return ok("All files of memory can be read, are in history and are fully searched")
-    hints = [
-        "Split large files into smaller ones, or move them out of memory." if left or cut else "",
-        "Run: chmod -R u+rwX on the files and folders that cannot be opened." if closed else "",
-    ]
-    said = " ".join(f"{what}: {_named(paths)}." for what, paths in told if paths)
-    return warning(said, " ".join(filter(None, hints)))
-
-
-def _looked_through(root: Path, than: int) -> tuple[list[tuple[str, int]], list[str]]:
-    """The files of memory above a size, with their sizes in bytes; and the files and folders that cannot be opened."""
-    found, closed = [], []
-    for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name != ".git"]
-        closed += [
-            Path(folder, name) for name in folders if not os.access(Path(folder, name), os.R_OK | os.X_OK)
-        ]
-        for name in names:
-            with suppress(OSError):
-                path = Path(folder, name)
-                status = path.lstat()
-                if stat.S_ISREG(status.st_mode) and status.st_size > than:
-                    found.append((path.relative_to(root).as_posix(), status.st_size))
-                if stat.S_ISREG(status.st_mode) and not os.access(path, os.R_OK):
-                    closed.append(path)
-    return sorted(found), sorted(path.relative_to(root).as_posix() for path in closed)
-
-
-def _committed(root: Path, paths: list[str]) -> list[str]:
-    """Those that the last commit holds; none when the commit cannot be read (memory.history reports why)."""
-    import pygit2
-
-    with suppress(pygit2.GitError, KeyError, ValueError):
-        tree = pygit2.Repository(str(root)).head.peel(pygit2.Tree)
-        return [path for path in paths if path in tree]
-    return []
-
-
-def _named(paths: list[str]) -> str:
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return ", ".join(paths[:3]) + more
+async def memory_store(context: CheckContext) -> HealthResult | None:
+    """memory.store: a loaded plugin provides the store that `[memory] store` names, or the default store."""
+    if context.plugins is None:
+        return None
+    name = context.config.settings.memory.store
+    try:
+        index_provider(context.plugins, choose_store(context.plugins, name))
+    except ConfigError as error:
+        return failure(error.sentence, error.hint)
+    return ok(f"Memory is kept by {name or DEFAULT_STORE}")
 
 
 async def memory_lock(context: CheckContext) -> HealthResult:
     """memory.lock: no process but this home's memory worker has locked the memory root.
 
-    The pid in the file is read and the lock is not tried, so that a worker that starts now is not disturbed.
+    The store tells who holds it, without trying the lock.
     """
-    holder = _holder(context.home.memory / ".git" / "trunkline" / "lock")
+    store = chosen_store(context)
+    holder = None if store is None else store.holder(context.home.memory)
     if holder is None:
         return ok("The memory root is not locked")
     beats = await live_workers(context) if context.bus is not None else []
@@ -169,7 +79,7 @@ async def memory_purges(context: CheckContext) -> HealthResult:
     """memory.purges: `audit/purges.jsonl`, the record of purges, can be read, and every purge is complete. While a line
     of the file cannot be read, agents cannot write to memory and no archive can be imported, because purged data might
     return."""
-    from trunkline.workers.memory.purge.purge_log import parse_purge_log  # which brings pygit2 along
+    from trunkline.workers.memory.purge.purge_log import parse_purge_log
 
     file = context.home.memory / "audit" / "purges.jsonl"
     try:
@@ -190,41 +100,6 @@ PURGES = (
     "Until this is fixed, agents cannot write to memory. Run: trunkline memory history "
     "audit/purges.jsonl, then trunkline memory revert, and restart."
 )
-
-
-async def memory_chunks(context: CheckContext) -> HealthResult:
-    """memory.chunks: every chunk file that the search index knows is valid."""
-    import apsw
-
-    index = context.home.cache / "memory.db"
-    if not index.exists():
-        return ok("Chunks are checked when memory first starts")
-    try:
-        connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
-        broken = list(connection.execute(BROKEN_CHUNKS))
-        connection.close()
-    except apsw.Error as error:
-        return warning(f"{index} cannot be read: {error}.", "Memory rebuilds it at the next start.")
-    if not broken:
-        return ok("Every chunk file is valid")
-    first = ", ".join(f"{path} ({code})" for path, code in broken[:3])
-    return warning(
-        f"{len(broken)} of the files in the folder of chunks are not valid chunks and are ignored: {first}.",
-        "Correct them with an editor, or restore an earlier version: trunkline memory history, "
-        "trunkline memory revert.",
-    )
-
-
-def _holder(lock: Path) -> int | None:
-    """The pid in a lock file, if that process lives."""
-    try:
-        pid = int(lock.read_text(encoding="ascii").strip())
-        os.kill(pid, 0)
-    except PermissionError:
-        return pid
-    except (OSError, ValueError):
-        return None
-    return pid
 
 
 async def gateway_port(context: CheckContext) -> HealthResult:

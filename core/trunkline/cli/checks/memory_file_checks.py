@@ -24,8 +24,8 @@ from trunkline.contracts.memory.messages import MemoryFile, MemoryListing
 from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.policies.messages import Policy
+from trunkline.home.root_reader import RootReader
 from trunkline.policy import quota_day
-from trunkline.workers.memory.root_reader import RootReader
 from trunkline.workers.tools.owner_policies import (
     NEVER,
     POLICY_FOLDER,

@@ -24,6 +24,7 @@ from trunkline.home.paths import Home
 from trunkline.home.run_file import read_run_file
 from trunkline.plugins import Plugins
 from trunkline.runtime.connection_settings import bus_settings
+from trunkline.workers.memory.store_selection import DEFAULT_STORE
 from trunkline_bus import BusError, BusSettings, connect
 
 log = logging.getLogger(__name__)
@@ -39,9 +40,8 @@ CHECKS: dict[str, Check] = {
     "streams.version": bus_checks.streams_version,
     "streams.capacity": bus_checks.streams_capacity,
     "home.restore": data_checks.home_restore,
-    "memory.history": data_checks.memory_history,
+    "memory.store": data_checks.memory_store,
     "memory.writes": bus_checks.memory_writes,
-    "memory.files": data_checks.memory_files,
     "memory.search": search_checks.memory_search,
     "memory.lock": data_checks.memory_lock,
     "memory.settings": memory_file_checks.memory_settings,
@@ -50,7 +50,6 @@ CHECKS: dict[str, Check] = {
     "memory.purges": data_checks.memory_purges,
     "remotes.files": data_checks.remotes_files,
     "memory.tool_names": memory_file_checks.memory_tool_names,
-    "memory.chunks": data_checks.memory_chunks,
     "gateway.port": data_checks.gateway_port,
     "gateway.address": data_checks.gateway_address,
     "gateway.token": data_checks.gateway_token,
@@ -83,7 +82,10 @@ async def run_checks(online: bool = False, read: Callable[[], Config] = load_con
     async with AsyncExitStack() as resources:
         context = await _make_context(config, online, resources)
         findings.append(_config_valid(context))
-        findings += [await _run_check(name, check, context) for name, check in CHECKS.items()]
+        for name, check in CHECKS.items():
+            findings.append(await _run_check(name, check, context))
+            if name == "memory.store":
+                findings += await _store_checks(context)
         findings += await _plugin_checks(context)
     return findings
 
@@ -138,6 +140,13 @@ async def _run_check(name: str, check: Check, context: CheckContext) -> CheckRep
         return CheckReport(id=name, status="skipped", summary=NEEDS_ONLINE)
     seconds = CHECK_TIMEOUT if name != "adapter.reachable" else 4 * plugin_checks.ONLINE_SECONDS
     return await _guarded(name, lambda: check(context), seconds)
+
+
+async def _store_checks(context: CheckContext) -> list[CheckReport]:
+    """Run the checks of the memory store that is used."""
+    owner, store = context.config.settings.memory.store or DEFAULT_STORE, data_checks.chosen_store(context)
+    checks = () if store is None else store.health_checks(context.home.memory, context.home.cache)
+    return [await _plugin_check(owner, check, context.online) for check in checks]
 
 
 async def _plugin_checks(context: CheckContext) -> list[CheckReport]:

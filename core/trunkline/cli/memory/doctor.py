@@ -51,13 +51,14 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
     from trunkline.contracts.memory.subjects import MEMORY_CHECK
     from trunkline.home.paths import Home
     from trunkline.home.run_file import running_pid
-    from trunkline.workers.memory.fsck.offline_check import check_root
+    from trunkline.plugins import Plugins
+    from trunkline.workers.memory.store_selection import choose_store
 
     config = load_config()
     home = Home.of(config)
-    apart = config.settings.bus.url is None and config.settings.memory.store is None
-    if apart and running_pid(home) is None:
-        return [*check_root(home.memory, home.cache, mend=not look), *_started(look)]
+    if config.settings.bus.url is None and running_pid(home) is None:
+        store = choose_store(Plugins.load(config), config.settings.memory.store)
+        return [*store.check_root(home.memory, home.cache, mend=not look), *_started(look)]
     wish = CheckMemory(mend=not look)
     return with_memory(lambda bus: bus.call(MEMORY_CHECK, wish, timeout=SECONDS)).findings
 

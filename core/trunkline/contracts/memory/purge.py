@@ -11,6 +11,9 @@ from trunkline_bus import Payload
 PURGED = "[purged]"
 """What stands where words were that are purged."""
 
+PURGE_LOG_PATH = "audit/purges.jsonl"
+"""The file of memory in which purges are noted, a line each. What it names may not come back with an archive."""
+
 
 class PurgeMemory(Payload, frozen=True, kw_only=True, tag="memory.purge.v1"):
     """Take out a file or folder (by its path), a chunk or a conversation (by its id), as if it had never been. Only the

@@ -22,6 +22,17 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
     lines: frozenset[bytes] = frozenset()
     own: frozenset[bytes] = frozenset()
 
+    def merged(self, other: "Purge") -> "Purge":
+        """Return what either of two purges of one target takes out."""
+        return msgspec.structs.replace(
+            self,
+            paths=self.paths | other.paths,
+            conversations=self.conversations | other.conversations,
+            turns=self.turns | other.turns,
+            lines=self.lines | other.lines,
+            own=self.own | other.own,
+        )
+
 
 class Purger:
     """Takes out what a plugin made of the text that is purged. A subclass changes what it needs.

@@ -1,7 +1,7 @@
 """MemoryStore: what a store must do, and the rules that its changes pass."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +37,7 @@ from trunkline.contracts.memory.messages import (
 )
 from trunkline.contracts.memory.purge import Kept
 from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.plugins.extensions import HealthCheck
 from trunkline_bus import Refusal, Scope
 
 NOWHERE = Scope()
@@ -131,6 +132,8 @@ class StoreContext:
     ``root`` is the folder that it keeps, ``cache`` one for what can be made again from the root. Every change passes
     ``rules`` in their order before it is committed. ``on_change`` is called after each commit, of edits by hand too.
     ``installed`` says what is here. ``embedder`` turns texts into vectors; the store does not close it.
+    ``commit_window`` is how many seconds a write may wait for others to be committed with it. With ``fsync`` a change
+    is on disk before it is acknowledged; without it a power cut may lose acknowledged changes.
     """
 
     root: Path
@@ -139,6 +142,8 @@ class StoreContext:
     on_change: Callable[[MemoryChanged], None] = lambda changed: None
     installed: Callable[[], Installed] = Installed
     embedder: Embedder | None = None
+    commit_window: float = 0.004
+    fsync: bool = True
 
 
 class MemoryStore(ABC):
@@ -147,9 +152,29 @@ class MemoryStore(ABC):
     Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
     ``write_conflict``, ``write_failure``; nothing is left half-written.
 
-    Chunks are looked up in an index that the worker makes of the files, in main memory, unless the store has one of its
-    own and can be asked for them: then it is a ``trunkline.workers.memory.chunks.chunk_index.ChunkIndex`` too.
+    A store that can look up chunks and documents is an ``IndexProvider`` (``trunkline.api.chunks``) too. For one that
+    is not, the memory worker uses the indexes of another loaded store that is.
     """
+
+    def health_checks(self, root: Path, cache: Path) -> Iterable[HealthCheck]:
+        """Return what ``trunkline doctor`` checks of a root, whether or not a process has it open. A check changes
+        nothing. Called on a store that is not open."""
+        return ()
+
+    def holder(self, root: Path) -> int | None:
+        """Return the process that has the root open; None when nobody has, or the store cannot tell. Takes no lock, so
+        that a worker that starts meanwhile is not disturbed."""
+        return None
+
+    def check_root(self, root: Path, cache: Path, *, mend: bool) -> Sequence[MemoryFinding]:
+        """Check a root that no process has open, also one that ``open`` fails on; with ``mend`` repair what can be
+        repaired. Called on a store that is not open.
+
+        Raises:
+            StorageError: another process holds the root.
+            OSError: the root cannot be read or written.
+        """
+        return ()
 
     async def tend(self) -> None:
         """Look after the root while it is open (edits by hand, indexes, packing). Runs until it is cancelled."""

@@ -5,10 +5,7 @@ Whoever still works for a block when it is archived or deleted, such as a learne
 late: a folder made anew would stand where the archive is to be restored to.
 """
 
-from collections.abc import Iterator, Mapping
-
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.view import View
 from trunkline_bus import Refusal
 
 OWNER = "owner"
@@ -32,20 +29,3 @@ class ExistingBlockRule:
             hint = f"Make it: trunkline blocks create {name}"
             raise Refusal("not_found", f"Nothing was written: there is no block called {name!r}. {hint}")
         return change
-
-
-def missing_blocks(files: Mapping[str, bytes | None], view: View) -> frozenset[str]:
-    """The blocks that a change of these files writes into and that are not there once it is made."""
-    return frozenset(
-        home.split("/")[1]
-        for home in block_files(files)
-        if (files[home] is None if home in files else view.entry(home) is None)
-    )
-
-
-def block_files(files: Mapping[str, object | None]) -> Iterator[str]:
-    """The ``block.toml`` of each block that files are written into; those that are None are taken out."""
-    written = (path.split("/") for path, content in files.items() if content is not None)
-    yield from {
-        f"blocks/{parts[1]}/block.toml" for parts in written if parts[0] == "blocks" and len(parts) > 2
-    }

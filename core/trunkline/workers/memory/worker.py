@@ -8,21 +8,18 @@ from msgspec.structs import replace
 
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.messages import describe_search
-from trunkline.contracts.memory.store import Installed, MemoryRule, MemoryStore, StoreContext
+from trunkline.contracts.memory.store import Installed, MemoryRule, StoreContext
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
-from trunkline.errors import ConfigError
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.memory.audit_writer import AuditLogWriter
 from trunkline.workers.memory.background_jobs import BackgroundJobs
 from trunkline.workers.memory.block_rule import ExistingBlockRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
-from trunkline.workers.memory.chunks.in_memory_index import chunk_index_of
 from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.chunks.writer import ChunkWriter
-from trunkline.workers.memory.document_collections.collection_store import CollectionStore
-from trunkline.workers.memory.git_store import GitMemoryStore
+from trunkline.workers.memory.embedder_selection import select_embedder
 from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
 from trunkline.workers.memory.handlers.chunks import ChunkHandlers
 from trunkline.workers.memory.handlers.collections import CollectionHandlers
@@ -38,7 +35,7 @@ from trunkline.workers.memory.purge.external_data import ExternalData
 from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
 from trunkline.workers.memory.purge.service import PurgeService
 from trunkline.workers.memory.redaction import RedactionRule
-from trunkline.workers.memory.vectors.embedder_selection import select_embedder
+from trunkline.workers.memory.store_selection import choose_store, index_provider
 from trunkline.workers.memory.write_check import WriteCheck
 
 DAY = 86_400.0
@@ -60,9 +57,11 @@ class MemoryWorker(Worker):
     def __init__(self, context: WorkerContext) -> None:
         super().__init__(context)
         self._default_block = context.config.settings.gateway.default_block
-        self._store = self._choose_store()
-        self._embedder = select_embedder(context.plugins, context.config.settings.memory.embedder)
-        self._redaction = RedactionRule(Redactor(context.config.settings.memory.redact))
+        memory = context.config.settings.memory
+        self._store = choose_store(context.plugins, memory.store)
+        self._indexes = index_provider(context.plugins, self._store)
+        self._embedder = select_embedder(context.plugins, memory.embedder)
+        self._redaction = RedactionRule(Redactor(memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._late = PurgedTurnRule()
         self._rules: Sequence[MemoryRule] = (
@@ -74,7 +73,7 @@ class MemoryWorker(Worker):
         self._telling = ChangePublisher(context.bus)
         self._writes = WriteCheck(context.home.memory)
         self._errands = BackgroundJobs()
-        self._collections = CollectionStore(context.home.cache / "conversations")
+        self._collections = self._indexes.document_collections(context.home.cache / "conversations")
         self._audit = AuditLogWriter(self._store, context.bus, context.home.cache / "audit.seq")
         self._purges = self._make_purge_service()
         self._keeper, self._answers = self._make_handlers()
@@ -82,18 +81,6 @@ class MemoryWorker(Worker):
     def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Report whether it can write."""
         return replace(beat, trouble=self._writes.problem)
-
-    def _choose_store(self) -> MemoryStore:
-        settings = self.context.config.settings.memory
-        if settings.store is None:
-            return GitMemoryStore(window=settings.commit_window, sync=settings.fsync)
-        for owned in self.context.plugins.memory_stores():
-            if owned.owner == settings.store:
-                return owned.item
-        raise ConfigError(
-            f"[memory] store is {settings.store!r}, but no plugin of that name offers a store.",
-            hint="See: trunkline plugins list. Without the setting the built-in store is used.",
-        )
 
     def _installed(self) -> Installed:
         """What is here. Of plugins that run apart nobody here knows the tools, so then nothing is said of any."""
@@ -129,7 +116,7 @@ class MemoryWorker(Worker):
         """Everything that is answered, and who looks after chunks."""
         store, plugins, redact = self._store, self.context.plugins, self._redaction.redact
         policies = BlockPolicies(store, self._default_block)
-        reader = ChunkReader(chunk_index_of(store), policies)
+        reader = ChunkReader(self._indexes.chunk_index(store), policies)
         kinds = TypeRegistry(
             (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())
         )
@@ -149,7 +136,7 @@ class MemoryWorker(Worker):
 
     async def open(self) -> None:
         """Take the memory root and answer. Raises StorageError when history cannot be established."""
-        home = self.context.home
+        home, memory = self.context.home, self.context.config.settings.memory
         await self._store.open(
             StoreContext(
                 home.memory,
@@ -158,6 +145,8 @@ class MemoryWorker(Worker):
                 on_change=self._telling.note,
                 installed=self._installed,
                 embedder=self._embedder,
+                commit_window=memory.commit_window,
+                fsync=memory.fsync,
             )
         )
         self.resources.push_async_callback(self._store.aclose)

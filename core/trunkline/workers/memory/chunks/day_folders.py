@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from trunkline.contracts.memory.chunk_files import CROWDED, chunk_path, day_folder
 from trunkline.contracts.memory.messages import MemoryEntry
-from trunkline.workers.memory.chunks.chunk_file import CROWDED, chunk_path, day_folder
 from trunkline_bus import Refusal
 
 Listing = Callable[[str], Awaitable[Sequence[MemoryEntry]]]

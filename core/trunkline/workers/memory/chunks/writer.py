@@ -9,6 +9,14 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from trunkline.contracts.memory.chunk_files import (
+    archived_path,
+    decode_chunk,
+    encode_chunk,
+    new_chunk_id,
+    restored_path,
+)
+from trunkline.contracts.memory.chunk_index import ChunkLocation
 from trunkline.contracts.memory.chunks import (
     ChunkFile,
     ChunkLink,
@@ -23,21 +31,13 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
     UpdateChunk,
 )
+from trunkline.contracts.memory.layers import LayerLocation, layer_of, writable_layer
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.paths import OWNER
 from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
-from trunkline.workers.memory.chunks.chunk_file import (
-    archived_path,
-    decode,
-    encode,
-    new_chunk_id,
-    restored_path,
-)
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry, detect_type
 from trunkline.workers.memory.chunks.day_folders import DayFolders
-from trunkline.workers.memory.chunks.layers import LayerLocation, layer_of, writable_layer
-from trunkline.workers.memory.chunks.queries import IndexedChunk
 from trunkline.workers.memory.chunks.reader import ChunkReader, chunk_not_found
 from trunkline.workers.memory.chunks.splitter import TextPiece, TextSplitter
 from trunkline_bus import Refusal, Scope
@@ -116,7 +116,7 @@ class ChunkWriter:
             self._chunk(wish, piece, number, len(pieces), made, scope) for number, piece in enumerate(pieces)
         ]
         paths = [await self._days.path(place.folder, chunk.id) for chunk in chunks]
-        files = {path: encode(chunk) for path, chunk in zip(paths, chunks, strict=True)}
+        files = {path: encode_chunk(chunk) for path, chunk in zip(paths, chunks, strict=True)}
         reason = f"Remember {chunks[0].id}" + (f" and {len(chunks) - 1} more" if len(chunks) > 1 else "")
         change = Change(dict[str, bytes | None](files), actor=wish.actor, reason=reason, scope=scope)
         version = await self._store.change(change, expected=dict.fromkeys(paths, ""))
@@ -190,10 +190,12 @@ class ChunkWriter:
         row = await self._owned_chunk(wish, wish.source_id if isinstance(wish, LinkChunks) else wish.id)
         for attempt in range(ATTEMPTS):
             held = await self._store.read(row.path)
-            chunk = decode(row.path, held.content.encode())
+            chunk = decode_chunk(row.path, held.content.encode())
             if isinstance(chunk, str):
                 raise chunk_not_found(row.id)
-            change = Change({row.path: encode(job(chunk))}, actor=wish.actor, reason=reason, scope=scope)
+            change = Change(
+                {row.path: encode_chunk(job(chunk))}, actor=wish.actor, reason=reason, scope=scope
+            )
             try:
                 version = await self._store.change(change, expected={row.path: held.hash})
                 return MemoryChanged(paths=(row.path,), version=version, actor=wish.actor)
@@ -215,7 +217,7 @@ class ChunkWriter:
         return await self._move(row, restored_path(row.path), wish.actor, "Restore", scope)
 
     async def _move(
-        self, row: IndexedChunk, target: str, actor: str, verb: str, scope: Scope
+        self, row: ChunkLocation, target: str, actor: str, verb: str, scope: Scope
     ) -> MemoryChanged:
         version = await self._store.move(
             row.path, target, actor=actor, reason=f"{verb} {row.id}", scope=scope
@@ -265,7 +267,7 @@ class ChunkWriter:
             except Refusal as refusal:
                 _log.warning("the chunks of block %s are not pruned: %s", block, refusal.message)
 
-    async def _owned_chunk(self, wish: ChunkRequest, chunk: str, *, archived: bool = False) -> IndexedChunk:
+    async def _owned_chunk(self, wish: ChunkRequest, chunk: str, *, archived: bool = False) -> ChunkLocation:
         """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""
         row = await self._reader.row(chunk, wish.block, wish.actor, archived=archived)
         if wish.actor != OWNER:

@@ -5,9 +5,9 @@ from collections import deque
 
 import anyio
 
+from trunkline.contracts.conversations.paths import parse_conversation_path
 from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
-from trunkline.workers.memory.conversations import parse_conversation_path
 from trunkline_bus import Bus, BusError
 
 _log = logging.getLogger(__name__)

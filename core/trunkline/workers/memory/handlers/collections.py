@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from trunkline.contracts.documents.collections import DocumentCollections
 from trunkline.contracts.documents.messages import (
     ClearCollected,
     CollectDocument,
@@ -17,7 +18,6 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_COLLECTION_LIST,
     MEMORY_COLLECTION_SEARCH,
 )
-from trunkline.workers.memory.document_collections.collection_store import CollectionStore
 from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
 from trunkline_bus import Request
 
@@ -25,7 +25,7 @@ from trunkline_bus import Request
 class CollectionHandlers:
     """Answers from ``collections``. ``redact`` takes secrets out of what comes in (conflict C13)."""
 
-    def __init__(self, collections: CollectionStore, redact: Callable[[str], str]) -> None:
+    def __init__(self, collections: DocumentCollections, redact: Callable[[str], str]) -> None:
         self._collections = collections
         self._redact = redact
 

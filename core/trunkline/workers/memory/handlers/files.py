@@ -24,6 +24,7 @@ from trunkline.contracts.memory.messages import (
     WriteManyMemory,
     WriteMemory,
 )
+from trunkline.contracts.memory.path_rules import encode_text, normalize_path
 from trunkline.contracts.memory.store import Change, MemoryStore
 from trunkline.contracts.memory.subjects import (
     MEMORY_DELETE,
@@ -37,8 +38,6 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE_MANY,
 )
 from trunkline.workers.memory.handlers.endpoints import EndpointRegistry, scope_of
-from trunkline.workers.memory.operations import encode_text
-from trunkline.workers.memory.paths import normalize_path
 from trunkline_bus import Request
 
 _log = logging.getLogger(__name__)

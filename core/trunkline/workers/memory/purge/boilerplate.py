@@ -6,11 +6,8 @@ from collections.abc import Iterable
 
 from trunkline._util.untrusted_text import DATA_NOTE, OWNER_NOTE, wrap_context
 from trunkline.contracts.memory.initial_files import INITIAL_FILES, block_files
+from trunkline.contracts.memory.text_match import significant_lines, strip_marks
 from trunkline.contracts.tools.messages import ToolSpec
-from trunkline.workers.memory.purge.text_match import significant_lines
-
-_MARKS = b" #>*+-|`.,:!0123456789"
-"""What stands around a line where it is listed or quoted."""
 
 
 def boilerplate_lines(texts: Iterable[str], tools: Iterable[ToolSpec]) -> frozenset[bytes]:
@@ -21,20 +18,7 @@ def boilerplate_lines(texts: Iterable[str], tools: Iterable[ToolSpec]) -> frozen
         for text in (*texts, *(wrap_context("", "", note=note) for note in (DATA_NOTE, OWNER_NOTE)))
     ]
     data += [text.encode() for tool in tools for text in (tool.description, *_parameter_texts(tool))]
-    return frozenset(_strip_marks(line) for one in data for line in significant_lines(one)) - {b""}
-
-
-def without_boilerplate(lines: frozenset[bytes], own: frozenset[bytes]) -> frozenset[bytes]:
-    """The lines that are somebody's, without those that are the program's own, listed or quoted."""
-    return frozenset(
-        line
-        for line in lines
-        if _strip_marks(line) not in own and _strip_marks(line.partition(b": ")[2]) not in own
-    )
-
-
-def _strip_marks(line: bytes) -> bytes:
-    return line.strip(_MARKS)
+    return frozenset(strip_marks(line) for one in data for line in significant_lines(one)) - {b""}
 
 
 def _parameter_texts(tool: ToolSpec) -> Iterable[str]:

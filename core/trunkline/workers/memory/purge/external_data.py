@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from trunkline.contracts.documents.collections import DocumentCollections
 from trunkline.contracts.memory.purge import Erased, Kept
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.retention import Retention
 from trunkline.home.paths import Home
 from trunkline.workers.memory.audit_writer import AuditLogWriter
-from trunkline.workers.memory.document_collections.collection_store import CollectionStore
 from trunkline.workers.memory.purge.streams import StreamEraser
 from trunkline.workers.memory.purge.unreachable_copies import unreachable_copies
 from trunkline_bus import Bus
@@ -28,7 +28,7 @@ class ExternalData:
         home: Home,
         retention: Retention,
         audit: AuditLogWriter,
-        collections: CollectionStore,
+        collections: DocumentCollections,
         unasked: Callable[[], Iterable[str]],
     ) -> None:
         self._streams = StreamEraser(bus, retention)

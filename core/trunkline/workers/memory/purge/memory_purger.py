@@ -9,9 +9,9 @@ from urllib.parse import unquote
 import msgspec
 
 from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.memory.chunk_files import parse_chunk_path
 from trunkline.contracts.memory.purge import PURGED
 from trunkline.contracts.memory.purger import Purge, Purger
-from trunkline.workers.memory.chunks.chunk_file import parse_chunk_path
 
 _ENTRY = msgspec.json.Decoder(AuditEntry)
 

@@ -7,10 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.contracts.memory.purge import PurgeMemory
+from trunkline.contracts.memory.purge import PURGE_LOG_PATH, PurgeMemory
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.memory.store import Change, MemoryStore, PurgeResult
-from trunkline.workers.memory.transfer.purge_check import PURGE_LOG_PATH
 from trunkline_bus import Refusal, Scope, new_id
 
 

@@ -4,8 +4,8 @@ model, may not write down what it found there.
 
 from collections.abc import Iterable
 
+from trunkline.contracts.conversations.paths import conversation_of
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.purge.target import conversation_of
 from trunkline_bus import Refusal
 
 

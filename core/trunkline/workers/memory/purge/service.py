@@ -11,18 +11,16 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from trunkline.contracts.memory.purge import Erased, Kept, MemoryPurged, PurgeMemory
+from trunkline.contracts.conversations.paths import parse_conversation_id
+from trunkline.contracts.memory.purge import PURGE_LOG_PATH, Erased, Kept, MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.purger import Purge, Purger
 from trunkline.contracts.memory.store import MemoryStore, PurgeResult
-from trunkline.workers.memory.purge.boilerplate import without_boilerplate
+from trunkline.contracts.memory.text_match import without_boilerplate
 from trunkline.workers.memory.purge.external_data import ExternalData
 from trunkline.workers.memory.purge.kept_summary import merge_by_conversation
 from trunkline.workers.memory.purge.memory_purger import MemoryPurger, combined_filter
 from trunkline.workers.memory.purge.purge_log import PurgeLog, PurgeRecord
 from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
-from trunkline.workers.memory.purge.scan import empty_purge, merge_purges
-from trunkline.workers.memory.purge.target import parse_conversation_id
-from trunkline.workers.memory.transfer.purge_check import PURGE_LOG_PATH
 from trunkline_bus import Refusal, Scope
 
 log = logging.getLogger(__name__)
@@ -106,7 +104,7 @@ class PurgeService:
         nothing may be on the server."""
         found = await self._store.trace(wish.target)
         begun = await self._notes.unfinished(wish.target)
-        known = merge_purges(found, empty_purge(wish.target) if begun is None else begun.purge)
+        known = found if begun is None else found.merged(begun.purge)
         known = msgspec.structs.replace(
             known, lines=without_boilerplate(known.lines, self._own), own=self._own
         )

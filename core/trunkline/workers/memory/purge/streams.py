@@ -15,6 +15,7 @@ from anyio import to_thread
 from trunkline.contracts.gateway.subjects import TRANSCRIPT_BUCKET
 from trunkline.contracts.memory.purge import Erased, Kept
 from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.memory.text_match import TextMatcher
 from trunkline.contracts.retention import Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
@@ -38,7 +39,6 @@ from trunkline.contracts.turns.messages import (
     TurnStarted,
 )
 from trunkline.contracts.workers.subjects import CLAIM_STORE
-from trunkline.workers.memory.purge.text_match import TextMatcher
 from trunkline_bus import Bus, DecodeError, ObjectInfo, Refusal, StoredRecord
 from trunkline_bus.connection.claim_check import CLAIM_HEADER
 

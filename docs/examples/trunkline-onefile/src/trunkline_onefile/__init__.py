@@ -3,10 +3,11 @@
 import sqlite3
 
 import trunkline
-from trunkline.api.store import LogStore, MemoryRecord
+from trunkline_onefile.records import MemoryRecord
+from trunkline_onefile.store import RecordStore
 
 
-class OneFile(LogStore):
+class OneFile(RecordStore):
     def load(self, root):
         self.file = sqlite3.connect(root / "memory.sqlite", check_same_thread=False, isolation_level=None)
         self.file.execute("PRAGMA locking_mode = EXCLUSIVE")

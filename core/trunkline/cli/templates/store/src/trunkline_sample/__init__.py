@@ -6,10 +6,13 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import trunkline
-from trunkline.api.store import LogStore, MemoryRecord, MemoryStore
+from trunkline.api.store import MemoryStore
+
+from trunkline_sample.records import MemoryRecord
+from trunkline_sample.store import RecordStore
 
 
-class SampleStore(LogStore):
+class SampleStore(RecordStore):
     """Keeps one line for each change."""
 
     def load(self, root: Path) -> Iterator[MemoryRecord]:

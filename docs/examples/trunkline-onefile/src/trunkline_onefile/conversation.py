@@ -1,0 +1,103 @@
+"""Conversations as files: a header, then one JSON line a message. Formats only."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from trunkline import Message
+from trunkline.api.gateway import ConversationSummary
+from trunkline.api.memory import AppendConversation, ConversationSlice, utc_now
+from trunkline.api.nlp import make_title
+from trunkline.api.store import ForkedFrom
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The first line."""
+
+    id: str
+    block: str
+    created_at: datetime
+    title: str | None = None
+    forked_from: ForkedFrom | None = None
+    one_shot: bool = False
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A conversation as its file has it."""
+
+    header: Header
+    messages: tuple[Message, ...]
+
+    @classmethod
+    def parse(cls, data: bytes) -> "Conversation":
+        """Read a file."""
+        first, *lines = data.splitlines()
+        messages = tuple(msgspec.json.decode(line, type=Message) for line in lines)
+        return cls(msgspec.json.decode(first, type=Header), messages)
+
+    @classmethod
+    def begin(cls, append: AppendConversation) -> "Conversation":
+        """Make the conversation that the first messages begin."""
+        header = Header(
+            id=append.conversation,
+            block=append.block,
+            created_at=append.messages[0].created_at if append.messages else utc_now(),
+            title=append.title,
+            forked_from=append.forked_from,
+            one_shot=append.one_shot,
+        )
+        return cls(header, ())
+
+    def fresh(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Return the messages whose id it has not yet, each once."""
+        known = {message.id for message in self.messages}
+        return tuple({one.id: one for one in messages if one.id not in known}.values())
+
+    def titled(self, append: AppendConversation, added: Sequence[Message]) -> Header:
+        """Return the header with the title that is given; whoever adds something has gone on with the conversation."""
+        title = self.header.title if append.title is None else append.title or None
+        one_shot = self.header.one_shot and (append.one_shot or not added)
+        return msgspec.structs.replace(self.header, title=title, one_shot=one_shot)
+
+    @property
+    def summary(self) -> ConversationSummary:
+        """The line of the conversation list."""
+        said = next((one.content for one in self.messages if one.role == "user" and one.content), "")
+        return ConversationSummary(
+            id=self.header.id,
+            block=self.header.block,
+            title=self.header.title or make_title(said) or None,
+            created_at=self.header.created_at,
+            updated_at=max([self.header.created_at, *(one.created_at for one in self.messages[-1:])]),
+            message_count=len(self.messages),
+            forked_from=self.header.forked_from,
+            one_shot=self.header.one_shot,
+        )
+
+    def slice(self, after: int) -> ConversationSlice:
+        """Return the messages from number ``after`` on."""
+        return ConversationSlice(
+            exists=True,
+            count=len(self.messages),
+            messages=self.messages[max(0, after) :],
+            summary=self.summary,
+        )
+
+    @property
+    def evidence(self) -> list[tuple[int, str]]:
+        """The line and text of each message that a search may find: neither results that repeat memory, nor the
+        questions that these were looked up for."""
+        repeated = {message.turn for message in self.messages if message.derived}
+        return [
+            (line, text)
+            for line, message in enumerate(self.messages, 2)
+            if not message.derived
+            and not (message.role == "user" and message.turn and message.turn in repeated)
+            for text in (message.content or "").split("\n")
+        ]
+
+
+def lines(values: Iterable[Header | Message]) -> bytes:
+    """Return the lines of a file."""
+    return b"".join(msgspec.json.encode(value) + b"\n" for value in values)

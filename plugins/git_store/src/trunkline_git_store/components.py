@@ -1,0 +1,88 @@
+"""What a store opens and holds: the root, its history, the index, the past. Opens and closes; no work."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pygit2
+
+from trunkline import StorageError
+from trunkline.api.memory import Embedder
+from trunkline_git_store.committer import Committer
+from trunkline_git_store.conversations import ConversationCache
+from trunkline_git_store.fsync import Syncer
+from trunkline_git_store.history.path_index import PathIndex
+from trunkline_git_store.index.search_index import SearchIndex
+from trunkline_git_store.packer import Packer
+from trunkline_git_store.purge.object_sweeper import ObjectSweeper
+from trunkline_git_store.repository import Repository
+from trunkline_git_store.root_setup import open_root
+from trunkline_git_store.stat_cache import StatCache
+from trunkline_git_store.transfer import scratch
+from trunkline_git_store.vectors.backfill import VectorBackfill
+from trunkline_git_store.vectors.vector_store import VectorStore
+from trunkline_git_store.worktree import Worktree
+
+
+class StoreComponents:
+    """Everything that one store holds, until ``close``.
+
+    Raises:
+        StorageError: the root cannot be taken or mended.
+    """
+
+    def __init__(self, root: Path, cache: Path, *, sync: bool, embedder: Embedder | None) -> None:
+        self.sync = sync
+        self.cache = cache
+        self._held = ExitStack()
+        try:
+            self._open(root, embedder)
+            self._recover()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, root: Path, embedder: Embedder | None) -> None:
+        cache, held = self.cache, self._held
+        self.places, lock = open_root(root)
+        held.callback(lock.release)
+        self.syncer = Syncer(self.sync)
+        held.callback(self.syncer.close)
+        self.worktree = Worktree(self.places.root, self.places.stage, self.syncer)
+        held.callback(self.worktree.close)
+        self.repository = Repository(self.places.root, sync=self.sync)
+        held.callback(self.repository.close)
+        self.packer = Packer(self.places.root, self.syncer)
+        self.sweeper = ObjectSweeper(self.places, self.packer, self.syncer)
+        self.stamps = StatCache(cache / "memory-files.msgpack")
+        self.stamps.load()
+        self.conversations = ConversationCache()
+        self.index_file = cache / "memory.db"
+        self.index = SearchIndex(self.places.root, self.index_file, self.conversations)
+        held.callback(self.index.close)
+        self.filling = (
+            None
+            if embedder is None
+            else VectorBackfill(
+                embedder, VectorStore(cache / "memory-vectors.db", embedder.model), self.index
+            )
+        )
+        self.trail = PathIndex(self.places.root, cache / "memory-history.db")
+        held.callback(self.trail.close)
+        self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stamps)
+        scratch.remove_scratch_files(cache)
+
+    def _recover(self) -> None:
+        try:
+            self.committer.recover()
+            self.worktree.clear_stage()
+            if self.sweeper.is_unfinished():
+                self.sweeper.sweep()
+        except (OSError, pygit2.GitError) as error:
+            raise StorageError(
+                f"Memory cannot start (working files): {self.places.root} could not be mended ({error}).",
+                hint="Free space or give write permission, then start again; nothing was lost.",
+            ) from error
+
+    def close(self) -> None:
+        """Let go of all of it."""
+        self._held.close()

@@ -1,0 +1,117 @@
+"""Where the work of a store runs: one thread at a time writes, one uses the index, one looks into the past, a few read.
+
+What reads history looks again, afresh, where something seems to be missing: another git may have packed it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+import pygit2
+
+from trunkline.api.bus import Refusal
+from trunkline.api.store import AccessDenied, path_refusal
+from trunkline_git_store.components import StoreComponents
+from trunkline_git_store.history.path_index import PathHistory
+from trunkline_git_store.repository import Repository, error_text
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class StoreExecutor:
+    """Runs jobs on the parts of a store."""
+
+    def __init__(self, parts: StoreComponents) -> None:
+        self._parts = parts
+        self._writing = anyio.CapacityLimiter(1)
+        self._indexing = anyio.CapacityLimiter(1)
+        self._looking_back = anyio.CapacityLimiter(1)
+        self._reading = anyio.CapacityLimiter(8)
+
+    async def write(self, job: Callable[[], T]) -> T:
+        """Run what changes the root; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._writing)
+
+    async def read(self, job: Callable[[], T]) -> T:
+        """Run what reads files as they are."""
+        try:
+            return await anyio.to_thread.run_sync(job, limiter=self._reading)
+        except AccessDenied as shut:
+            raise path_refusal(shut.path, shut.reason) from shut
+
+    async def use_index(self, job: Callable[[], T]) -> T:
+        """Run what uses the index, as it stands; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._indexing)
+
+    async def use_path_index(self, job: Callable[[], T]) -> T:
+        """Run what uses the trail of the past, as it stands; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._looking_back)
+
+    async def query_index(self, question: Callable[[apsw.Connection], T]) -> T:
+        """Ask the index, when it has everything that was committed."""
+
+        index = self._parts.index
+
+        def ask() -> T:
+            index.catch_up()
+            return index.database.use(question)
+
+        def ask_as_it_is() -> T:
+            if not index.is_made():
+                raise KeyError("the index cannot be made")
+            return index.database.use(question)
+
+        try:
+            return await self.use_index(ask)
+        except (KeyError, pygit2.GitError) as error:
+            _log.error("the index is answered from as it is, since history cannot be read: %s", error)
+        try:
+            return await self.use_index(ask_as_it_is)
+        except (KeyError, pygit2.GitError) as error:
+            raise self._damage_refusal(error) from error
+
+    async def query_path_index(self, question: Callable[[PathHistory], T]) -> T:
+        """Ask about the past, when everything that was committed is known there."""
+        return await self._retry_after_reopen(
+            lambda: self.use_path_index(lambda: self._parts.trail.query(question))
+        )
+
+    async def read_history(self, job: Callable[[Repository], T]) -> T:
+        """Read history with a repository handle of one's own."""
+
+        def read() -> T:
+            repository = Repository(self._parts.places.root)
+            try:
+                return job(repository)
+            finally:
+                repository.close()
+
+        return await self._retry_after_reopen(lambda: self.read(read))
+
+    async def reopen_repositories(self) -> None:
+        """Let every handle see which packs there are."""
+        await self.write(self._parts.repository.reopen)
+        await self.use_index(self._parts.index.repository.reopen)
+        await self.use_path_index(self._parts.trail.repository.reopen)
+
+    async def _retry_after_reopen(self, look: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError):
+            await self.reopen_repositories()
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError) as error:
+            _log.error("history cannot be read: %s", error)
+            raise self._damage_refusal(error) from error
+
+    def _damage_refusal(self, error: Exception) -> Refusal:
+        where = f"{self._parts.places.git} ({error_text(error)})"
+        return Refusal(
+            "not_found", f"That part of history cannot be read in {where}. Run: trunkline memory doctor"
+        )

@@ -1,0 +1,51 @@
+"""Which kind of file a path is, and so how it is taken apart."""
+
+import logging
+import re
+
+import msgspec
+
+from trunkline.api.memory import is_untouched
+from trunkline.api.store import parse_conversation_path
+from trunkline_git_store.index.chunk import chunk_passages, is_chunk
+from trunkline_git_store.index.conversation import conversation_passages
+from trunkline_git_store.index.document import document_passages, is_document
+from trunkline_git_store.index.passage import Passage
+from trunkline_git_store.index.plain_text import plain_passages
+
+_EPISODE = re.compile(r"models/[^/]+/episodes/")
+
+_log = logging.getLogger(__name__)
+
+
+def is_episode(path: str) -> bool:
+    """Report whether a file retells what a turn was about: the turn itself is evidence."""
+    return _EPISODE.match(path) is not None
+
+
+def file_passages(path: str, data: bytes) -> list[Passage]:
+    """The passages of a file; none when it is not text. Of very long files the beginning counts.
+
+    One that cannot be taken apart as what it is counts as plain text: no file may keep the others from being found.
+    """
+    try:
+        return _as_its_kind(path, data)
+    except Exception:
+        _log.exception("%s cannot be taken apart as what it is, and is read as plain text", path)
+        return plain_passages(path, data)
+
+
+def _as_its_kind(path: str, data: bytes) -> list[Passage]:
+    if path.startswith("audit/"):
+        return []  # who did what is nothing that anybody remembered
+    if is_chunk(path):
+        return chunk_passages(path, data)
+    if parse_conversation_path(path) is not None:
+        return conversation_passages(path, data)
+    if is_untouched(path, data.decode(errors="replace")):
+        return []  # what memory begins with is nothing that anybody remembered, and the instructions are told anyway
+    if is_document(path):
+        return document_passages(path, data)
+    if is_episode(path):
+        return [msgspec.structs.replace(one, aside=True) for one in plain_passages(path, data)]
+    return plain_passages(path, data)

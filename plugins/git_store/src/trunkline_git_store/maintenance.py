@@ -1,0 +1,169 @@
+"""What a store does by itself while it is open: index, embed, take in edits by hand, show git what is new, pack."""
+
+import logging
+import time
+
+import anyio
+import anyio.to_thread
+import apsw
+import pygit2
+
+from trunkline.api.bus import Refusal
+from trunkline_git_store import heap
+from trunkline_git_store.commit_batch import OWNER
+from trunkline_git_store.components import StoreComponents
+from trunkline_git_store.executor import StoreExecutor
+from trunkline_git_store.file_stability import RECHECK_SECONDS
+from trunkline_git_store.group_commit import GroupCommit
+from trunkline_git_store.operations import CommitExternalEdits
+
+_log = logging.getLogger(__name__)
+
+SCAN_INTERVAL = 0.5
+"""How often edits by hand are looked for, on a memory of ordinary size."""
+
+PACK_INTERVAL = 30.0
+INDEX_DELAY = 0.5
+"""How long the search index gathers changes. Whoever asks it sees all of them: it is brought up first."""
+
+GIT_INDEX_DELAY = 0.5
+"""How long git's index may lag behind the last commit, on a memory of ordinary size."""
+
+
+class StoreMaintenance:
+    """Tends the parts of one store. ``care`` is held by whoever may not find history packed under his hands."""
+
+    def __init__(self, parts: StoreComponents, asking: StoreExecutor, grouping: GroupCommit) -> None:
+        self.care = anyio.Lock()
+        self._parts = parts
+        self._asking = asking
+        self._grouping = grouping
+        self._changed = anyio.Event()
+        self._moved = anyio.Event()
+        self._exposed: pygit2.Oid | None = None
+
+    async def run(self) -> None:
+        """Tend until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._index_loop)
+            group.start_soon(self._vector_loop)
+            group.start_soon(self._git_index_loop)
+            group.start_soon(self._scan_loop)
+            group.start_soon(self._pack_loop)
+
+    def note_commit(self) -> None:
+        """There is a new commit."""
+        self._changed.set()
+        self._moved.set()
+
+    def note_rewrite(self) -> None:
+        """History is another one: what git was told before does not count."""
+        self._exposed = None
+
+    async def pack(self, *, now: bool = False) -> None:
+        """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
+        packer = self._parts.packer
+        async with self.care:
+            if now or await anyio.to_thread.run_sync(packer.is_due):
+                await anyio.to_thread.run_sync(packer.pack_loose)
+                heap.release_memory()
+            crowd = await anyio.to_thread.run_sync(packer.small_packs)
+            if crowd:
+                older = await anyio.to_thread.run_sync(packer.merge, crowd)
+                await self._asking.reopen_repositories()
+                await anyio.to_thread.run_sync(packer.remove, older)
+                heap.release_memory()
+
+    def save_caches(self) -> None:
+        """What a later start and a person's ``git status`` are glad of. Runs where writes run."""
+        self._parts.stamps.save()
+        self.refresh_git_index()
+
+    def refresh_git_index(self) -> None:
+        """Tell git's own index of the last commit. Runs where writes run."""
+        repository = self._parts.repository
+        try:
+            head = repository.head()
+            if head is None or head == self._exposed:
+                return
+            repository.refresh_git_index()
+            self._exposed = head
+        except (OSError, KeyError, pygit2.GitError) as error:
+            _log.warning("the git index was left as it is: %s", error)
+
+    async def _index_loop(self) -> None:
+        while True:
+            try:
+                await self._asking.use_index(self._parts.index.catch_up)
+                await self._asking.use_path_index(self._parts.trail.catch_up)
+            except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+                _log.warning("the memory index is behind and will be brought up later: %s", error)
+                await anyio.sleep(1)
+                continue
+            await self._changed.wait()
+            await anyio.sleep(INDEX_DELAY)
+            self._changed = anyio.Event()
+
+    async def _vector_loop(self) -> None:
+        """The vectors that are missing, whenever something changed."""
+        while (filling := self._parts.filling) is not None:
+            changed = self._changed
+            try:
+                await filling.run(self._asking.query_index)
+                await self._asking.query_index(filling.prune)
+            except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+                _log.warning("the vectors are behind and will be made later: %s", error)
+            await anyio.sleep(INDEX_DELAY)
+            await changed.wait()
+
+    async def _git_index_loop(self) -> None:
+        """Soon after a commit git's own index is told of it: an index that lags makes a person's ``git status`` show
+        changes that nobody made, and their ``git commit`` would undo them."""
+        while True:
+            await self._moved.wait()
+            self._moved = anyio.Event()
+            began = time.monotonic()
+            await self._asking.write(self.refresh_git_index)
+            await anyio.sleep(max(GIT_INDEX_DELAY, 20 * (time.monotonic() - began)))
+
+    async def commit_external_edits(self) -> frozenset[str]:
+        """Take in edits by hand, as far as they are at rest; returns the files that are still being written.
+
+        Raises:
+            Refusal: they could not be taken in.
+        """
+        await self._grouping.submit(CommitExternalEdits(actor=OWNER))
+        if waiting := self._parts.committer.unstable_files():
+            await anyio.sleep(RECHECK_SECONDS)
+            await self._grouping.submit(CommitExternalEdits(actor=OWNER, paths=tuple(sorted(waiting))))
+        return self._parts.committer.unstable_files()
+
+    async def _scan_loop(self) -> None:
+        """Look for edits by hand; the more there is to look at, the less often. What was being written is looked at
+        again soon."""
+        left = SCAN_INTERVAL
+        while True:
+            waiting = tuple(sorted(self._parts.committer.unstable_files()))
+            pause = min(left, RECHECK_SECONDS) if waiting else left
+            await anyio.sleep(pause)
+            left -= pause
+            took = await self._scan(waiting if left > 0 else ("",))
+            left = max(0.0, left - took) if left > 0 else max(SCAN_INTERVAL, 50 * took)
+
+    async def _scan(self, paths: tuple[str, ...]) -> float:
+        """Take in what was edited in some paths; returns how many seconds that took."""
+        began = time.monotonic()
+        try:
+            await self._grouping.submit(CommitExternalEdits(actor=OWNER, paths=paths))
+            await self._asking.write(self.save_caches)
+        except Refusal as refusal:
+            _log.warning("edits made by hand could not be taken in: %s", refusal.message)
+        return time.monotonic() - began
+
+    async def _pack_loop(self) -> None:
+        while True:
+            await anyio.sleep(PACK_INTERVAL)
+            try:
+                await self.pack()
+            except (OSError, pygit2.GitError, KeyError) as error:
+                _log.warning("history could not be packed: %s", error)

@@ -1,0 +1,1 @@
+"""Removes a path, chunk or conversation from the files and from all of the git history."""

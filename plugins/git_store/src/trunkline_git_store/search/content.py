@@ -1,0 +1,199 @@
+"""Passages by all that speaks for them: the signals are gathered, fused and explained.
+
+``lexical`` and ``meaning`` find and score; ``factors`` weigh; ``links`` bring what is linked. A score is the sum of
+what was found times the factors, and each hit carries all of them (``why``).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import apsw
+import msgspec
+
+from trunkline import MemoryHit
+from trunkline.api.memory import SearchMemory
+from trunkline_git_store.index.search_index import SearchIndex
+from trunkline_git_store.search import factors
+from trunkline_git_store.search.candidates import PassageCandidate, load_candidates
+from trunkline_git_store.search.dates import Period, parse_period
+from trunkline_git_store.search.filters import SearchFilter
+from trunkline_git_store.search.lexical import Scores, lexical_scores
+from trunkline_git_store.search.links import linked_passages
+from trunkline_git_store.search.literal import search_literally
+from trunkline_git_store.search.passage_texts import PassageTextReader
+from trunkline_git_store.search.semantic import SEMANTIC_WEIGHT, QueryVector
+from trunkline_git_store.search.snippets import build_hit, stem_prefix
+from trunkline_git_store.search.terms import Term, has_term, parse_terms
+
+MIN_CANDIDATES = 60
+"""Passages that are weighed, at least."""
+
+MIN_RARITY = 1e-6
+"""What FTS5 counts for a word that is in more than half of all passages."""
+
+NEAR_WORDS = 2
+"""Words that must stand around a turn which has none of its own."""
+
+ACTIVE_CONVERSATION = timedelta(days=1)
+"""How long ago a conversation may have ended for "yesterday" to be seen from now."""
+
+
+class ParsedQuery(msgspec.Struct, frozen=True):
+    """A search, understood."""
+
+    query: SearchMemory
+    terms: Sequence[Term]
+    wanted: SearchFilter
+    period: Period | None
+    now: datetime
+    meaning: QueryVector | None
+
+    def is_semantic_match(self, one: PassageCandidate) -> bool:
+        """Report whether a passage is meant, whatever its words."""
+        return self.meaning is not None and one.weight("meaning") >= SEMANTIC_WEIGHT * self.meaning.least
+
+    @property
+    def pool(self) -> int:
+        """How many passages are weighed."""
+        return max(MIN_CANDIDATES, 4 * self.query.limit)
+
+
+def search_content(
+    connection: apsw.Connection, index: SearchIndex, query: SearchMemory, meaning: QueryVector | None = None
+) -> tuple[MemoryHit, ...]:
+    """The best passages. Literal text when no words match."""
+    question = parse_query(connection, index, query, meaning)
+    found = _find_candidates(connection, index, question)
+    if not found:
+        return (
+            search_literally(index.repository, query) if not question.wanted.restricts_more_than_path else ()
+        )
+    ordered = sorted(found.values(), key=lambda one: one.sort_key)
+    return tuple(islice(_hits(connection, index, question, ordered), query.limit))
+
+
+def parse_query(
+    connection: apsw.Connection, index: SearchIndex, query: SearchMemory, meaning: QueryVector | None
+) -> ParsedQuery:
+    """The words of a search as the index knows them, and the time it speaks of."""
+    now = query.asked_at or _conversation_end(connection, query.conversation)
+    return ParsedQuery(
+        query,
+        parse_terms(connection, index.stems, query.query),
+        SearchFilter(query),
+        parse_period(query.query, now),
+        now,
+        meaning,
+    )
+
+
+def _conversation_end(connection: apsw.Connection, conversation: str) -> datetime:
+    """When a conversation ended, if it did and that is long ago; otherwise now, here."""
+    now = datetime.now(UTC).astimezone()
+    updated = connection.execute("SELECT max(updated) FROM conversations WHERE id = ?", (conversation,)).get
+    ended = datetime.fromtimestamp(updated / 1_000_000, UTC) if updated else now
+    return ended if now - ended > ACTIVE_CONVERSATION else now
+
+
+def _find_candidates(
+    connection: apsw.Connection, index: SearchIndex, question: ParsedQuery
+) -> dict[int, PassageCandidate]:
+    scores = lexical_scores(connection, question.terms, question.wanted, question.pool)
+    near = question.meaning.nearest(connection, question.wanted, question.pool) if question.meaning else set()
+    found = load_candidates(connection, scores.keys() | near)
+    _count_words(connection, question, found, scores)
+    _count_meaning(connection, question, found)
+    if not found and question.period is not None:
+        found = _load_from_period(connection, question, question.period)
+    _weigh(connection, index, question, found)
+    best = sorted(found.values(), key=lambda one: one.sort_key)
+    _follow_links(connection, question, found, best)
+    return found
+
+
+def _count_words(
+    connection: apsw.Connection, question: ParsedQuery, found: dict[int, PassageCandidate], scores: Scores
+) -> None:
+    """BM25, of the most that the words of the question could give together: so it means the same in every search."""
+    total = connection.execute("SELECT max(id) FROM passages").get or 0
+    rarities = ((total - term.passages + 0.5) / (term.passages + 0.5) for term in question.terms)
+    most = sum(max(MIN_RARITY, math.log(max(rarity, MIN_RARITY))) for rarity in rarities)
+    for row in scores.keys() & found.keys():
+        found[row].add("words", scores[row] / most)
+
+
+def _count_meaning(
+    connection: apsw.Connection, question: ParsedQuery, found: dict[int, PassageCandidate]
+) -> None:
+    """How alike they are: a cosine, about as large as the words of a good hit."""
+    if question.meaning is not None:
+        for row, alike in question.meaning.similarities(connection, found).items():
+            found[row].add("meaning", SEMANTIC_WEIGHT * max(0.0, alike))
+
+
+def _load_from_period(
+    connection: apsw.Connection, question: ParsedQuery, period: Period
+) -> dict[int, PassageCandidate]:
+    """What was said in a time, the newest first, when nothing else is asked for."""
+    query = msgspec.structs.replace(question.query, since=period.start, until=period.end)
+    wanted = SearchFilter(query)
+    rows = connection.execute(
+        f"{wanted.passages} ORDER BY passages.at DESC LIMIT ?", (*wanted.values, question.pool)
+    )
+    found = load_candidates(connection, (row for (row,) in rows))
+    for one in found.values():
+        one.add("time", 0.1, period.said)
+    return found
+
+
+def _weigh(
+    connection: apsw.Connection, index: SearchIndex, question: ParsedQuery, found: dict[int, PassageCandidate]
+) -> None:
+    factors.tags(connection, found, question.terms, index.stems)
+    factors.speaker(found, question.query.query)
+    factors.questions(found)
+    factors.period(found, question.period)
+    factors.recency(found, question.now)
+    factors.confidence(found)
+    if not question.query.conversation and not question.query.kinds:
+        factors.talk(found)
+
+
+def _follow_links(
+    connection: apsw.Connection,
+    question: ParsedQuery,
+    found: dict[int, PassageCandidate],
+    best: Sequence[PassageCandidate],
+) -> None:
+    brought = linked_passages(connection, best)
+    allowed = question.wanted.select_allowed(connection, brought)
+    for one in load_candidates(connection, allowed - found.keys()).values():
+        found[one.id] = one
+    for passage in allowed & found.keys():
+        found[passage].add("link", *brought[passage])
+
+
+def _hits(
+    connection: apsw.Connection,
+    index: SearchIndex,
+    question: ParsedQuery,
+    ordered: Sequence[PassageCandidate],
+) -> Iterator[MemoryHit]:
+    """The hits, each with the words that were found in it. What has none of them itself must have several around it:
+    one word next door is next door's."""
+    texts = PassageTextReader(index.repository)
+    beginnings = [stem_prefix(stem) for term in question.terms for stem in term.stems]
+    for one in ordered:
+        lines = texts.lines(one)
+        own = set(index.stems.stem_text("\n".join((one.speaker_name, *lines)))[1].split())
+        held = [term for term in question.terms if own.intersection(term.stems)]
+        if held or one.kind != "turn":
+            one.explain("words", "words", ", ".join(map(str, held)))
+        elif one.has_signal("words"):
+            near = [term for term in question.terms if has_term(connection, term, one.id)]
+            if len(near) < NEAR_WORDS and not question.is_semantic_match(one) and not one.has_signal("link"):
+                continue
+            one.explain("words", "neighbours", ", ".join(map(str, near)))
+        yield build_hit(one, lines, beginnings)

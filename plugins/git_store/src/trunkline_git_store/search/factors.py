@@ -1,0 +1,99 @@
+"""What makes a passage count more or less, whatever it is found by. Each rule is a few lines; the numbers are in one
+place, and every hit says which of them it was given."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import apsw
+
+from trunkline.api.nlp import tokenize
+from trunkline_git_store.index.passage import to_micros
+from trunkline_git_store.search.candidates import PassageCandidate
+from trunkline_git_store.search.dates import Period
+from trunkline_git_store.search.terms import Term
+from trunkline_git_store.stemmer import TextStemmer
+
+TALK = 0.5
+"""A conversation repeats what was searched for, in the question and in tool results, so a document that says it as
+well comes first."""
+
+TAGGED = 1.5
+"""Someone said what a passage is about: more than that it has the word."""
+
+SPOKEN, ASKED = 1.2, 0.9
+IN_PERIOD = 1.6
+NEW, OLD, FADES_DAYS = 1.03, 0.97, 60.0
+"""What was said just now and long ago, and how many days it takes to get from the one to the other."""
+
+UNSURE = 0.8
+"""A confidence of 0; one of 1 counts in full."""
+
+_DAY = 86_400 * 1_000_000
+
+
+def recency(found: Mapping[int, PassageCandidate], now: datetime) -> None:
+    """What was said lately counts a little more."""
+    for one in found.values():
+        if one.at:
+            days = max(0, (to_micros(now) - one.at) // _DAY)
+            one.multiply("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), _ago(days))
+
+
+def _ago(days: int) -> str:
+    return f"{days} days ago" if days > 1 else ("today", "yesterday")[days]
+
+
+def confidence(found: Mapping[int, PassageCandidate]) -> None:
+    """What is less sure counts less."""
+    for one in found.values():
+        if one.confidence is not None:
+            one.multiply("confidence", UNSURE + (1 - UNSURE) * min(1.0, max(0.0, one.confidence)))
+
+
+def speaker(found: Mapping[int, PassageCandidate], text: str) -> None:
+    """Who is named is probably who said it."""
+    words = set(tokenize(text))
+    for one in found.values():
+        named = tokenize(one.speaker_name)
+        if named and words.issuperset(named):
+            one.multiply("speaker", SPOKEN, one.speaker)
+
+
+def period(found: Mapping[int, PassageCandidate], wanted: Period | None) -> None:
+    """What was said in the time that the question speaks of."""
+    if wanted is None:
+        return
+    start, end = to_micros(wanted.start), to_micros(wanted.end)
+    for one in found.values():
+        if start <= one.at < end:
+            one.multiply("date", IN_PERIOD, wanted.said)
+
+
+def questions(found: Mapping[int, PassageCandidate]) -> None:
+    """Who asks seldom answers."""
+    for one in found.values():
+        if one.asks:
+            one.multiply("question", ASKED)
+
+
+def talk(found: Mapping[int, PassageCandidate]) -> None:
+    """Talk about something counts less than what was written about it."""
+    for one in found.values():
+        if one.kind == "turn":
+            one.multiply("talk", TALK)
+
+
+def tags(
+    connection: apsw.Connection,
+    found: Mapping[int, PassageCandidate],
+    terms: Sequence[Term],
+    stems: TextStemmer,
+) -> None:
+    """The words of the question among the tags."""
+    looked_for = {stem for term in terms for stem in term.stems}
+    for one in found.values() if terms else ():
+        rows = connection.execute("SELECT tag FROM tags WHERE passage = ?", (one.id,))
+        held = [tag for (tag,) in rows if looked_for.intersection(stems.stem_text(tag)[1].split())]
+        if held:
+            one.multiply("tags", TAGGED, ", ".join(sorted(held)))

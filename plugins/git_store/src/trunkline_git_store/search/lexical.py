@@ -1,0 +1,98 @@
+"""The signal of words: BM25 over the text of passages, what stands around them, and their tags.
+
+Scoring a passage takes about a microsecond, so a word that is everywhere could cost a second by itself. What is scored
+is therefore bounded: the rarer words choose, those that are in up to a tenth of all passages count along, and where all
+words are common the newest passages are taken.
+"""
+
+from collections.abc import Sequence
+
+import apsw
+
+from trunkline_git_store.search.filters import EXCLUDE_ASIDES, SearchFilter
+from trunkline_git_store.search.terms import COUNTED, Term, all_of, any_of
+
+SCORED, ALONG = 12_000, 120_000
+"""Passages that are scored, about, and how many may have the words that count along."""
+
+WEIGHTS = "2.0, 1.0, 0.6, 8.0"
+"""Of a word in the text, in what was said before it and after it, and among the tags."""
+
+_JOINED = "passages ON passages.id = words.rowid JOIN files ON files.id = passages.file"
+
+Scores = dict[int, float]
+
+
+def lexical_scores(
+    connection: apsw.Connection, terms: Sequence[Term], wanted: SearchFilter, limit: int
+) -> Scores:
+    """The best passages with their scores, above 0."""
+    if not terms:
+        return {}
+    total = connection.execute("SELECT max(id) FROM passages").get or 0
+    most = min(max(SCORED, total / 10), COUNTED - 1)
+    counted = [term for term in terms if term.passages <= most]
+    if wanted.is_narrow(connection):
+        return _scored(connection, any_of(counted or terms), wanted, limit)
+    rare, common = _divided(counted)
+    if rare:
+        return _scored(connection, _expression(rare, common), wanted, limit, twice=bool(common))
+    return _newest(connection, terms, wanted, limit)
+
+
+def _divided(terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+    """The words that choose, and those that count along."""
+    rare, common, spent = list[Term](), list[Term](), 0
+    for term in sorted(terms, key=lambda term: term.passages):
+        spent += term.passages
+        if spent <= ALONG:
+            (rare if spent <= SCORED else common).append(term)
+    return rare, common
+
+
+def _expression(rare: Sequence[Term], common: Sequence[Term]) -> str:
+    """Some rare word, and all of them counted. Each is counted twice where there are common ones: a condition counts
+    too, and only so all weigh the same."""
+    if not common:
+        return any_of(rare)
+    return f"({any_of(rare)}) AND ({any_of([*rare, *common, *common])})"
+
+
+def _newest(connection: apsw.Connection, terms: Sequence[Term], wanted: SearchFilter, limit: int) -> Scores:
+    """Of words that are all common: passages with all of them, and the newest with one."""
+    found: Scores = {}
+    for expression in dict.fromkeys((all_of(terms), any_of(terms))):
+        if len(found) < limit:
+            oldest = _oldest_of(connection, expression)
+            found = _scored(connection, expression, wanted, limit, oldest=oldest) | found
+    return found
+
+
+def _oldest_of(connection: apsw.Connection, expression: str) -> int:
+    """The oldest of the newest passages that match."""
+    newest = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
+    return int(connection.execute(f"SELECT min(rowid) FROM ({newest})", (expression, SCORED)).get or 0)
+
+
+def _scored(
+    connection: apsw.Connection,
+    expression: str,
+    wanted: SearchFilter,
+    limit: int,
+    *,
+    twice: bool = False,
+    oldest: int = 0,
+) -> Scores:
+    source, condition = "words", "words MATCH ? AND words.rowid >= ?"
+    if wanted.is_narrow(connection):
+        condition += f" AND +words.rowid IN ({wanted.passages})"
+    elif wanted.is_restricted:
+        source, condition = f"words CROSS JOIN {_JOINED}", f"{condition} AND {wanted.condition}"
+    elif wanted.evidence:
+        condition += f" AND words.rowid {EXCLUDE_ASIDES}"
+    rows = connection.execute(
+        f"SELECT words.rowid, -bm25(words, {WEIGHTS}) AS score FROM {source} WHERE {condition} "
+        "ORDER BY score DESC, words.rowid DESC LIMIT ?",
+        (expression, oldest, *wanted.values, limit),
+    )
+    return {row: score / (2 if twice else 1) for row, score in rows}

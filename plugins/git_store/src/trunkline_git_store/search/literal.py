@@ -1,0 +1,69 @@
+"""What no word index can find (signs, parts of words, scripts without spaces): the text as it stands."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from trunkline import MemoryHit
+from trunkline.api.chunks import parse_chunk_path
+from trunkline.api.memory import SearchMemory, is_untouched
+from trunkline.api.store import parse_conversation_path
+from trunkline_git_store.index.conversation import conversation_passages
+from trunkline_git_store.index.file_kinds import is_episode
+from trunkline_git_store.index.json_text import readable_lines
+from trunkline_git_store.index.passage import MAX_INDEXED_BYTES, try_decode_text
+from trunkline_git_store.repository import Repository, files_in, tree_at
+from trunkline_git_store.search.snippets import build_line_hit
+
+MAX_FILES = 20_000
+"""Files that are read for one search: about a second."""
+
+
+def search_literally(repository: Repository, query: SearchMemory) -> tuple[MemoryHit, ...]:
+    """Files that hold the query as it stands, case aside."""
+    wanted = query.query.strip().casefold()
+    hits: list[MemoryHit] = []
+    for path, pieces in _texts(repository, query.path, wanted) if wanted else ():
+        for line, lines in pieces:
+            best = next((at for at, text in enumerate(lines) if wanted in text.casefold()), None)
+            if best is not None:
+                hits.append(
+                    build_line_hit(
+                        path,
+                        line if parse_conversation_path(path) else line + best,
+                        readable_lines(path, lines),
+                        best,
+                        0.0,
+                    )
+                )
+                break
+        if len(hits) >= query.limit:
+            break
+    return tuple(hits)
+
+
+TextLines = tuple[int, list[str]]
+"""The number of a line, and the lines from there on; of a conversation those of one message."""
+
+
+def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[str, list[TextLines]]]:
+    tree = repository.tree(repository.head())
+    for path, entry in islice(files_in(tree_at(tree, prefix), prefix), MAX_FILES):
+        chunk = parse_chunk_path(path)
+        if (chunk is not None and chunk.archived) or is_episode(path) or path.startswith("audit/"):
+            continue
+        data = repository.data(entry.blob)
+        text = try_decode_text(data[:MAX_INDEXED_BYTES])
+        if text is None or is_untouched(path, text):
+            continue
+        if parse_conversation_path(path) is None:
+            yield path, [(1, text.split("\n"))]
+        elif _as_json(wanted) in text.casefold():
+            said = conversation_passages(path, data)
+            yield path, [(one.line, one.text.split("\n")) for one in said if not one.aside]
+
+
+def _as_json(text: str) -> str:
+    """A text as it stands in a file of JSON."""
+    return msgspec.json.encode(text).decode()[1:-1]

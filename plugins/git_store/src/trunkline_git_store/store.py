@@ -1,0 +1,520 @@
+"""The built-in store: a git repository of plain files, behind ``MemoryStore``. Joins the parts; none of their work."""
+
+import logging
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+import msgspec
+
+from trunkline import HealthCheck, MemoryEntry, MemoryFile, MemoryHit, StorageError
+from trunkline.api.archive import InvalidArchive
+from trunkline.api.bus import Refusal, Scope
+from trunkline.api.chunks import ChunkIndex, IndexProvider
+from trunkline.api.documents import DocumentCollections
+from trunkline.api.gateway import ConversationSummary, ListConversations
+from trunkline.api.importer import ImportGap
+from trunkline.api.memory import (
+    AppendConversation,
+    ConversationPage,
+    ConversationSlice,
+    MemoryChange,
+    Purge,
+    SearchMemory,
+)
+from trunkline.api.store import (
+    INITIAL_FILES,
+    NOWHERE,
+    Change,
+    ImportMemory,
+    ImportProgress,
+    IndexProgress,
+    IndexStats,
+    MemoryBlame,
+    MemoryDifference,
+    MemoryFinding,
+    MemoryImport,
+    MemoryReverted,
+    MemoryStore,
+    PurgeResult,
+    RevertMemory,
+    StoreContext,
+    UnreadEntry,
+    conversation_paths,
+    normalize_folder,
+    normalize_path,
+)
+from trunkline_git_store.chunks.git_index import GitChunkIndex
+from trunkline_git_store.chunks.in_memory_index import InMemoryChunkIndex
+from trunkline_git_store.chunks.sqlite_index import IndexQuery
+from trunkline_git_store.committer import CommitResult
+from trunkline_git_store.components import StoreComponents
+from trunkline_git_store.conversations import AppendMessages
+from trunkline_git_store.document_collections.collection_store import CollectionStore
+from trunkline_git_store.executor import StoreExecutor
+from trunkline_git_store.fsck.integrity_check import IntegrityCheck
+from trunkline_git_store.fsck.offline_check import DATABASES, check_root
+from trunkline_git_store.group_commit import GroupCommit
+from trunkline_git_store.health_checks import health_checks
+from trunkline_git_store.history.blame import blame
+from trunkline_git_store.history.changes import list_changes
+from trunkline_git_store.history.diff import diff
+from trunkline_git_store.history.revert import RevertFiles, restore_plan, revert_plan
+from trunkline_git_store.index.stats import index_stats
+from trunkline_git_store.lock import lock_holder
+from trunkline_git_store.maintenance import StoreMaintenance
+from trunkline_git_store.operations import (
+    WriteFiles,
+    WriteOperation,
+    delete_operation,
+    edit_operation,
+    move_operation,
+)
+from trunkline_git_store.purge.job import PurgeJob
+from trunkline_git_store.purge.scan import FileFilter, PurgeScan
+from trunkline_git_store.purge.target import parse_target
+from trunkline_git_store.purge.version_index import VersionIndex
+from trunkline_git_store.repository import Repository
+from trunkline_git_store.root_layout import RootLayout
+from trunkline_git_store.search.content import search_content
+from trunkline_git_store.search.conversations import find_conversation, list_conversations
+from trunkline_git_store.search.filenames import search_names
+from trunkline_git_store.search.semantic import QueryVector
+from trunkline_git_store.store_reader import StoreReader, read_version
+from trunkline_git_store.transfer.archive_import import ArchiveImport
+from trunkline_git_store.transfer.export import export
+from trunkline_git_store.transfer.history_merge import Rule
+from trunkline_git_store.transfer.index_copy import copied_index
+from trunkline_git_store.vectors.backfill import VectorProgress
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+UNSTABLE_REASON = "somebody is writing it: it is here as it was when it last was at rest, if it ever was"
+EXPORT_AGAIN_HINT = "Make another export when it is written."
+
+PLATFORM = "trunkline"
+"""The actor of what the platform itself writes."""
+
+
+class GitMemoryStore(MemoryStore, IndexProvider):
+    """Memory as a git repository."""
+
+    # Life ----------------------------------------------------------------------------------------------------
+
+    async def open(self, context: StoreContext) -> None:
+        """Take the root, mend what a killed process left, take in edits made by hand. See ``MemoryStore.open``."""
+        self._context = context
+        self._grouping = GroupCommit(self._commit, context.commit_window)
+        open_all = partial(
+            StoreComponents, context.root, context.cache, sync=context.fsync, embedder=context.embedder
+        )
+        self._parts = await anyio.to_thread.run_sync(open_all)
+        self._asking = StoreExecutor(self._parts)
+        self._tending = StoreMaintenance(self._parts, self._asking, self._grouping)
+        self._present = StoreReader(self._parts)
+        try:
+            await self._first_commit()
+            self._parts.committer.rules = context.rules
+        except BaseException:
+            self._parts.close()
+            raise
+
+    async def _first_commit(self) -> None:
+        """Take in what was edited by hand; in a memory without history also write the first files."""
+        new = self._parts.repository.head() is None
+        missing: dict[str, bytes | None] = {
+            path: data
+            for path, data in INITIAL_FILES.items()
+            if new and self._parts.worktree.status(path) is None
+        }
+        try:
+            await self._tending.commit_external_edits()
+        except Refusal as refusal:
+            if new:
+                raise self._startup_error(refusal) from refusal
+            _log.error("edits by hand are not taken in, and stay where they are: %s", refusal.message)
+        try:
+            if new:
+                begin = WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing)
+                await self._grouping.submit(begin)
+        except Refusal as refusal:
+            raise self._startup_error(refusal) from refusal
+
+    def _startup_error(self, refusal: Refusal) -> StorageError:
+        where = f"{self._parts.places.root}: {refusal.message}"
+        return StorageError(
+            f"Memory cannot start (version history): {where}", hint="Look at the log for the reason."
+        )
+
+    async def aclose(self) -> None:
+        """Finish what is waiting, then let go of the root."""
+        with anyio.CancelScope(shield=True):
+            await self._grouping.wait_idle()
+            try:
+                await self._asking.write(self._tending.save_caches)
+            finally:
+                await self._asking.use_index(self._parts.close)
+
+    async def tend(self) -> None:
+        """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
+        await self._tending.run()
+
+    async def pack(self, *, now: bool = False) -> None:
+        """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
+        await self._tending.pack(now=now)
+
+    # Indexes -------------------------------------------------------------------------------------------------
+
+    def chunk_index(self, store: MemoryStore) -> ChunkIndex:
+        """The index of this store; for another store an index in main memory."""
+        return GitChunkIndex(self) if store is self else InMemoryChunkIndex(store)
+
+    def document_collections(self, folder: Path) -> DocumentCollections:
+        """A small repository with an index for each conversation."""
+        return CollectionStore(folder)
+
+    # A root that is not open here ----------------------------------------------------------------------------
+
+    def health_checks(self, root: Path, cache: Path) -> Iterable[HealthCheck]:
+        """Check the history, the sizes of files and the chunks."""
+        return health_checks(root, cache)
+
+    def holder(self, root: Path) -> int | None:
+        """The process whose id is in the lock file, if it lives."""
+        return lock_holder(RootLayout(root).lock)
+
+    def check_root(self, root: Path, cache: Path, *, mend: bool) -> Sequence[MemoryFinding]:
+        """Check every object of a root that nobody has open."""
+        return check_root(root, cache, mend=mend)
+
+    # Changing ------------------------------------------------------------------------------------------------
+
+    async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
+        """Commit files together. See ``MemoryStore.change``."""
+        wish = WriteFiles(
+            actor=change.actor,
+            reason=change.reason,
+            scope=change.scope,
+            files=_normalize_paths(change.files),
+            expected=_normalize_paths(expected or {}),
+        )
+        return (await self._grouping.submit(wish)).version
+
+    async def edit(
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
+        """Replace the first occurrence of ``old``."""
+        wish = edit_operation(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._grouping.submit(wish)).version
+
+    async def move(
+        self,
+        source: str,
+        target: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
+        """Move a file or folder."""
+        wish = move_operation(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._grouping.submit(wish)).version
+
+    async def delete(
+        self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
+    ) -> str:
+        """Delete a file or folder."""
+        wish = delete_operation(path, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._grouping.submit(wish)).version
+
+    async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
+        """Take a change back, or go back to a version, as a commit of its own."""
+        plain = normalize_folder(revert.path)
+        if revert.to is None:
+            found = await self._asking.query_path_index(
+                lambda steps: revert_plan(steps, plain, revert.version)
+            )
+        else:
+            to = revert.to
+            found = await self._asking.query_path_index(lambda steps: restore_plan(steps, plain, to))
+        wish = RevertFiles(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
+        done = await self._grouping.submit(wish)
+        return MemoryReverted(paths=wish.affected_paths, version=done.version, undone=found.version)
+
+    async def append_conversation(self, append: AppendConversation) -> int:
+        """Append the messages that are not stored yet."""
+        return (
+            await self._grouping.submit(AppendMessages.from_request(append, self._parts.conversations))
+        ).count
+
+    # Reading -------------------------------------------------------------------------------------------------
+
+    async def read(self, path: str, version: str | None = None) -> MemoryFile:
+        """A file's text, now or at a version."""
+        plain = normalize_path(path)
+        if version is None:
+            return await self._asking.read(lambda: self._present.read(plain))
+        return await self._asking.read_history(lambda repository: read_version(repository, plain, version))
+
+    async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
+        """Several files, each or why it cannot be read; all by one thread."""
+        return await self._asking.read(lambda: [self._present.try_read(path) for path in paths])
+
+    async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
+        """Names under a folder."""
+        plain = normalize_folder(path)
+        found = await self._asking.read(lambda: self._parts.worktree.entries(plain, recursive=recursive))
+        return tuple(found)
+
+    async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
+        """What lies under a folder and is not read."""
+        plain = normalize_folder(path)
+        return tuple(await self._asking.read(lambda: self._parts.worktree.unread(plain)))
+
+    async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
+        """Search names or text; every change acknowledged before the call is seen."""
+        plain = msgspec.structs.replace(query, path=normalize_folder(query.path), limit=max(0, query.limit))
+        if plain.limit == 0:
+            return ()
+        if plain.kind == "filename":
+            entries = await self.list("", recursive=True)
+            return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
+        meaning = await self.embed_query(plain.query)
+        return await self._asking.query_index(
+            lambda connection: search_content(connection, self._parts.index, plain, meaning)
+        )
+
+    async def embed_query(self, text: str) -> QueryVector | None:
+        """What is looked for, as a vector; None where words must do."""
+        filling = self._parts.filling
+        vector = await filling.embed_query(text) if filling and text.strip() else None
+        return QueryVector(filling.space, vector, filling.embedder.least) if filling and vector else None
+
+    @property
+    def vectors(self) -> float | None:
+        """How far the vectors are."""
+        return None if self._parts.filling is None else self._parts.filling.share
+
+    async def index_stats(self) -> IndexStats:
+        """What the index holds."""
+        return await self._asking.query_index(self._stats)
+
+    async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
+        """Make the index anew, then the vectors that are missing. Searches wait for the index."""
+
+        def rebuild() -> None:
+            total = self._parts.index.estimated_files()
+            self._parts.index.rebuild(lambda done: told(IndexProgress(done=done, total=total)))
+            if vectors and self._parts.filling is not None:
+                self._parts.index.database.use(self._parts.filling.space.forget)
+
+        await self._asking.use_index(rebuild)
+        if self._parts.filling is not None:
+            await self._parts.filling.run(
+                self._asking.query_index, told=lambda now: told(_vector_progress(now))
+            )
+        return await self.index_stats()
+
+    def _stats(self, connection: apsw.Connection) -> IndexStats:
+        filling = self._parts.filling
+        return index_stats(connection, None if filling is None else filling.stats(connection))
+
+    async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
+        """The changes of a file or folder."""
+        plain = normalize_folder(path)
+        found = await self._asking.query_path_index(lambda steps: list_changes(steps, plain, limit))
+        if not found and limit > 0:
+            raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
+        return found
+
+    async def blame(
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
+    ) -> MemoryBlame:
+        """Who wrote each line of a file."""
+        plain = normalize_path(path)
+        return await self._asking.query_path_index(
+            lambda steps: blame(steps, plain, version, first, last, mainline)
+        )
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs between two versions."""
+        plain = normalize_folder(path)
+        return await self._asking.query_path_index(lambda steps: diff(steps, plain, old, new))
+
+    async def export(self, target: Path, *, derived: bool = False) -> int:
+        """Write the archive."""
+
+        def write() -> int:
+            with ExitStack() as held:
+                index = held.enter_context(copied_index(self._parts.index_file)) if derived else None
+                return export(
+                    self._parts.places.root,
+                    target,
+                    plugins=self._context.installed().plugins,
+                    derived=index,
+                    gaps=unsaved,
+                )
+
+        unsaved = await self._commit_external_edits()
+        if derived:
+            await self._asking.query_index(lambda connection: None)
+        async with self._tending.care:
+            return await anyio.to_thread.run_sync(write)
+
+    async def _commit_external_edits(self) -> tuple[ImportGap, ...]:
+        """Take in what a person changed by hand until now; what hinders that hinders no export, and is told."""
+        try:
+            moving = await self._tending.commit_external_edits()
+        except Refusal as refusal:
+            return (ImportGap(what="edits by hand that are not in history yet", why=refusal.message),)
+        return tuple(
+            ImportGap(what=path, why=UNSTABLE_REASON, hint=EXPORT_AGAIN_HINT) for path in sorted(moving)
+        )
+
+    async def bring_in(
+        self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
+    ) -> MemoryImport:
+        """Bring an archive in. Nobody packs meanwhile; others read and write."""
+        async with self._tending.care:
+            with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
+                intake = ArchiveImport(archive, Path(scratch), wish, self._rule_for(wish), told)
+                try:
+                    await self._run_import(intake, wish)
+                    version = await self._asking.read_history(lambda repository: str(repository.head()))
+                    return await anyio.to_thread.run_sync(intake.report, version, self._context.installed())
+                except InvalidArchive as error:
+                    raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
+                finally:
+                    intake.close()
+
+    async def _run_import(self, intake: ArchiveImport, wish: ImportMemory) -> None:
+        await anyio.to_thread.run_sync(intake.open, self._parts.places.root)
+        if wish.dry_run:
+            await anyio.to_thread.run_sync(intake.preview, self._parts.places.root)
+            return
+        await anyio.to_thread.run_sync(intake.install_objects, self._parts.places, self._parts.packer)
+        for part in intake.operations():
+            await self._grouping.submit(part)
+        await self._asking.write(lambda: intake.keep_branches(self._parts.repository))
+
+    def _rule_for(self, wish: ImportMemory) -> Rule:
+        """What this memory's rules make of one file."""
+
+        def rule(path: str, data: bytes) -> bytes:
+            for one in self._parts.committer.rules:
+                change = one(Change({path: data}, actor=wish.actor, reason="import"))
+                data = change.files[path] or b""
+            return data
+
+        return rule
+
+    async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
+        """A conversation's messages."""
+        places = conversation_paths(block, conversation)
+        return await self._asking.read(lambda: self._present.conversation(places, after))
+
+    async def list_conversations(self, query: ListConversations) -> ConversationPage:
+        """A page of conversations."""
+        return await self._asking.query_index(
+            lambda connection: list_conversations(connection, self._parts.index.stems, query)
+        )
+
+    async def find_conversation(self, conversation: str) -> ConversationSummary | None:
+        """A conversation by its id alone."""
+        return await self._asking.query_index(lambda connection: find_conversation(connection, conversation))
+
+    async def query(self, question: IndexQuery[T]) -> T:
+        """Ask the index about chunks, when it has everything that was committed; it is given what a blob holds."""
+        repository = self._parts.index.repository
+        return await self._asking.query_index(
+            lambda connection: question(connection, lambda blob: repository.data(repository.object_id(blob)))
+        )
+
+    async def _commit(self, wishes: Sequence[WriteOperation]) -> CommitResult:
+        result = await self._asking.write(lambda: self._parts.committer.commit(wishes))
+        for changed in result.commits:
+            self._context.on_change(changed)
+        if result.commits:
+            self._tending.note_commit()
+        return result
+
+    # Care ----------------------------------------------------------------------------------------------------
+
+    async def trace(self, target: str) -> Purge:
+        """What a target stands for, edits by hand included."""
+        wanted = parse_target(target)
+        await self._commit_external_edits()
+
+        def look(repository: Repository) -> Purge:
+            head = repository.head()
+            past = None if head is None else VersionIndex(repository.git, head)
+            return (
+                Purge(target=target)
+                if past is None
+                else PurgeScan(past, wanted, Purge(target=target)).run(_keep_unchanged).purge
+            )
+
+        return await self._asking.read_history(look)
+
+    async def purge(self, purge: Purge, without: FileFilter, *, actor: str) -> PurgeResult:
+        """Take something out of memory and all of history. Nobody writes or packs meanwhile."""
+        wanted = parse_target(purge.target)
+        async with self._tending.care:
+            with anyio.CancelScope(shield=True):
+                purged, commits = await self._asking.write(
+                    lambda: PurgeJob(self._parts, self._tending, sync=self._context.fsync).run(
+                        wanted, purge, without, actor
+                    )
+                )
+                await self._asking.use_index(self._parts.index.drop)
+                await self._asking.use_path_index(self._parts.trail.drop)
+        for changed in commits:
+            self._context.on_change(changed)
+        self._tending.note_commit()
+        if self._parts.filling is not None:
+            await self._asking.query_index(self._parts.filling.prune)
+        return purged
+
+    async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
+        """Look whether everything is whole, while nobody writes."""
+        databases = tuple(self._parts.cache / name for name in DATABASES)
+        examination = IntegrityCheck(self._parts.places, self._parts.worktree, databases, mend=mend)
+        async with self._tending.care:
+            found = await self._asking.write(examination.run)
+            await self._asking.reopen_repositories()
+        return tuple(found)
+
+
+def _keep_unchanged(path: str, data: bytes, purge: Purge) -> bytes | None:
+    return data
+
+
+def _vector_progress(now: VectorProgress) -> IndexProgress:
+    return IndexProgress(done=now.passages - now.missing, total=now.passages, stage="vectors")
+
+
+def _normalize_paths(paths: Mapping[str, T]) -> dict[str, T]:
+    return {normalize_path(path): value for path, value in paths.items()}

@@ -1,0 +1,103 @@
+"""What the memory that came in counts on and what is not here: models, tools, plugins, identities. Pure."""
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from trunkline.api.files import read_toml
+from trunkline.api.importer import ImportGap
+from trunkline.api.store import Installed
+
+Read = Callable[[str], bytes | None]
+
+
+class PolicySummary(msgspec.Struct, frozen=True):
+    """As much of a policy (PA-F20) as tells whom it is about and what it permits."""
+
+    subject: str
+    resource: str = "*"
+    action: str = "*"
+    effect: str = ""
+    conditions: dict[str, Any] = {}
+
+    @property
+    def conditions_text(self) -> str:
+        """Its conditions, in words that say no more than the file: each with its value, without the shape of a call."""
+        told = {"shape": "calls like the one that was approved"}
+        parts = (
+            told.get(name) or f"{name.replace('_', ' ')} {value}" for name, value in self.conditions.items()
+        )
+        return "; ".join(parts)[:200]
+
+
+def find_gaps(
+    plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Installed
+) -> Iterator[ImportGap]:
+    """Everything that is missing. ``plugins`` are those of the other installation, ``read`` reads its files."""
+    for name in sorted(plugins.keys() - here.plugins.keys()):
+        yield ImportGap(
+            what=f"the plugin {name} {plugins[name]}",
+            why="is not installed here",
+            hint=f"trunkline plugins install {name}",
+        )
+    yield from _model("preferences.toml", _toml(read("preferences.toml")), here)
+    for block in blocks:
+        path = f"blocks/{block}/block.toml"
+        settings = _toml(read(path))
+        yield from _model(path, settings, here)
+        yield from _tools(path, settings, here)
+
+
+def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[ImportGap]:
+    """What becomes of the policies that came in: those about somebody who is not known here are kept and have no effect
+    (PA-F23), those that permit something count from now on. A block is known by its name, also one that is made later.
+    """
+    for path, data in sorted(policies.items()):
+        try:
+            policy = msgspec.json.decode(data, type=PolicySummary)
+        except msgspec.MsgspecError:
+            yield ImportGap(
+                what=path, why="is no policy that can be read: no tool may be used until it is mended"
+            )
+            continue
+        subject = policy.subject[:80]
+        if subject != "*" and not subject.startswith(("type:", "block:")) and subject not in identities:
+            yield ImportGap(what=path, why=f"is about {subject!r}, who is not known here: it has no effect")
+        elif policy.effect == "allow":
+            only = f" (only: {policy.conditions_text})" if policy.conditions_text else ""
+            yield ImportGap(
+                what=path,
+                why=f"is in force from now on: {subject} may {policy.action[:80]} {policy.resource[:80]}{only}",
+                hint="To undo it: trunkline approvals forget, trunkline permissions rules remove, or delete the file.",
+            )
+
+
+def _model(path: str, settings: dict[str, Any], here: Installed) -> Iterator[ImportGap]:
+    model = settings.get("model")
+    if not isinstance(model, str) or "/" not in model or not here.adapters:
+        return
+    adapter = model.partition("/")[0]
+    if adapter not in here.adapters:
+        yield ImportGap(
+            what=f"the model {model} of {path}",
+            why=f"there is no adapter {adapter!r} here",
+            hint=f"Install one, or name another model in {path}.",
+        )
+
+
+def _tools(path: str, settings: dict[str, Any], here: Installed) -> Iterator[ImportGap]:
+    wanted = settings.get("tools")
+    for tool in wanted if isinstance(wanted, list) and here.tools else ():
+        if isinstance(tool, str) and tool.isidentifier() and tool not in here.tools:
+            yield ImportGap(
+                what=f"the tool {tool} of {path}", why="no plugin here brings it", hint="Install its plugin."
+            )
+
+
+def _toml(data: bytes | None) -> dict[str, Any]:
+    try:
+        return read_toml((data or b"").decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return {}

@@ -1,0 +1,87 @@
+"""What may be in a history that one memory hands to another.
+
+A person can commit anything with git, in a memory of their own too. What git itself checks out is taken along as it is:
+links, submodules and names such as ``.gitmodules`` stay in history, and no memory ever makes a file of them. What git
+would not check out, what is lost and what is too large is left out of an export, by name: a history that no other
+memory takes in would be no backup.
+"""
+
+import re
+from collections.abc import Iterator
+from operator import lt
+from typing import NamedTuple
+
+import pygit2
+
+from trunkline.api.store import is_git_folder
+
+FOLDER, FILES = b"40000", (b"100644", b"100755", b"100664")
+LINK, SUBMODULE = b"120000", b"160000"
+SPECIAL_MODES = {LINK: "a link", SUBMODULE: "a submodule"}
+"""What history may hold though it never becomes a file of memory."""
+
+MAX_BLOB_BYTES = 512 * 1024 * 1024
+"""Bytes of the largest file, and LARGEST_LIST of the largest commit or folder, that a history may hold."""
+
+MAX_TREE_BYTES = 64 * 1024 * 1024
+
+_ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
+
+
+class TreeRow(NamedTuple):
+    """What a folder of git names."""
+
+    mode: bytes
+    name: bytes
+    oid: pygit2.Oid
+
+    @property
+    def sort_key(self) -> bytes:
+        """By what git sorts: a folder's name as if it ended in a slash."""
+        return self.name + b"/" if self.mode == FOLDER else self.name
+
+    @property
+    def display_name(self) -> str:
+        """The name, as text."""
+        return self.name.decode("utf-8", "replace")
+
+
+def parse_rows(tree: bytes) -> Iterator[TreeRow]:
+    """What is in a folder, as far as it can be read."""
+    for mode, name, raw in parse_raw_rows(tree):
+        yield TreeRow(mode, name, pygit2.Oid(raw=raw))
+
+
+def parse_raw_rows(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
+    """The same at the least cost: mode, name and raw id."""
+    return _ENTRY.findall(tree)
+
+
+def is_sorted(found: list[tuple[bytes, bytes, bytes]]) -> bool:
+    """Report whether no row is there twice, or before one that git sorts before it."""
+    orders = [name + b"/" if mode == FOLDER else name for mode, name, _ in found]
+    return all(map(lt, orders, orders[1:])) and len({name for _, name, _ in found}) == len(found)
+
+
+def check_rows(tree: bytes) -> Iterator[TreeRow]:
+    """What is in a folder. Raises ValueError when it is none, or out of order."""
+    place, before, names = 0, b"", set[bytes]()
+    for row in parse_rows(tree):
+        if row.sort_key <= before or row.name in names:
+            raise ValueError("a folder out of order")
+        names.add(row.name)
+        place, before = place + len(row.mode) + len(row.name) + 22, row.sort_key
+        yield row
+    if place != len(tree):
+        raise ValueError("a folder that is none")
+
+
+def row_problem(row: TreeRow) -> str:
+    """What keeps an entry out of a history; "" when nothing does."""
+    if row.mode not in (FOLDER, *FILES, *SPECIAL_MODES):
+        return "which is of a kind that git does not know"
+    if row.name in (b".", b"..") or b"\\" in row.name or is_git_folder(row.display_name):
+        return "which is no name of a file of memory"
+    if row.mode == LINK and row.name.lower().startswith(b".git"):
+        return "which is a link in the place of a file of git's"
+    return ""

@@ -1,0 +1,79 @@
+"""Which store keeps memory, and who makes the indexes of chunks and documents for it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from trunkline.contracts.documents.collections import DocumentCollections
+from trunkline.contracts.memory.chunk_index import ChunkIndex, IndexProvider
+from trunkline.contracts.memory.store import MemoryStore
+from trunkline.errors import ConfigError
+from trunkline.workers.memory.store_selection import DEFAULT_STORE, choose_store, index_provider
+
+
+class Plain(MemoryStore):
+    """A store without an index."""
+
+
+Plain.__abstractmethods__ = frozenset()
+
+
+class Indexed(Plain, IndexProvider):
+    """A store that makes indexes."""
+
+    def chunk_index(self, store: MemoryStore) -> ChunkIndex:
+        raise AssertionError("not asked before the store is open")
+
+    def document_collections(self, folder: Path) -> DocumentCollections:
+        raise AssertionError("not asked before the store is open")
+
+
+def plugins(*stores: tuple[str, MemoryStore], **states: str) -> Any:
+    """Plugins with stores, and others by their status."""
+    found = [SimpleNamespace(owner=owner, name=owner, status="loaded") for owner, _ in stores]
+    found += [
+        SimpleNamespace(owner=owner.replace("_", "-"), name=owner, status=status)
+        for owner, status in states.items()
+    ]
+    return SimpleNamespace(
+        memory_stores=lambda: tuple(SimpleNamespace(owner=owner, item=store) for owner, store in stores),
+        report=SimpleNamespace(plugins=found),
+    )
+
+
+def test_the_default_store_is_used_unless_another_is_named() -> None:
+    """Whatever other plugins offer."""
+    default, other = Indexed(), Plain()
+    there = plugins(("other", other), (DEFAULT_STORE, default))
+    assert choose_store(there, None) is default
+    assert choose_store(there, "other") is other
+
+
+@pytest.mark.parametrize("status", ["disabled", "quarantined", "failed", "isolated"])
+def test_a_default_store_that_is_not_loaded_is_named_with_its_state(status: str) -> None:
+    """What failed, where, and what to do."""
+    with pytest.raises(ConfigError, match=f"{DEFAULT_STORE} is {status}") as refused:
+        choose_store(plugins(trunkline_git_store=status), None)
+    assert "trunkline plugins list" in str(refused.value.hint)
+
+
+def test_a_store_that_is_not_there_is_named() -> None:
+    """By a plugin that is not installed, or has no store."""
+    with pytest.raises(ConfigError, match=f"{DEFAULT_STORE} is not installed"):
+        choose_store(plugins(), None)
+    with pytest.raises(ConfigError, match=r"\[memory\] store names .* nobody is not installed"):
+        choose_store(plugins(), "nobody")
+    with pytest.raises(ConfigError, match="rlm offers no store"):
+        choose_store(plugins(rlm="loaded"), "rlm")
+
+
+def test_a_store_with_indexes_of_its_own_makes_them_and_another_one_borrows() -> None:
+    """Without any, memory does not start."""
+    own, other, plain = Indexed(), Indexed(), Plain()
+    there = plugins(("other", other), ("own", own), ("plain", plain))
+    assert index_provider(there, own) is own
+    assert index_provider(there, plain) is other
+    with pytest.raises(ConfigError, match="no index of chunks"):
+        index_provider(plugins(("plain", plain)), plain)
