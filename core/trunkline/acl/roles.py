@@ -16,17 +16,8 @@ from trunkline_bus import BucketSpec, ConsumerSpec, Endpoint, ObjectStoreSpec, T
 Endpoints = tuple[Endpoint[Any, Any], ...]
 Topics = tuple[Topic[Any], ...]
 
-GATEWAY_ENDPOINTS: Endpoints = (
-    s.SEND_MESSAGE, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.RENAME_CONVERSATION, s.CANCEL_TURN, s.DECIDE_APPROVAL,
-    s.GET_TURN, s.FORK_TURN, s.LIST_BLOCKS, s.SHOW_BLOCK, s.LIST_APPROVALS, s.GET_APPROVAL,
-    s.LIST_GRANTS, s.FORGET_GRANT, s.GET_ANSWERER,
-)  # fmt: skip
+CHANNEL_OPERATIONS: Endpoints = tuple(row for row in s.GATEWAY_OPERATIONS if row.callers == "channels")
 """What every channel may ask of the gateway."""
-
-BLOCK_CHANGE_ENDPOINTS: Endpoints = (
-    s.CREATE_BLOCK, s.CHANGE_BLOCK, s.STOP_BLOCK, s.RESET_BLOCK, s.ARCHIVE_BLOCK, s.RESTORE_BLOCK, s.DELETE_BLOCK,
-)  # fmt: skip
-"""The owner's alone: what an agent may do stands in a block's choices, so nothing that it runs may ask for this."""
 
 PLUGIN_ENDPOINTS: Endpoints = (s.LIST_PLUGIN_TOOLS, s.RUN_PLUGIN_TOOL, s.HOST_CALL_REPLY)
 """What a plugin in a process of its own answers."""
@@ -85,7 +76,7 @@ class Role:
 
 GATEWAY = Role(
     name="gateway",
-    serves=(*GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
+    serves=(*s.GATEWAY_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
         *_memory_calls("gateway"), s.ANSWERER, s.END_TASKS,
     ),
@@ -164,7 +155,7 @@ MEMORY = Role(
 OPERATOR = Role(
     name="operator",
     calls=(
-        *GATEWAY_ENDPOINTS, *BLOCK_CHANGE_ENDPOINTS, *_memory_calls("operator"),
+        *s.GATEWAY_OPERATIONS, *_memory_calls("operator"),
         s.REMOTE_LIST_TOOLS,
         s.LIST_TOOLS,  # `trunkline permissions rules add` says when there is no such tool
     ),
@@ -201,7 +192,7 @@ def channel_role(name: str) -> Role:
         name=f"channel-{name}",
         serves=(s.TELL_OWNER,),
         keys=(("channel", name),),
-        calls=GATEWAY_ENDPOINTS,
+        calls=CHANNEL_OPERATIONS,
         subscribes=(s.FEED, s.APPROVAL),
         reads_streams=CHANNEL_READER,
         channels=(name,),
@@ -245,7 +236,7 @@ def plugin_role(name: str, channels: tuple[str, ...] = ()) -> Role:
         return served
     return replace(
         served,
-        calls=GATEWAY_ENDPOINTS,
+        calls=CHANNEL_OPERATIONS,
         subscribes=(s.FEED, s.APPROVAL),
         reads_streams=CHANNEL_READER,
         channels=channels,

@@ -21,7 +21,6 @@ from trunkline.contracts.approvals.messages import (
     ListApprovals,
     ListGrants,
 )
-from trunkline.contracts.approvals.subjects import FORGET_GRANT, GET_APPROVAL, LIST_APPROVALS, LIST_GRANTS
 from trunkline.contracts.blocks.messages import (
     ArchiveBlock,
     Block,
@@ -42,6 +41,7 @@ from trunkline.contracts.conversations.messages import (
     ConversationSummary,
     ListConversations,
 )
+from trunkline.contracts.gateway import subjects as gateway
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
@@ -53,26 +53,6 @@ from trunkline.contracts.gateway.messages import (
     RenameConversation,
     SendMessage,
     TurnView,
-)
-from trunkline.contracts.gateway.subjects import (
-    ARCHIVE_BLOCK,
-    CANCEL_TURN,
-    CHANGE_BLOCK,
-    CREATE_BLOCK,
-    DECIDE_APPROVAL,
-    DELETE_BLOCK,
-    FORK_TURN,
-    GET_ANSWERER,
-    GET_CONVERSATION,
-    GET_TURN,
-    LIST_BLOCKS,
-    LIST_CONVERSATIONS,
-    RENAME_CONVERSATION,
-    RESET_BLOCK,
-    RESTORE_BLOCK,
-    SEND_MESSAGE,
-    SHOW_BLOCK,
-    STOP_BLOCK,
 )
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
@@ -108,7 +88,7 @@ class GatewayClient:
             message = msgspec.structs.replace(message, client_id=new_id())
         if self._shows and not message.shows:
             message = msgspec.structs.replace(message, shows=self._shows)
-        return await self._call_until_answered(SEND_MESSAGE, message)
+        return await self._call_until_answered(gateway.SEND_MESSAGE, message)
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
         """The turn's events from ``after`` on. Raises ValueError when ``after`` is no position."""
@@ -116,7 +96,7 @@ class GatewayClient:
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
         """End a turn; one that has ended stays as it is."""
-        await self._call_until_answered(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
+        await self._call_until_answered(gateway.CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
 
     async def decide(
         self,
@@ -141,7 +121,7 @@ class GatewayClient:
             scope=scope,
             answer=answer,
         )
-        await self._call_until_answered(DECIDE_APPROVAL, decision)
+        await self._call_until_answered(gateway.DECIDE_APPROVAL, decision)
 
     async def waiting(self) -> tuple[Approval, ...]:
         """The calls that wait for a person now, those of all channels."""
@@ -153,43 +133,45 @@ class GatewayClient:
 
     async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
         """The calls that wait for a person, and those decided in the last hour if so wished."""
-        return await self._call_until_answered(LIST_APPROVALS, ListApprovals(block=block, settled=settled))
+        return await self._call_until_answered(
+            gateway.LIST_APPROVALS, ListApprovals(block=block, settled=settled)
+        )
 
     async def approval(self, id: str) -> ApprovalView:
         """One of them with its arguments; as much of the id will do as tells it from the others."""
-        return await self._call_until_answered(GET_APPROVAL, GetApproval(id=id))
+        return await self._call_until_answered(gateway.GET_APPROVAL, GetApproval(id=id))
 
     async def grants(self) -> GrantList:
         """Return the grants: what was allowed for longer than one call."""
-        return await self._call_until_answered(LIST_GRANTS, ListGrants())
+        return await self._call_until_answered(gateway.LIST_GRANTS, ListGrants())
 
     async def forget_grant(self, id: str) -> None:
         """Take such a permission back."""
-        await self._call_once(FORGET_GRANT, ForgetGrant(id=id))
+        await self._call_once(gateway.FORGET_GRANT, ForgetGrant(id=id))
 
     async def fork(self, wish: ForkTurn) -> MessageAccepted:
         """Ask again from a step of a turn, in a new conversation; counts once however often it was sent."""
         if wish.client_id is None:
             wish = msgspec.structs.replace(wish, client_id=new_id())
-        return await self._call_until_answered(FORK_TURN, wish)
+        return await self._call_until_answered(gateway.FORK_TURN, wish)
 
     async def turn(self, turn: str) -> TurnView:
         """Where a turn stands."""
-        return await self._call_until_answered(GET_TURN, GetTurn(turn=turn))
+        return await self._call_until_answered(gateway.GET_TURN, GetTurn(turn=turn))
 
     async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
         """A conversation with its messages, those of the running turn included."""
         request = GetConversation(conversation=conversation, include_tools=include_tools)
-        return await self._call_until_answered(GET_CONVERSATION, request)
+        return await self._call_until_answered(gateway.GET_CONVERSATION, request)
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
         """A page of conversations, newest first."""
-        return await self._call_until_answered(LIST_CONVERSATIONS, query)
+        return await self._call_until_answered(gateway.LIST_CONVERSATIONS, query)
 
     async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
         """Give a conversation a title; None is the one that is made from what was said first."""
         found = await self._call_until_answered(
-            RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
+            gateway.RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
         )
         assert found.summary is not None
         return found.summary
@@ -200,16 +182,16 @@ class GatewayClient:
 
     async def block_list(self, *, archived: bool = False) -> BlockList:
         """All blocks, with the archived ones if so wished."""
-        return await self._call_until_answered(LIST_BLOCKS, ListBlocks(archived=archived))
+        return await self._call_until_answered(gateway.LIST_BLOCKS, ListBlocks(archived=archived))
 
     async def block(self, name: str) -> Block:
         """One block."""
-        return (await self._call_until_answered(SHOW_BLOCK, ShowBlock(name=name))).block
+        return (await self._call_until_answered(gateway.SHOW_BLOCK, ShowBlock(name=name))).block
 
     async def answerer(self, block: str | None = None) -> Answerer:
         """Who answers in a block; None is the default block. Raises Unavailable when no monitor says it at once."""
         return await _answered(
-            lambda: self._call(GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True)
+            lambda: self._call(gateway.GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True)
         )
 
     # Changes of blocks are not sent again once somebody may have heard them: a second archive is another one.
@@ -217,32 +199,36 @@ class GatewayClient:
     async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
         """Make a block."""
         return (
-            await self._call_once(CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig()))
+            await self._call_once(
+                gateway.CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig())
+            )
         ).block
 
     async def change_block(self, name: str, changes: Mapping[str, Any]) -> Block:
         """Change choices of a block, by dotted keys; None takes one out."""
-        return (await self._call_once(CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))).block
+        return (
+            await self._call_once(gateway.CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))
+        ).block
 
     async def stop_block(self, name: str, *, finish: bool = False) -> BlockStopped:
         """Switch a block off, and cancel its turns or let them finish."""
-        return await self._call_once(STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
+        return await self._call_once(gateway.STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
 
     async def reset_block(self, name: str, *, hard: bool = False) -> Block:
         """Cancel a block's turns, and have it forget."""
-        return (await self._call_once(RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
+        return (await self._call_once(gateway.RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
 
     async def archive_block(self, name: str) -> None:
         """Cancel a block's turns and put it away, as it is."""
-        await self._call_once(ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
+        await self._call_once(gateway.ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
 
     async def restore_block(self, name: str) -> Block:
         """Bring the newest archive of that name back."""
-        return (await self._call_once(RESTORE_BLOCK, RestoreBlock(name=name))).block
+        return (await self._call_once(gateway.RESTORE_BLOCK, RestoreBlock(name=name))).block
 
     async def delete_block(self, name: str, *, archived: bool = False) -> None:
         """Cancel a block's turns and delete it, or delete the newest archive of that name."""
-        await self._call_once(DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
+        await self._call_once(gateway.DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
 
     async def _call_until_answered(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
         """Ask until somebody answers or ``patience`` is over. Only for requests that may be repeated."""

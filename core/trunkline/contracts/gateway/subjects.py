@@ -1,8 +1,16 @@
-"""The gateway's endpoints, and its conversation service.
+"""The gateway's operations, as one table, its conversation service, and its buckets."""
 
-``{channel}`` is the asker: a worker's credentials allow its own name there, so nobody can speak for another.
-"""
+from typing import Any
 
+from trunkline.contracts.approvals.messages import (
+    ApprovalList,
+    ApprovalView,
+    ForgetGrant,
+    GetApproval,
+    GrantList,
+    ListApprovals,
+    ListGrants,
+)
 from trunkline.contracts.blocks.messages import (
     ArchiveBlock,
     BlockList,
@@ -41,6 +49,7 @@ from trunkline.contracts.gateway.messages import (
     TranscriptHead,
     TurnView,
 )
+from trunkline.contracts.gateway.operation import GatewayOperation, command, query
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline_bus import (
     BucketSpec,
@@ -48,10 +57,60 @@ from trunkline_bus import (
     Subject,
 )
 
-SEND_MESSAGE = Endpoint(
-    "gateway.send", Subject("trunkline.cmd.gateway.{channel}.send"), SendMessage, MessageAccepted,
-    doc="Hand in a message.",
-)  # fmt: skip
+SEND_MESSAGE = command("send", SendMessage, MessageAccepted, "Hand in a message.")
+FORK_TURN = command(
+    "fork", ForkTurn, MessageAccepted, "Repeat a turn from one of its steps, in a new conversation."
+)
+CANCEL_TURN = command("cancel", CancelTurn, CommandSucceeded, "End a turn.")
+GET_TURN = query("turn", GetTurn, TurnView, "Where a turn stands.")
+DECIDE_APPROVAL = command("decide", ApprovalDecided, CommandSucceeded, "Decide about a parked tool call.")
+LIST_APPROVALS = query(
+    "approvals.list", ListApprovals, ApprovalList, "The approvals that wait for a decision."
+)
+GET_APPROVAL = query(
+    "approvals.show", GetApproval, ApprovalView, "One approval, with the arguments of its call."
+)
+LIST_GRANTS = query("approvals.granted", ListGrants, GrantList, "What was allowed for longer than one call.")
+FORGET_GRANT = command("approvals.forget", ForgetGrant, CommandSucceeded, "Take such a permission back.")
+GET_CONVERSATION = query(
+    "conversation", GetConversation, ConversationView, "A conversation with its messages."
+)
+LIST_CONVERSATIONS = query("conversations", ListConversations, ConversationPage, "A page of conversations.")
+RENAME_CONVERSATION = command("rename", RenameConversation, ConversationFound, "Give a conversation a title.")
+GET_ANSWERER = query("answerer", GetAnswerer, Answerer, "Who answers in a block.")
+LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
+SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")
+
+# The owner's alone: what an agent may do stands in a block's choices, so nothing that it runs may ask for these.
+CREATE_BLOCK = command("blocks.create", CreateBlock, BlockView, "Make a block.", callers="operator")
+CHANGE_BLOCK = command(
+    "blocks.change", ChangeBlock, BlockView, "Change a block's choices.", callers="operator"
+)
+STOP_BLOCK = command(
+    "blocks.stop",
+    StopBlock,
+    BlockStopped,
+    "Switch a block off and cancel its turns.",
+    callers="operator",
+)
+RESET_BLOCK = command("blocks.reset", ResetBlock, BlockView, "Have a block forget.", callers="operator")
+ARCHIVE_BLOCK = command(
+    "blocks.archive", ArchiveBlock, CommandSucceeded, "Put a block away.", callers="operator"
+)
+RESTORE_BLOCK = command("blocks.restore", RestoreBlock, BlockView, "Bring a block back.", callers="operator")
+DELETE_BLOCK = command(
+    "blocks.delete",
+    DeleteBlock,
+    CommandSucceeded,
+    "Delete a block and cancel its turns.",
+    callers="operator",
+)
+
+GATEWAY_OPERATIONS: tuple[GatewayOperation[Any, Any], ...] = tuple(
+    value for value in tuple(globals().values()) if isinstance(value, GatewayOperation)
+)
+"""All operations of the gateway. What is not in here no channel may call."""
+
 TRANSCRIPT_BUCKET: BucketSpec[TranscriptHead] = BucketSpec(
     name="transcripts",
     payload=TranscriptHead,
@@ -66,74 +125,6 @@ REQUEST_BUCKET: BucketSpec[ClientRequest] = BucketSpec(
     max_bytes=16 * 1024 * 1024,
     description="The id of an OpenAI client's request, by the hash of its messages, for its repeats",
 )
-GET_CONVERSATION = Endpoint(
-    "gateway.conversation", Subject("trunkline.cmd.gateway.{channel}.conversation"), GetConversation,
-    ConversationView, root=False, doc="A conversation with its messages.",
-)  # fmt: skip
-LIST_CONVERSATIONS = Endpoint(
-    "gateway.conversations", Subject("trunkline.cmd.gateway.{channel}.conversations"), ListConversations,
-    ConversationPage, root=False, doc="A page of conversations.",
-)  # fmt: skip
-RENAME_CONVERSATION = Endpoint(
-    "gateway.conversation-rename", Subject("trunkline.cmd.gateway.{channel}.rename"), RenameConversation,
-    ConversationFound, doc="Give a conversation a title.",
-)  # fmt: skip
-CANCEL_TURN = Endpoint(
-    "gateway.cancel", Subject("trunkline.cmd.gateway.{channel}.cancel"), CancelTurn, CommandSucceeded,
-    doc="End a turn.",
-)  # fmt: skip
-FORK_TURN = Endpoint(
-    "gateway.fork", Subject("trunkline.cmd.gateway.{channel}.fork"), ForkTurn, MessageAccepted,
-    doc="Repeat a turn from one of its steps, in a new conversation.",
-)  # fmt: skip
-DECIDE_APPROVAL = Endpoint(
-    "gateway.decide", Subject("trunkline.cmd.gateway.{channel}.decide"), ApprovalDecided, CommandSucceeded,
-    doc="Decide about a parked tool call.",
-)  # fmt: skip
-GET_TURN = Endpoint(
-    "gateway.turn", Subject("trunkline.cmd.gateway.{channel}.turn"), GetTurn, TurnView, root=False,
-    doc="Where a turn stands.",
-)  # fmt: skip
-GET_ANSWERER = Endpoint(
-    "gateway.answerer", Subject("trunkline.cmd.gateway.{channel}.answerer"), GetAnswerer, Answerer, root=False,
-    doc="Who answers in a block.",
-)  # fmt: skip
-LIST_BLOCKS = Endpoint(
-    "gateway.blocks", Subject("trunkline.cmd.gateway.{channel}.blocks.list"), ListBlocks, BlockList,
-    root=False, doc="All blocks.",
-)  # fmt: skip
-SHOW_BLOCK = Endpoint(
-    "gateway.block", Subject("trunkline.cmd.gateway.{channel}.blocks.show"), ShowBlock, BlockView, root=False,
-    doc="One block.",
-)  # fmt: skip
-CREATE_BLOCK = Endpoint(
-    "gateway.block-create", Subject("trunkline.cmd.gateway.{channel}.blocks.create"), CreateBlock, BlockView,
-    doc="Make a block.",
-)  # fmt: skip
-CHANGE_BLOCK = Endpoint(
-    "gateway.block-change", Subject("trunkline.cmd.gateway.{channel}.blocks.change"), ChangeBlock, BlockView,
-    doc="Change a block's choices.",
-)  # fmt: skip
-STOP_BLOCK = Endpoint(
-    "gateway.block-stop", Subject("trunkline.cmd.gateway.{channel}.blocks.stop"), StopBlock, BlockStopped,
-    doc="Switch a block off and cancel its turns.",
-)  # fmt: skip
-RESET_BLOCK = Endpoint(
-    "gateway.block-reset", Subject("trunkline.cmd.gateway.{channel}.blocks.reset"), ResetBlock, BlockView,
-    doc="Have a block forget.",
-)  # fmt: skip
-ARCHIVE_BLOCK = Endpoint(
-    "gateway.block-archive", Subject("trunkline.cmd.gateway.{channel}.blocks.archive"), ArchiveBlock, CommandSucceeded,
-    doc="Put a block away.",
-)  # fmt: skip
-RESTORE_BLOCK = Endpoint(
-    "gateway.block-restore", Subject("trunkline.cmd.gateway.{channel}.blocks.restore"), RestoreBlock, BlockView,
-    doc="Bring a block back.",
-)  # fmt: skip
-DELETE_BLOCK = Endpoint(
-    "gateway.block-delete", Subject("trunkline.cmd.gateway.{channel}.blocks.delete"), DeleteBlock, CommandSucceeded,
-    doc="Delete a block and cancel its turns.",
-)  # fmt: skip
 STORE_MESSAGES = Endpoint(
     "conversation.append", Subject("trunkline.cmd.conversation.append"), AppendConversation, ConversationAppended,
     root=False, doc="The gateway's conversation service: the only way messages get into a conversation.",

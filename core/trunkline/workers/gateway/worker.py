@@ -14,7 +14,7 @@ from trunkline.runtime.worker import Worker
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.otlp_settings import is_exported
 from trunkline.workers.gateway.block_cache import BlockCache
-from trunkline.workers.gateway.bus_handlers import BusHandlers
+from trunkline.workers.gateway.bus_handlers import register_handlers
 from trunkline.workers.gateway.platform_metrics import export_platform_metrics
 from trunkline.workers.gateway.services import Services
 from trunkline_bus import BusError, Refusal, background_tasks
@@ -44,7 +44,7 @@ class GatewayWorker(Worker):
         self.resources.enter_context(registered_listener(self.context.home.run, self._listener(state)))
         with anyio.move_on_after(FIRST_SECONDS):
             await self._ensure_default_block()
-        await BusHandlers(self._services).register(self.context.service)
+        await register_handlers(self._services, self.context.service)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         await tasks.start(self._server.serve)
